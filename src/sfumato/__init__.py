@@ -1,0 +1,22 @@
+"""Statistics over time from many people's devices, without anyone handing over their data."""
+
+from __future__ import annotations
+
+from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
+from sfumato.errors import SfumatoError
+from sfumato.mechanisms import GRR, OLH, OUE
+from sfumato.randomness import secure, seeded
+
+__all__ = [
+    "GRR",
+    "OLH",
+    "OUE",
+    "Estimate",
+    "Guarantee",
+    "Mechanism",
+    "SfumatoError",
+    "Tallies",
+    "Tally",
+    "secure",
+    "seeded",
+]

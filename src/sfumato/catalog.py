@@ -1,0 +1,102 @@
+"""Every mechanism by its name, with its parameters read off its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from sfumato import mechanisms
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Parameter", "build", "from_configuration", "names", "parameters", "find"]
+
+_BY_NAME: Mapping[str, type[Mechanism]] = {
+    getattr(mechanisms, public).name: getattr(mechanisms, public) for public in mechanisms.__all__
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One field of a mechanism: its name, its type in words, and its default if it has one."""
+
+    name: str
+    type: str
+    required: bool
+    default: Any = None
+
+
+def names() -> list[str]:
+    """Return the names of all mechanisms.
+
+    Examples
+    --------
+    >>> "grr" in names()
+    True
+
+    """
+    return sorted(_BY_NAME)
+
+
+def find(name: str) -> type[Mechanism]:
+    """Return the class of a mechanism."""
+    if name not in _BY_NAME:
+        msg = f"mechanism is {name!r}; the catalogue has {', '.join(names())}."
+        raise ConfigurationError(msg)
+    return _BY_NAME[name]
+
+
+def parameters(name: str) -> list[Parameter]:
+    """Return the parameters of a mechanism, in order."""
+    return [
+        Parameter(
+            field.name,
+            str(field.type),
+            required=field.default is MISSING,
+            default=None if field.default is MISSING else field.default,
+        )
+        for field in fields(find(name))
+    ]
+
+
+def build(name: str, **given: Any) -> Mechanism:
+    """Return a mechanism by name and parameters.
+
+    Examples
+    --------
+    >>> build("grr", epsilon=1.0, domain=4)
+    GRR(epsilon=1.0, domain=4)
+    >>> build("grr", epsilon=1.0)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.ConfigurationError: grr needs domain; it takes epsilon, domain.
+
+    """
+    known = parameters(name)
+    takes = ", ".join(parameter.name for parameter in known)
+    unknown = [key for key in given if key not in {parameter.name for parameter in known}]
+    if unknown:
+        msg = f"{name} has no parameter {unknown[0]!r}; it takes {takes}."
+        raise ConfigurationError(msg)
+    absent = [p.name for p in known if p.required and p.name not in given]
+    if absent:
+        msg = f"{name} needs {' and '.join(absent)}; it takes {takes}."
+        raise ConfigurationError(msg)
+    return find(name)(**given)
+
+
+def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
+    """Return the mechanism that :meth:`Mechanism.configuration` described.
+
+    Examples
+    --------
+    >>> from_configuration({"mechanism": "oue", "epsilon": 1.0, "domain": ["a", "b"]})
+    OUE(epsilon=1.0, domain=('a', 'b'))
+
+    """
+    rest = dict(configuration)
+    if not isinstance(name := rest.pop("mechanism", None), str):
+        msg = f"the configuration has mechanism {name!r}; a name from the catalogue is expected."
+        raise ConfigurationError(msg)
+    return build(name, **rest)

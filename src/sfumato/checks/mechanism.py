@@ -1,0 +1,381 @@
+"""Checks of one-shot mechanisms: each a few lines, one claim each.
+
+Privacy is decided exactly, over the integers the sampler uses. Statistical checks draw from fixed
+seeds, raise a false alarm with probability below 1e-9 each, and are sized to reject what is wrong
+by a tenth.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import exp_below, log_above, log_below
+from sfumato.core.law import worst_ratio
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Tally
+from sfumato.engines import aggregate
+from sfumato.errors import InputError, ReportError
+from sfumato.randomness import seeded
+
+__all__ = ["MECHANISM_CHECKS", "CheckFailed", "Verdict", "check_mechanism"]
+
+ALARM: Final = 1e-9
+BUDGET_WASTED: Final = 1e-6
+LISTED: Final = 1 << 20  # numerators that are enumerated at most
+
+
+class CheckFailed(AssertionError):
+    """A mechanism does not do what it claims."""
+
+
+def _demand(claim: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not claim:
+        raise CheckFailed(otherwise)
+
+
+# ---- privacy, exactly -----------------------------------------------------------------------
+
+
+def exact_ratio(mechanism: Mechanism) -> Fraction:
+    """Return the largest likelihood ratio of two inputs, by listing the whole law."""
+    worst = Fraction(1)
+    for public in mechanism.publics():
+        laws = [mechanism.law(value, public) for value in mechanism.inputs()]
+        for value, law in zip(mechanism.inputs(), laws, strict=True):
+            total = sum(law.numerators)
+            _demand(
+                total == law.denominator and min(law.numerators) >= 0,
+                f"the law of {value!r} sums to {total}/{law.denominator}, not to 1",
+            )
+            _demand(
+                law.outputs.tobytes() == laws[0].outputs.tobytes()
+                and law.denominator == laws[0].denominator,
+                f"the law of {value!r} lists other outputs than that of {mechanism.inputs()[0]!r}",
+            )
+        found = worst_ratio(laws)
+        if found is None:
+            msg = "some report is possible under one input and impossible under another"
+            raise CheckFailed(msg)
+        worst = max(worst, found)
+    return worst
+
+
+def epsilon_is_spent_and_not_exceeded(mechanism: Mechanism) -> None:
+    """The worst likelihood ratio is at most e^epsilon and at least e^(epsilon (1 - 1e-6))."""
+    ratio = exact_ratio(mechanism)
+    _demand(
+        ratio <= exp_below(mechanism.epsilon),
+        f"the law leaks epsilon {log_above(ratio):.9g}, more than {mechanism.epsilon:g}",
+    )
+    _demand(
+        ratio == mechanism.worst_ratio,
+        f"worst_ratio says epsilon {log_above(mechanism.worst_ratio):.9g}, "
+        f"the law says {log_above(ratio):.9g}",
+    )
+    used = log_below(ratio) / mechanism.epsilon
+    _demand(
+        used >= 1 - BUDGET_WASTED or bool(mechanism.underspends),
+        f"only {used:.6%} of epsilon is used, and the class does not say why (underspends)",
+    )
+
+
+def reports_are_integers(mechanism: Mechanism) -> None:
+    """No field of a report is a floating-point number (Mironov 2012)."""
+    dtype = mechanism.report_dtype
+    parts = [dtype[name] for name in dtype.names] if dtype.names else [dtype]
+    for part in parts:
+        _demand(
+            part.base.kind in "iub",
+            f"reports hold {part.base}; only integers may leave a device",
+        )
+
+
+# ---- the sampler ----------------------------------------------------------------------------
+
+
+def _fit(mechanism: Mechanism, law_of: Mechanism, value: Any, reports: NDArray[Any]) -> float:
+    """Return the p-value of Pearson's test that the reports follow law_of's law of the value."""
+    publics = law_of.publics()
+    expected: dict[bytes, float] = {}
+    for public in publics:
+        law = law_of.law(value, public)
+        for output, chance in zip(law.outputs, law.probabilities, strict=True):
+            expected[output.tobytes()] = len(reports) * chance / len(publics)
+    raw = np.ascontiguousarray(reports).view(f"V{mechanism.report_bytes}")
+    kinds, counts = np.unique(raw, return_counts=True)
+    seen = {kind.tobytes(): int(count) for kind, count in zip(kinds, counts, strict=True)}
+    if set(seen) - set(expected):
+        return 0.0
+    # Rare outputs share one cell, so that the statistic is close to chi-squared.
+    cells: list[tuple[float, float]] = []
+    rare_seen = rare_expected = 0.0
+    for output, mean in sorted(expected.items(), key=lambda pair: pair[1]):
+        if mean < 20:  # noqa: PLR2004
+            rare_seen += seen.get(output, 0)
+            rare_expected += mean
+        else:
+            cells.append((seen.get(output, 0), mean))
+    if rare_expected:
+        cells.append((rare_seen, max(rare_expected, 1e-300)))
+    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
+    return _chi_squared_tail(statistic, max(len(cells) - 1, 1))
+
+
+def _chi_squared_tail(statistic: float, freedom: int) -> float:
+    """Return P[chi-squared > statistic] by Wilson and Hilferty's cube root, good to far tails."""
+    spread = 2 / (9 * freedom)
+    return NormalDist().cdf(-((statistic / freedom) ** (1 / 3) - 1 + spread) / math.sqrt(spread))
+
+
+def sampler_follows_its_law(mechanism: Mechanism) -> None:
+    """Reports fit the stated law, and fit neither the law at 0.9 nor at 1.1 epsilon."""
+    draws = 400_000
+    rejected = dict.fromkeys((0.9, 1.1), False)
+    for index, value in enumerate(_few(mechanism.inputs())):
+        reports = mechanism.randomize([value] * draws, seeded(index))
+        p_value = _fit(mechanism, mechanism, value, reports)
+        _demand(p_value > ALARM, f"reports of {value!r} do not follow the law (p = {p_value:.1e})")
+        for factor in rejected:
+            wrong = replace(mechanism, epsilon=mechanism.epsilon * factor)
+            if wrong.report_dtype == mechanism.report_dtype:
+                rejected[factor] |= _fit(mechanism, wrong, value, reports) < ALARM
+            else:
+                rejected[factor] = True
+    for factor, caught in rejected.items():
+        _demand(caught, f"{draws} reports cannot be told from {factor} epsilon")
+
+
+def _few(inputs: Any) -> list[Any]:
+    return [inputs[0], inputs[len(inputs) // 2], inputs[-1]] if len(inputs) > 3 else list(inputs)  # noqa: PLR2004
+
+
+def _people(mechanism: Mechanism, n: int) -> NDArray[Any]:
+    """Simulated people: every input is there, later ones are rarer."""
+    inputs = np.asarray(mechanism.inputs())
+    chance = 1 / np.arange(1, len(inputs) + 1)
+    chosen = seeded(n).simulator().choice(len(inputs), size=n, p=chance / chance.sum())
+    return np.asarray(inputs[chosen])
+
+
+def same_seed_same_reports(mechanism: Mechanism) -> None:
+    """All coins come from the argument: one seed gives one outcome, two seeds two."""
+    people = _people(mechanism, 500)
+    before = (random.getstate(), np.random.get_state()[1].tobytes())  # type: ignore[union-attr,index]  # noqa: NPY002
+    first, again = (mechanism.randomize(people, seeded(3)) for _ in range(2))
+    after = (random.getstate(), np.random.get_state()[1].tobytes())  # type: ignore[union-attr,index]  # noqa: NPY002
+    _demand(before == after, "global random state was used")
+    _demand(first.tobytes() == again.tobytes(), "one seed gave two different outcomes")
+    other = mechanism.randomize(people, seeded(4))
+    _demand(first.tobytes() != other.tobytes(), "two seeds gave one outcome: no coins are used")
+
+
+def people_do_not_touch_each_other(mechanism: Mechanism) -> None:
+    """Changing one person's value changes that person's report and nobody else's.
+
+    This holds coin for coin, so neither another's raw value nor a data-dependent number of coins
+    can reach a report.
+    """
+    inputs = mechanism.inputs()
+    people = _people(mechanism, 64)
+    for changed in (0, 31, 63):
+        for value in _few(inputs):
+            altered = people.copy()
+            altered[changed] = value
+            same = np.arange(64) != changed
+            one = mechanism.randomize(people, seeded(5))[same]
+            two = mechanism.randomize(altered, seeded(5))[same]
+            _demand(
+                one.tobytes() == two.tobytes(),
+                f"person {changed} holding {value!r} changed somebody else's report",
+            )
+
+
+# ---- the server -----------------------------------------------------------------------------
+
+
+def tally_adds_up(mechanism: Mechanism) -> None:
+    """Tallying is a homomorphism: any split in any order has the same sum."""
+    reports = mechanism.randomize(_people(mechanism, 999), seeded(6))
+    whole = mechanism.tally(reports)
+    _demand(whole.n == len(reports), f"the tally of {len(reports)} reports says n = {whole.n}")
+    for cut in (0, 1, 500):
+        parts = mechanism.tally(reports[cut:]) + mechanism.tally(reports[:cut])
+        _demand(parts == whole, f"two parts cut at {cut} do not add up to the whole")
+    _demand(mechanism.tally(reports[::-1].copy()) == whole, "the order of reports matters")
+
+
+def engines_agree(mechanism: Mechanism) -> None:
+    """The engine's tally of batches is the tally of everything."""
+    reports = mechanism.randomize(_people(mechanism, 300), seeded(7))
+    batches = (reports[start : start + 64] for start in range(0, 300, 64))
+    _demand(aggregate(mechanism, batches) == mechanism.tally(reports), "batches do not add up")
+
+
+def wire_round_trip(mechanism: Mechanism) -> None:
+    """Bytes out, bytes in: the same reports, and every one of them valid."""
+    reports = mechanism.randomize(_people(mechanism, 300), seeded(8))
+    _demand(reports.dtype == mechanism.report_dtype, f"reports have dtype {reports.dtype}")
+    _demand(bool(mechanism.valid(reports).all()), "the mechanism refuses its own reports")
+    decoded = mechanism.decode(reports.tobytes())
+    _demand(decoded.tobytes() == reports.tobytes(), "decoding changed the reports")
+
+
+def garbage_is_refused(mechanism: Mechanism) -> None:
+    """Only reports that the law lists are valid, and broken bytes or values raise one error."""
+    size = mechanism.report_bytes
+    good = mechanism.randomize(_people(mechanism, 3), seeded(9)).tobytes()
+    for data in (b"", good[:-1], good + b"\0")[: 3 if size > 1 else 1]:
+        _must_raise(ReportError, lambda data=data: mechanism.decode(data), f"{len(data)} bytes")
+    possible = {
+        output.tobytes()
+        for public in mechanism.publics()
+        for output in mechanism.law(mechanism.inputs()[0], public).outputs
+    }
+    noise = bytes(seeded(10).take(2000 * size)) + b"\xff" * size + bytes(size)
+    shaped = np.frombuffer(noise, dtype=mechanism.report_dtype)
+    for report, judged in zip(shaped, mechanism.valid(shaped), strict=True):
+        _demand(
+            bool(judged) == (report.tobytes() in possible),
+            f"report {report} is {'accepted' if judged else 'refused'}, against the law",
+        )
+    _must_raise(ReportError, lambda: mechanism.tally(np.zeros(3)), "an array of floats")
+    rng = seeded(11)
+    for bad in ([], [None], [math.nan], [math.inf], ["no such value"], [[0, 1]], [10**9], object()):
+        _must_raise(InputError, lambda bad=bad: mechanism.randomize(bad, rng), f"the value {bad!r}")
+
+
+def _must_raise(kind: type[Exception], call: Callable[[], Any], what: str) -> None:
+    try:
+        call()
+    except kind:
+        return
+    except Exception as error:  # noqa: BLE001 - any other error is the finding
+        msg = f"{what} raised {type(error).__name__} instead of {kind.__name__}"
+        raise CheckFailed(msg) from error
+    msg = f"{what} was accepted"
+    raise CheckFailed(msg)
+
+
+def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
+    """Over many collections errors average to zero, vary as stated, and intervals cover."""
+    n, rounds = 400, 600
+    people = _people(mechanism, n)
+    truth = mechanism.truth(people)
+    estimates = []
+    covered = 0
+    for start in range(rounds):
+        tally = mechanism.tally(mechanism.randomize(people, seeded(1000 + start)))
+        estimate = mechanism.estimate(tally)
+        low, high = estimate.interval(0.95)
+        covered += int(((low <= truth) & (truth <= high)).sum())
+        estimates.append((estimate.values - truth) / estimate.standard_errors)
+    z = np.array(estimates)
+    limit = -NormalDist().inv_cdf(ALARM / (2 * truth.size))
+    drift = np.abs(z.mean(axis=0)) * math.sqrt(rounds)
+    # A standardized error has unit variance; 1.15 leaves room for the estimated standard error.
+    _demand(bool((drift < 1.15 * limit).all()), f"estimates are biased by {drift.max():.1f} sigma")
+    spread = (z**2).mean(axis=0)
+    reach = limit * math.sqrt(2.6 / rounds)
+    _demand(
+        bool(((spread > 1 - reach) & (spread < 1 + reach)).all()),
+        f"the true variance is {spread.min():.2f} to {spread.max():.2f} times the stated one",
+    )
+    share = covered / (rounds * truth.size)
+    _demand(share > 0.92, f"95% intervals cover {share:.1%}")  # noqa: PLR2004
+
+
+def simulated_tallies_agree(mechanism: Mechanism) -> None:
+    """sample_tally has the mean and the spread of real tallies."""
+    n, rounds = 300, 400
+    people = _people(mechanism, n)
+    histogram = np.array([int((people == value).sum()) for value in mechanism.inputs()])
+    drawn, real = np.empty((2, rounds, *mechanism.tally_shape))
+    for index in range(rounds):
+        sample = mechanism.sample_tally(histogram, seeded(20_000 + index))
+        _demand(isinstance(sample, Tally) and sample.n == n, f"a sample of {n} says n = {sample.n}")
+        drawn[index] = sample.sums
+        real[index] = mechanism.tally(mechanism.randomize(people, seeded(40_000 + index))).sums
+    limit = -NormalDist().inv_cdf(ALARM / (4 * drawn[0].size))
+    variance = (drawn.var(axis=0, ddof=1) + real.var(axis=0, ddof=1)) / 2
+    apart = np.abs(drawn.mean(axis=0) - real.mean(axis=0))
+    _demand(
+        bool((apart <= 1.1 * limit * np.sqrt(2 * variance / rounds)).all()),
+        "simulated and real tallies differ in the mean",
+    )
+    ratio = (drawn.var(axis=0, ddof=1) + 1e-12) / (real.var(axis=0, ddof=1) + 1e-12)
+    reach = 1.2 * limit * math.sqrt(4 / rounds)
+    _demand(bool((np.abs(np.log(ratio)) < reach).all()), "they differ in the spread")
+
+
+def configuration_round_trip(mechanism: Mechanism) -> None:
+    """The configuration is plain data and rebuilds an equal mechanism."""
+    plain = json.loads(json.dumps(mechanism.configuration()))
+    _demand(plain.pop("mechanism") == mechanism.name, "the configuration does not say its name")
+    _demand(set(plain) == {field.name for field in fields(mechanism)}, "fields are missing")
+    _demand(type(mechanism)(**plain) == mechanism, "the rebuilt mechanism differs")
+
+
+MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
+    epsilon_is_spent_and_not_exceeded,
+    reports_are_integers,
+    sampler_follows_its_law,
+    same_seed_same_reports,
+    people_do_not_touch_each_other,
+    tally_adds_up,
+    engines_agree,
+    wire_round_trip,
+    garbage_is_refused,
+    estimates_are_unbiased_and_cover,
+    simulated_tallies_agree,
+    configuration_round_trip,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the checks found about one mechanism.
+
+    ``failures`` has the name of each failed check and what it found.
+    """
+
+    mechanism: Mechanism
+    epsilon_claimed: float
+    epsilon_exact_upper: float
+    budget_used: float
+    failures: tuple[tuple[str, str], ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return not self.failures
+
+
+def check_mechanism(
+    mechanism: Mechanism, progress: Callable[[str], None] = lambda _: None
+) -> Verdict:
+    """Run every check on one small instance and collect what fails."""
+    failures = []
+    for check in MECHANISM_CHECKS:
+        progress(check.__name__)
+        try:
+            check(mechanism)
+        except CheckFailed as finding:
+            failures.append((check.__name__, str(finding)))
+        except Exception as error:  # noqa: BLE001 - a crash is a finding too
+            failures.append((check.__name__, f"{type(error).__name__}: {error}"))
+    try:
+        ratio = exact_ratio(mechanism)
+        upper, used = log_above(ratio), log_below(ratio) / mechanism.epsilon
+    except CheckFailed:
+        upper, used = math.inf, math.inf
+    return Verdict(mechanism, mechanism.epsilon, upper, used, tuple(failures))

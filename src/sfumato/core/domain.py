@@ -1,0 +1,117 @@
+"""The items a value can be: numbers 0..d-1 or any labels, turned into codes at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.errors import ConfigurationError, InputError
+
+__all__ = ["Domain", "Label"]
+
+Label = str | int
+LARGEST: Final = 1 << 24
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A fixed, public list of items.
+
+    Parameters
+    ----------
+    items
+        How many items there are, if they are called 0, 1, 2, ...; or their labels.
+
+    Examples
+    --------
+    >>> Domain(("cat", "dog")).encode(["dog", "cat", "dog"]).tolist()
+    [1, 0, 1]
+    >>> Domain(3).encode([2, 0]).tolist()
+    [2, 0]
+    >>> Domain(("cat", "dog")).encode(["bird"])
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InputError: values[0] is 'bird'; the domain has the items 'cat', 'dog'.
+
+    """
+
+    items: int | tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a domain in which nothing could be hidden."""
+        if isinstance(self.items, bool) or not isinstance(self.items, (int, tuple)):
+            msg = f"domain is {self.items!r}; a number of items or a list of labels is expected."
+            raise ConfigurationError(msg)
+        if isinstance(self.items, tuple):
+            for label in self.items:
+                if isinstance(label, bool) or not isinstance(label, (str, int)):
+                    msg = f"domain holds {label!r}; labels are strings or whole numbers."
+                    raise ConfigurationError(msg)
+            if len(set(self.items)) < len(self.items):
+                twice = next(label for label in self.items if self.items.count(label) > 1)
+                msg = f"domain names {twice!r} more than once; every label must be there once."
+                raise ConfigurationError(msg)
+        if not 2 <= self.size <= LARGEST:  # noqa: PLR2004
+            msg = f"domain has {self.size} item(s); 2..{LARGEST} are possible."
+            raise ConfigurationError(msg)
+
+    @classmethod
+    def of(cls, items: int | Sequence[Label]) -> Domain:
+        """Return the domain of so many items, or of these labels."""
+        if isinstance(items, (list, tuple, range, np.ndarray)):
+            return cls(tuple(x.item() if isinstance(x, np.generic) else x for x in items))
+        return cls(items.item() if isinstance(items, np.generic) else items)  # type: ignore[arg-type]
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return self.items if isinstance(self.items, int) else len(self.items)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the items are called, in the order of their codes."""
+        return tuple(range(self.items)) if isinstance(self.items, int) else self.items
+
+    @cached_property
+    def _codes(self) -> dict[Label, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    def encode(self, values: Any) -> NDArray[np.int64]:
+        """Return the code of each value; raise at the first one outside of the domain."""
+        array = frames.column(values)
+        if isinstance(self.items, int):
+            return self._encode_numbers(array, self.items)
+        codes = self._codes
+        found = np.empty(array.size, dtype=np.int64)
+        for index, label in enumerate(array.tolist()):
+            known = isinstance(label, (str, int)) and not isinstance(label, bool)
+            code = codes.get(label) if known else None
+            if code is None:
+                msg = f"values[{index}] is {label!r}; the domain has the items {self._shown()}."
+                raise InputError(msg)
+            found[index] = code
+        return found
+
+    def _encode_numbers(self, array: NDArray[Any], size: int) -> NDArray[np.int64]:
+        if array.dtype.kind not in "iu":
+            msg = (
+                f"values have dtype {array.dtype} (the first is {array[0]!r}); "
+                f"whole numbers 0..{size - 1} are expected."
+            )
+            raise InputError(msg)
+        if int(array.min()) < 0 or int(array.max()) >= size:
+            index = int(np.flatnonzero((array < 0) | (array >= size))[0])
+            msg = f"values[{index}] is {array[index]}; the domain has the items 0..{size - 1}."
+            raise InputError(msg)
+        return array.astype(np.int64, copy=False)
+
+    def _shown(self) -> str:
+        few = 8
+        shown = ", ".join(repr(label) for label in self.labels[:few])
+        return shown + (f", ... ({self.size} in all)" if self.size > few else "")

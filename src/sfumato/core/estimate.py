@@ -1,0 +1,232 @@
+"""Answers that never come without their uncertainty."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import frames
+from sfumato.core import intervals
+from sfumato.core.domain import Label
+from sfumato.core.guarantee import Guarantee
+from sfumato.errors import ConfigurationError, MismatchError
+
+__all__ = ["Covariance", "Estimate", "FrequencyEstimate"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """A covariance matrix kept as diag(diagonal) + factor @ core @ factor.T.
+
+    A million items then need a few columns instead of a million squared entries. A dense matrix
+    is the case of a zero diagonal and an identity factor (:meth:`dense`).
+
+    Examples
+    --------
+    >>> covariance = Covariance(np.array([2.0, 2.0]), np.ones((2, 1)), np.array([[-1.0]]))
+    >>> covariance.matrix()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    >>> float(covariance.variance_of([1, 1]))
+    0.0
+
+    """
+
+    diagonal: Floats
+    factor: Floats | None = None
+    core: Floats | None = None
+
+    @classmethod
+    def dense(cls, matrix: ArrayLike) -> Self:
+        """Return the covariance of a full matrix."""
+        core = np.asarray(matrix, dtype=np.float64)
+        return cls(np.zeros(len(core)), np.eye(len(core)), core)
+
+    @property
+    def size(self) -> int:
+        """How many values it speaks about."""
+        return self.diagonal.size
+
+    def variances(self) -> Floats:
+        """Return the diagonal of the matrix, never below zero."""
+        total = self.diagonal
+        if self.factor is not None and self.core is not None:
+            total = total + np.einsum("ij,ij->i", self.factor @ self.core, self.factor)
+        return np.maximum(total, 0.0)
+
+    def variance_of(self, weights: ArrayLike) -> Floats:
+        """Return the variance of the weighted sum of the values, one for each row of weights."""
+        rows = np.asarray(weights, dtype=np.float64)
+        if rows.shape[-1:] != (self.size,):
+            msg = f"weights have shape {rows.shape}; the last axis must have length {self.size}."
+            raise MismatchError(msg)
+        total = (rows * rows) @ self.diagonal
+        if self.factor is not None and self.core is not None:
+            inner = rows @ self.factor
+            total = total + np.einsum("...i,ij,...j->...", inner, self.core, inner)
+        return np.maximum(total, 0.0)
+
+    def matrix(self) -> Floats:
+        """Return the full matrix."""
+        full = np.diag(self.diagonal)
+        if self.factor is not None and self.core is not None:
+            full = full + self.factor @ self.core @ self.factor.T
+        return full
+
+    def mapped(self, weights: Floats) -> Covariance:
+        """Return the covariance of weights @ values."""
+        full = (weights * self.diagonal) @ weights.T
+        if self.factor is not None and self.core is not None:
+            inner = weights @ self.factor
+            full = full + inner @ self.core @ inner.T
+        return Covariance.dense(full)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Unbiased values, how they vary together, and under which guarantee they were collected.
+
+    Parameters
+    ----------
+    values
+        The estimates, one for each label.
+    covariance
+        Of the estimates, given the data: it speaks of the noise, not of who took part.
+    labels
+        What each value is about.
+    n
+        How many reports went in.
+    guarantee
+        What the people behind the reports were promised.
+
+    Examples
+    --------
+    >>> promise = Guarantee("local", "each report", 1.0)
+    >>> e = Estimate(np.array([0.2, 0.8]), Covariance(np.full(2, 0.01)), ("a", "b"), 50, promise)
+    >>> low, high = e.interval(0.95)
+    >>> (high - low).round(3).tolist()
+    [0.392, 0.392]
+    >>> e.combine([[1, 1]], ["both"]).values.round(3).tolist()
+    [1.0]
+
+    """
+
+    values: Floats
+    covariance: Covariance
+    labels: Sequence[Label]
+    n: int
+    guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        """Check that values, labels and covariance speak of the same things."""
+        if not self.values.size == len(self.labels) == self.covariance.size:
+            msg = (
+                f"{self.values.size} values, {len(self.labels)} labels and a covariance of "
+                f"{self.covariance.size} do not belong together."
+            )
+            raise MismatchError(msg)
+
+    @property
+    def standard_errors(self) -> Floats:
+        """The standard deviation of each value's noise."""
+        return np.sqrt(self.covariance.variances())
+
+    def variance_of(self, weights: ArrayLike) -> Floats:
+        """Return the variance of a weighted sum of the values: a range, a difference, a mean."""
+        return self.covariance.variance_of(weights)
+
+    def combine(self, weights: ArrayLike, labels: Sequence[Label]) -> Estimate:
+        """Return weighted sums of the values (one for each row of weights) as an estimate."""
+        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        if rows.shape != (len(labels), self.values.size):
+            msg = (
+                f"weights have shape {rows.shape}; ({len(labels)}, {self.values.size}) is expected."
+            )
+            raise MismatchError(msg)
+        mapped = self.covariance.mapped(rows)
+        return Estimate(rows @ self.values, mapped, tuple(labels), self.n, self.guarantee)
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return each value's interval at this level: it misses its truth so rarely, on its own."""
+        reach = intervals.z_score(_level(level)) * self.standard_errors
+        return self.values - reach, self.values + reach
+
+    def band(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return intervals that contain *all* truths at once at this level.
+
+        Šidák's inequality: jointly normal values stay in a box at least as often as independent
+        ones would, whatever their correlation.
+        """
+        return self.interval(_level(level) ** (1 / self.values.size))
+
+    def columns(self, level: float = 0.95) -> dict[str, Any]:
+        """Return item, estimate and interval as plain columns."""
+        low, high = self.interval(level)
+        return {
+            "item": list(self.labels),
+            "estimate": self.values.tolist(),
+            "low": low.tolist(),
+            "high": high.tolist(),
+        }
+
+    def to_frame(self, backend: str = "pandas", level: float = 0.95) -> Any:
+        """Return the estimates with intervals as a pandas, polars or pyarrow table."""
+        return frames.table(self.columns(level), backend)
+
+    def __repr__(self) -> str:
+        columns = self.columns()
+        few = 12
+        lines = [
+            f"{item!s:>12}  {value: .4f}  [{low: .4f}, {high: .4f}]"
+            for item, value, low, high in zip(*(c[:few] for c in columns.values()), strict=True)
+        ]
+        more = len(self.labels) - few
+        lines += [f"{'...':>12}  ({more} more)"] if more > 0 else []
+        return "\n".join([*lines, f"n = {self.n}, 95% intervals. {self.guarantee}"])
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        rows = "".join(
+            f"<tr><td>{html.escape(str(item))}</td><td>{value:.4f}</td>"
+            f"<td>{low:.4f} &ndash; {high:.4f}</td></tr>"
+            for item, value, low, high in zip(*columns.values(), strict=True)
+        )
+        return (
+            "<table><thead><tr><th>item</th><th>estimate</th><th>95% interval</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table><p>n = {self.n}. {html.escape(str(self.guarantee))}</p>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrequencyEstimate(Estimate):
+    """Shares of items, from counts whose exact law is known: intervals hold for small counts too.
+
+    Parameters
+    ----------
+    counts, p, q
+        How many reports support each item, and with what probability the report of a holder and
+        of anybody else does.
+
+    """
+
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    p: float = 1.0
+    q: float = 0.0
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return each share's interval, by the exact law of its count where counts are small."""
+        return intervals.shares(self.counts, self.n, self.p, self.q, _level(level))
+
+
+def _level(level: float) -> float:
+    if not 0 < level < 1:
+        msg = f"level is {level}; a share of truths covered lies between 0 and 1."
+        raise ConfigurationError(msg)
+    return level

@@ -1,0 +1,63 @@
+"""What is promised, to whom, and under which assumptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Guarantee"]
+
+_MODELS = {
+    "local": "blurred on the device before anyone sees it",
+    "shuffle": "blurred on the device and mixed with others by a shuffler",
+    "central": "blurred by a trusted curator before it is published",
+}
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A differential-privacy promise in a form that can be printed with every number.
+
+    Parameters
+    ----------
+    model
+        Who has to be trusted: nobody (local), a shuffler, or a curator (central).
+    unit
+        What is protected, as a noun phrase: "one report", "a device's whole stream", "one event".
+    epsilon, delta
+        Neighbouring inputs change the probability of any output by at most a factor e^epsilon,
+        up to delta.
+    neighbours
+        How neighbouring inputs differ.
+    window
+        The number of consecutive periods the promise covers, if it is a window.
+    assumptions
+        What must hold for the promise to hold, each a short clause.
+
+    Examples
+    --------
+    >>> print(Guarantee("local", "each report", 1.0))
+    Each report is protected with epsilon 1 (local: blurred on the device before anyone sees it).
+
+    """
+
+    model: Literal["local", "shuffle", "central"]
+    unit: str
+    epsilon: float
+    delta: float = 0.0
+    neighbours: str = "any two values"
+    window: int | None = None
+    assumptions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        strength = f"epsilon {self.epsilon:.6g}"
+        if self.delta:
+            strength += f", delta {self.delta:.3g}"
+        within = f" over any {self.window} consecutive periods" if self.window else ""
+        sentence = (
+            f"{self.unit[:1].upper()}{self.unit[1:]} is protected with {strength}{within} "
+            f"({self.model}: {_MODELS[self.model]})"
+        )
+        if self.assumptions:
+            sentence += ", provided that " + " and ".join(self.assumptions)
+        return sentence + "."

@@ -1,0 +1,50 @@
+"""The output law of a mechanism as it is implemented: integers over one denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Law", "worst_ratio"]
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """With what probability each report leaves the device, for one input.
+
+    Parameters
+    ----------
+    outputs
+        Every possible report (given the public part, if there is one), always in one order.
+    numerators
+        Of each output, as Python integers.
+    denominator
+        What the numerators sum to.
+
+    """
+
+    outputs: NDArray[Any]
+    numerators: tuple[int, ...]
+    denominator: int
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The law in floating point, for plots and statistics; privacy never reads it."""
+        return np.array([numerator / self.denominator for numerator in self.numerators])
+
+
+def worst_ratio(laws: Sequence[Law]) -> Fraction | None:
+    """Return the largest ratio of two inputs' probabilities of one output; None if unbounded."""
+    worst = Fraction(1)
+    for column in zip(*(law.numerators for law in laws), strict=True):
+        low, high = min(column), max(column)
+        if high and not low:
+            return None
+        if high:
+            worst = max(worst, Fraction(high, low))
+    return worst

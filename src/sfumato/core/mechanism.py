@@ -1,0 +1,234 @@
+"""The contract of a one-shot local randomizer: both halves in one frozen object."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Estimate
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.law import Law
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, MismatchError, ReportError
+from sfumato.randomness import Source
+
+__all__ = ["Mechanism"]
+
+Reports = NDArray[Any]
+
+SMALLEST_EPSILON: Final = 1e-6
+LARGEST_EPSILON: Final = 20.0
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """What a device does to a value, and what a server makes of many reports.
+
+    The fields are the whole configuration: they become JSON, command-line options and lines of a
+    task file. A subclass adds its fields and fills in the methods marked abstract; chunking,
+    validation, decoding and configuration are done here, once.
+
+    Device half: :meth:`randomize`. The law it follows: :meth:`law`, exact integers, from which
+    the privacy check, auditing and shuffle accounting are derived. Server half: :meth:`decode`
+    and :meth:`valid` at the door, :meth:`tally`, :meth:`estimate`.
+    """
+
+    epsilon: float
+
+    name: ClassVar[str]
+    """What the catalogue calls it."""
+    summary: ClassVar[str]
+    """One line for people who choose."""
+    underspends: ClassVar[str] = ""
+    """Why the exact epsilon is noticeably below the claimed one, if it is."""
+
+    def __post_init__(self) -> None:
+        """Refuse an epsilon that 64-bit thresholds cannot keep."""
+        given = self.epsilon
+        number = isinstance(given, (int, float, np.integer, np.floating))
+        if isinstance(given, bool) or not number or not math.isfinite(given):
+            msg = f"epsilon is {given!r}; a positive number is expected."
+            raise ConfigurationError(msg)
+        if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
+            msg = f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+            raise ConfigurationError(msg)
+        object.__setattr__(self, "epsilon", float(given))
+
+    # ---- configuration ---------------------------------------------------------------------
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the mechanism as plain data: its name and its fields."""
+        return {"mechanism": self.name} | {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one report promises to the person it is about."""
+        return Guarantee("local", "each report", self.epsilon)
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances whose laws can be enumerated: for checks, docs and benchmarks."""
+
+    # ---- the law ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def inputs(self) -> Sequence[Any]:
+        """Return every value a device can hold."""
+
+    def publics(self) -> Sequence[Any]:
+        """Return every value of the report's public part, drawn uniformly and without the data.
+
+        A hash seed, for example. Mechanisms without one have the single public value None.
+        """
+        return (None,)
+
+    @abstractmethod
+    def law(self, value: Any, public: Any = None) -> Law:
+        """Return the exact output law of a value, given the public part."""
+
+    @property
+    @abstractmethod
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of two inputs' probabilities of one report, in closed form.
+
+        Made of the same integers as :meth:`law`; the checks hold the two together on all
+        examples, so it can be trusted where the law has too many outputs to list.
+        """
+
+    @abstractmethod
+    def truth(self, values: Any) -> NDArray[np.float64]:
+        """Return what :meth:`estimate` is an estimate of, for these people's values."""
+
+    def log_likelihood(self, reports: Reports, value: Any) -> NDArray[np.float64]:
+        """Return log P[report | value] for each report, given its public part."""
+        table: dict[bytes, float] = {}
+        for public in self.publics():
+            law = self.law(value, public)
+            for output, numerator in zip(law.outputs, law.numerators, strict=True):
+                log = math.log(Fraction(numerator, law.denominator)) if numerator else -math.inf
+                table[output.tobytes()] = log
+        return np.array([table.get(report.tobytes(), -math.inf) for report in reports])
+
+    # ---- the device's half -----------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def report_dtype(self) -> np.dtype[Any]:
+        """The numpy dtype of a report: what is sent, stored and exchanged, byte for byte."""
+
+    @property
+    def report_bytes(self) -> int:
+        """How many bytes one report takes."""
+        return self.report_dtype.itemsize
+
+    @property
+    @abstractmethod
+    def chunk(self) -> int:
+        """How many people to handle at once, so that temporaries stay in cache."""
+
+    @abstractmethod
+    def encode(self, values: Any) -> NDArray[Any]:
+        """Return values as the numbers the sampler takes; raise InputError on a bad one."""
+
+    def randomize(self, values: Any, rng: Source) -> Reports:
+        """Return one report for each value; a single value is a batch of one.
+
+        Parameters
+        ----------
+        values
+            A list, numpy array, pandas or polars series, pyarrow column, or one value.
+        rng
+            ``randomness.secure()``; ``seeded`` is for simulated people only.
+
+        """
+        encoded = self.encode(values)
+        reports = np.empty(len(encoded), dtype=self.report_dtype)
+        for start in range(0, len(encoded), self.chunk):
+            chunk = slice(start, start + self.chunk)
+            self._randomize(encoded[chunk], rng, reports[chunk])
+        return reports
+
+    @abstractmethod
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: Reports) -> None:
+        """Fill ``reports`` with one report for each encoded value."""
+
+    # ---- the server's half -----------------------------------------------------------------
+
+    def decode(self, data: bytes) -> Reports:
+        """Return the reports in these bytes; raise ReportError unless all of them are valid."""
+        size = self.report_bytes
+        if not data or len(data) % size:
+            msg = f"{len(data)} bytes are not a whole number of {self.name} reports of {size} bytes."
+            raise ReportError(msg)
+        return self.checked(np.frombuffer(data, dtype=self.report_dtype))
+
+    def checked(self, reports: Reports) -> Reports:
+        """Return the reports as they are if all are valid; raise ReportError otherwise."""
+        if not isinstance(reports, np.ndarray) or reports.dtype != self.report_dtype:
+            found = getattr(reports, "dtype", type(reports).__name__)
+            msg = f"reports have dtype {found}; {self.name} reports have {self.report_dtype}."
+            raise ReportError(msg)
+        if reports.ndim != 1:
+            msg = f"reports have shape {reports.shape}; a flat array is expected."
+            raise ReportError(msg)
+        judged = self.valid(reports)
+        if not judged.all():
+            index = int(np.argmin(judged))
+            msg = f"reports[{index}] = {reports[index]} cannot come from {self}."
+            raise ReportError(msg)
+        return reports
+
+    @abstractmethod
+    def valid(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return which reports this mechanism can have sent."""
+
+    @property
+    @abstractmethod
+    def tally_shape(self) -> tuple[int, ...]:
+        """The shape of a tally's sums."""
+
+    def tally(self, reports: Reports) -> Tally:
+        """Return what the reports add up to."""
+        sums = np.zeros(self.tally_shape, dtype=np.int64)
+        for start in range(0, len(reports), self.chunk):
+            sums += self._sums(self.checked(reports[start : start + self.chunk]))
+        return Tally(len(reports), sums)
+
+    @abstractmethod
+    def _sums(self, reports: Reports) -> NDArray[np.int64]:
+        """Return the sums of valid reports."""
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """Return unbiased estimates with their covariance."""
+        if tally.sums.shape != self.tally_shape:
+            msg = f"the tally has shape {tally.sums.shape}; {self.name} needs {self.tally_shape}."
+            raise MismatchError(msg)
+        if tally.n < 1:
+            msg = "the tally has n = 0 reports; an estimate needs at least one."
+            raise MismatchError(msg)
+        return self._estimate(tally)
+
+    @abstractmethod
+    def _estimate(self, tally: Tally) -> Estimate:
+        """Return the estimates of a tally of this mechanism's shape."""
+
+    @property
+    @abstractmethod
+    def influence(self) -> float:
+        """How far one forged report can move an estimated total."""
+
+    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+        """Return a tally drawn from the law of the sum over people with this histogram of inputs.
+
+        This one really randomizes everybody; mechanisms whose sums have a simple law draw that.
+        """
+        held = np.asarray(self.inputs())[np.repeat(np.arange(len(histogram)), histogram)]
+        return self.tally(self.randomize(held, rng))

@@ -1,0 +1,131 @@
+"""What the server keeps of many reports: a count and sums, added in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import MismatchError
+
+__all__ = ["Tallies", "Tally"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How many reports were counted and what they sum to: a commutative monoid under ``+``.
+
+    Merging shards, resuming after a crash and counting on many machines are all this one sum.
+
+    Parameters
+    ----------
+    n
+        Number of reports.
+    sums
+        What the reports of the mechanism add up to, as 64-bit integers.
+
+    Examples
+    --------
+    >>> Tally(2, np.array([1, 1])) + Tally(1, np.array([0, 1]))
+    Tally(n=3, sums=[1, 2])
+
+    """
+
+    n: int
+    sums: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Own the sums, as read-only integers."""
+        if self.n < 0:
+            msg = f"n is {self.n}; a tally counts 0 or more reports."
+            raise MismatchError(msg)
+        given = np.asarray(self.sums)
+        if given.dtype.kind not in "iu":
+            msg = f"sums have dtype {given.dtype}; a tally holds integers."
+            raise MismatchError(msg)
+        sums = given.astype(np.int64)
+        sums.flags.writeable = False
+        object.__setattr__(self, "n", int(self.n))
+        object.__setattr__(self, "sums", sums)
+
+    @classmethod
+    def zero(cls, shape: int | tuple[int, ...]) -> Self:
+        """Return the tally of no reports."""
+        return cls(0, np.zeros(shape, dtype=np.int64))
+
+    def __add__(self, other: object) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.sums.shape != other.sums.shape:
+            msg = (
+                f"tallies of shapes {self.sums.shape} and {other.sums.shape} cannot be added; "
+                "they must come from one mechanism."
+            )
+            raise MismatchError(msg)
+        return Tally(self.n + other.n, self.sums + other.sums)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return self.n == other.n and np.array_equal(self.sums, other.sums)
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.sums.tobytes()))
+
+    def __repr__(self) -> str:
+        shown = np.array2string(self.sums, separator=", ", threshold=12)
+        return f"Tally(n={self.n}, sums={shown})"
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Tallies(Mapping[K, Tally]):
+    """Tallies keyed by what may not be mixed: a period, a (span, period), a tier.
+
+    Examples
+    --------
+    >>> monday = Tallies({"mon": Tally(1, np.array([1]))})
+    >>> tuesday = Tallies({"mon": Tally(2, np.array([1])), "tue": Tally(1, np.array([0]))})
+    >>> dict(monday + tuesday)
+    {'mon': Tally(n=3, sums=[2]), 'tue': Tally(n=1, sums=[0])}
+
+    """
+
+    def __init__(self, tallies: Mapping[K, Tally] | None = None) -> None:
+        self._tallies: Mapping[K, Tally] = MappingProxyType(dict(tallies or {}))
+
+    def __getitem__(self, key: K) -> Tally:
+        return self._tallies[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._tallies)
+
+    def __len__(self) -> int:
+        return len(self._tallies)
+
+    def __add__(self, other: object) -> Tallies[Any]:
+        if not isinstance(other, Tallies):
+            return NotImplemented
+        merged = dict(self._tallies)
+        for key, tally in other.items():
+            merged[key] = merged[key] + tally if key in merged else tally
+        return Tallies(merged)
+
+    def total(self) -> Tally:
+        """Return the sum over all keys."""
+        tallies = list(self._tallies.values())
+        if not tallies:
+            msg = "there is no tally to total; give at least one key."
+            raise MismatchError(msg)
+        total = tallies[0]
+        for tally in tallies[1:]:
+            total = total + tally
+        return total
+
+    def __repr__(self) -> str:
+        return f"Tallies({dict(self._tallies)!r})"

@@ -1,0 +1,55 @@
+"""Everything that can go wrong, as one tree.
+
+    SfumatoError
+    ├── ConfigurationError   a parameter that no mechanism, task or query can have
+    ├── InputError           a value, column or file that was handed in and cannot be used
+    ├── ReportError          bytes that are not a report of this mechanism
+    ├── MismatchError        two tallies (or estimates) that do not belong together
+    ├── InsecureRandomness   reproducible randomness where somebody's privacy is real
+    └── MissingExtra         an optional dependency that is not installed
+
+Every message is one sentence that names the field, the value and what would be right.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigurationError",
+    "InputError",
+    "InsecureRandomness",
+    "MismatchError",
+    "MissingExtra",
+    "ReportError",
+    "SfumatoError",
+]
+
+
+class SfumatoError(Exception):
+    """Base of all errors this package raises on purpose."""
+
+
+class ConfigurationError(SfumatoError, ValueError):
+    """A parameter is outside of what it can be."""
+
+
+class InputError(SfumatoError, ValueError):
+    """A value, column or file cannot be used as it is."""
+
+
+class ReportError(SfumatoError, ValueError):
+    """Bytes or an array that are not valid reports."""
+
+
+class MismatchError(SfumatoError, ValueError):
+    """Two objects that cannot be combined."""
+
+
+class InsecureRandomness(SfumatoError, RuntimeError):
+    """A reproducible source was offered where privacy is real."""
+
+
+class MissingExtra(SfumatoError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, need: str, extra: str) -> None:
+        super().__init__(f"{need} is not installed; `pip install 'sfumato[{extra}]'` adds it.")

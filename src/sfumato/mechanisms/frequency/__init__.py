@@ -1,0 +1,10 @@
+"""Which share of people holds each item."""
+
+from __future__ import annotations
+
+from sfumato.mechanisms.frequency.grr import GRR
+from sfumato.mechanisms.frequency.olh import OLH
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle
+from sfumato.mechanisms.frequency.oue import OUE
+
+__all__ = ["GRR", "OLH", "OUE", "FrequencyOracle"]

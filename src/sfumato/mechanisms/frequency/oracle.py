@@ -1,0 +1,141 @@
+"""What all frequency oracles share: a domain, two support probabilities, estimates, intervals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.domain import Domain, Label
+from sfumato.core.estimate import Covariance, FrequencyEstimate
+from sfumato.core.exact import exp_below
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Tally
+from sfumato.errors import MismatchError
+from sfumato.randomness import ONE, Source
+
+__all__ = ["FrequencyOracle", "kept_threshold"]
+
+
+def kept_threshold(epsilon: float, size: int) -> int:
+    """Return how often, in 2^-64, to keep a symbol that is otherwise drawn uniformly of ``size``.
+
+    Kept with probability k, the true symbol has k + (1-k)/size and any other (1-k)/size, a ratio
+    of 1 + size k/(1-k) <= e^epsilon; rounding k down keeps it there.
+    """
+    gain = exp_below(epsilon) - 1
+    return int(ONE * gain / (gain + size))
+
+
+@dataclass(frozen=True)
+class FrequencyOracle(Mechanism):
+    """Estimates which share of people holds each item of a domain.
+
+    A report *supports* some items. A holder's report supports the item with probability p, any
+    other report with probability q < p, so (count/n - q)/(p - q) is an unbiased share.
+    """
+
+    domain: int | tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        """Check the domain and keep it as plain data."""
+        super().__post_init__()
+        object.__setattr__(self, "domain", Domain.of(self.domain).items)
+
+    @cached_property
+    def items(self) -> Domain:
+        """The domain as an object that encodes values."""
+        return Domain(self.domain)
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return self.items.size
+
+    @property
+    @abstractmethod
+    def supports(self) -> tuple[Fraction, Fraction]:
+        """p and q: how often the report of a holder, and of anybody else, supports an item."""
+
+    @cached_property
+    def p(self) -> float:
+        """How often a holder's report supports the item."""
+        return float(self.supports[0])
+
+    @cached_property
+    def q(self) -> float:
+        """How often anybody else's report supports the item."""
+        return float(self.supports[1])
+
+    @cached_property
+    def gap(self) -> float:
+        """p - q, without cancellation."""
+        return float(self.supports[0] - self.supports[1])
+
+    def variance(self, share: float = 0.0) -> float:
+        """Return n times the variance of the estimate of an item that this share holds."""
+        p, q = self.supports
+        exact = Fraction(share)
+        return float((exact * p * (1 - p) + (1 - exact) * q * (1 - q)) / (p - q) ** 2)
+
+    @property
+    def influence(self) -> float:
+        """One report moves the estimated number of holders of an item by up to 1/(p - q)."""
+        return 1 / self.gap
+
+    def inputs(self) -> Sequence[Label]:
+        """Return the items."""
+        return self.items.labels
+
+    def encode(self, values: Any) -> NDArray[np.int64]:
+        """Return the codes of the items."""
+        return self.items.encode(values)
+
+    def truth(self, values: Any) -> NDArray[np.float64]:
+        """Return the share of people who hold each item."""
+        codes = self.encode(values)
+        return np.bincount(codes, minlength=self.size) / codes.size
+
+    @property
+    def tally_shape(self) -> tuple[int, ...]:
+        """One count of supports for each item."""
+        return (self.size,)
+
+    def _estimate(self, tally: Tally) -> FrequencyEstimate:
+        if bool((tally.sums < 0).any()) or bool((tally.sums > tally.n).any()):
+            msg = f"the tally has counts outside of 0..n = {tally.n}; it is not one of supports."
+            raise MismatchError(msg)
+        share = (tally.sums / tally.n - self.q) / self.gap
+        return FrequencyEstimate(
+            values=share,
+            covariance=self._covariance(share, tally.n),
+            labels=self.items.labels,
+            n=tally.n,
+            guarantee=self.guarantee,
+            counts=tally.sums,
+            p=self.p,
+            q=self.q,
+        )
+
+    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+        """Return the covariance where any two supports of one report are uncorrelated."""
+        return Covariance(self._variances(share, n))
+
+    def _variances(self, share: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        # With the estimated share in place of the true one this is never negative: at a count of
+        # zero it is pq/(p-q)^2/n.
+        p, q = self.p, self.q
+        return (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (n * self.gap**2)
+
+    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+        """Return a tally whose counts are drawn from their exact laws, item by item."""
+        held = np.asarray(histogram, dtype=np.int64)
+        n = int(held.sum())
+        draw = rng.simulator()
+        return Tally(n, draw.binomial(held, self.p) + draw.binomial(n - held, self.q))

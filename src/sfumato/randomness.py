@@ -1,0 +1,355 @@
+"""Where every coin comes from, and exact samplers built on integer words.
+
+Two sources, two types. :func:`secure` is a keystream of AES-256 in counter mode keyed by the
+operating system, with fast key erasure (a key never outlives the block it made, so a later
+look at memory cannot recover earlier coins) and a new key after a fork. :func:`seeded` repeats
+itself for experiments and tests, and is refused wherever somebody's privacy is real.
+
+Every sampler is *exact*: probabilities are rationals with integer terms, and rejection is used
+where a power of two does not divide evenly. How many words a sampler takes depends on the words
+themselves, never on anybody's data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError, InsecureRandomness
+
+__all__ = ["Secure", "Seeded", "Source", "refuse_seeded", "secure", "seeded"]
+
+BITS: Final = 64
+ONE: Final = 1 << BITS  # a threshold of ONE is certainty
+
+_POOL = 1 << 16
+_ZEROS = bytes(1 << 20)
+_NONCE = bytes(16)
+_WIDTHS: Final[tuple[Literal[8, 16, 32, 64], ...]] = (8, 16, 32, 64)
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def _keystream(key: bytes, size: int) -> bytearray:
+    """Return ``size`` bytes that only the holder of ``key`` can tell from chance."""
+    stream = Cipher(AES(key), CTR(_NONCE)).encryptor()
+    made = bytearray(size + 16)  # update_into asks for one spare block
+    view = memoryview(made)
+    for start in range(0, size, len(_ZEROS)):
+        take = min(len(_ZEROS), size - start)
+        stream.update_into(memoryview(_ZEROS)[:take], view[start : start + take + 15])
+    view.release()
+    del made[size:]
+    return made
+
+
+class Source(ABC):
+    """A stream of uniform words, and the exact samplers that need nothing else.
+
+    Examples
+    --------
+    >>> rng = seeded(7)
+    >>> rng.below(6, 5).tolist() == seeded(7).below(6, 5).tolist()
+    True
+    >>> rng.bernoulli(ONE, 3).tolist()
+    [True, True, True]
+
+    """
+
+    @abstractmethod
+    def take(self, size: int) -> bytearray:
+        """Return ``size`` fresh uniform bytes."""
+
+    def words(self, n: int, bits: Literal[8, 16, 32, 64] = 64) -> NDArray[Any]:
+        """Return n uniform unsigned words."""
+        return np.frombuffer(self.take(n * bits // 8), dtype=f"<u{bits // 8}")
+
+    def simulator(self) -> np.random.Generator:
+        """Return a numpy generator seeded from here, to draw *simulated* people; never reports."""
+        return np.random.Generator(np.random.PCG64(int.from_bytes(self.take(16), "little")))
+
+    # ---- coins -----------------------------------------------------------------------------
+
+    def bernoulli(self, threshold: int, n: int) -> Bools:
+        """Return n coins, each True with probability exactly threshold / 2^64.
+
+        Sixteen bits decide all but one coin in 65,536; the rest of the word is drawn only there.
+        """
+        if not 0 <= threshold <= ONE:
+            msg = f"threshold is {threshold}; it must lie in 0..2^64."
+            raise ConfigurationError(msg)
+        if threshold == ONE:
+            return np.ones(n, dtype=bool)
+        first = self.words(n, 16)
+        high = np.uint16(threshold >> 48)
+        coins = first < high
+        tied = np.flatnonzero(first == high)
+        if tied.size:
+            rest = self.words(tied.size) >> np.uint64(16)
+            coins[tied] = rest < np.uint64(threshold & ((1 << 48) - 1))
+        return coins
+
+    def bernoulli_lanes(self, threshold: int, n: int) -> NDArray[np.uint64]:
+        """Return n words of 64 independent coins each, True with probability threshold / 2^64.
+
+        All 64 lanes compare their own random number with the threshold bit by bit, most
+        significant first; a lane is decided at the first bit that differs. Eight bits decide all
+        but one lane in 256, so later bits are drawn only for words that still have an open lane.
+        """
+        if not 0 <= threshold <= ONE:
+            msg = f"threshold is {threshold}; it must lie in 0..2^64."
+            raise ConfigurationError(msg)
+        everything = np.uint64(ONE - 1)
+        if threshold == ONE:
+            return np.full(n, everything)
+        coins = np.zeros(n, dtype=np.uint64)
+        undecided = np.full(n, everything)
+        where: NDArray[np.int64] | None = None  # None: every word still has an open lane
+        for bit in range(BITS - 1, -1, -1):
+            if threshold & ((2 << bit) - 1) == 0:
+                break  # no remaining bit can make an open lane smaller than the threshold
+            below = bool(threshold >> bit & 1)  # the number drawn is smaller if its bit is 0
+            open_ = undecided if where is None else undecided[where]
+            word = self.words(open_.size)
+            if where is None:
+                if below:
+                    coins |= undecided & ~word
+                    undecided &= word
+                else:
+                    undecided &= ~word
+                if bit <= BITS - 8:
+                    where = np.flatnonzero(undecided)
+            else:
+                if below:
+                    coins[where] |= open_ & ~word
+                    open_ &= word
+                else:
+                    open_ &= ~word
+                undecided[where] = open_
+                where = where[open_ != 0]
+                if not where.size:
+                    break
+        return coins
+
+    def rational(self, numerator: NDArray[Any] | int, denominator: int, n: int) -> Bools:
+        """Return n coins with probability exactly numerator / denominator (may differ by coin)."""
+        return cast("Bools", self.below(denominator, n) < numerator)
+
+    def bernoulli_exp(self, exponent: Fraction | int, n: int) -> Bools:
+        """Return n coins, each True with probability exactly e^-exponent (exponent >= 0).
+
+        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020): only
+        rational coins are tossed, so no value of the exponential is ever computed.
+        """
+        exponent = Fraction(exponent)
+        if exponent < 0:
+            msg = f"exponent is {exponent}; e^-exponent is a probability only if it is >= 0."
+            raise ConfigurationError(msg)
+        whole, part = divmod(exponent, 1)
+        numerators = np.full(n, part.numerator, dtype=np.int64)
+        coins = self._bernoulli_exp_fraction(numerators, part.denominator)
+        for _ in range(int(whole)):
+            open_ = np.flatnonzero(coins)
+            if not open_.size:
+                break
+            ones = np.ones(open_.size, dtype=np.int64)
+            coins[open_] = self._bernoulli_exp_fraction(ones, 1)
+        return coins
+
+    def _bernoulli_exp_fraction(self, numerators: Ints, denominator: int) -> Bools:
+        """Coins of probability e^-(numerator/denominator) for fractions in [0, 1]."""
+        rounds = np.ones(numerators.size, dtype=np.int64)
+        open_ = np.arange(numerators.size)
+        k = 1
+        while open_.size:
+            goes_on = self.rational(numerators[open_], denominator * k, open_.size)
+            open_ = open_[goes_on]
+            rounds[open_] += 1
+            k += 1
+        return cast("Bools", rounds % 2 == 1)
+
+    # ---- whole numbers ---------------------------------------------------------------------
+
+    def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
+        """Return n uniform integers in [0, k), unbiased, k up to 2^63, in a dtype that holds them."""
+        if not 1 <= k <= 1 << 63:
+            msg = f"k is {k}; a uniform integer below k needs k in 1..2^63."
+            raise ConfigurationError(msg)
+        if k & (k - 1) == 0:
+            return self._below_power_of_two(k, n, dtype)
+        # Lemire's multiply-and-shift; a product whose low half is under 2^32 mod k is redrawn.
+        # Larger k use plain rejection under the next power of two.
+        if k > 1 << 24:
+            return self._below_by_rejection(k, n).astype(dtype)
+        scaled = self.words(n, 32).astype(np.uint64)
+        scaled *= np.uint64(k)
+        biased = (1 << 32) % k
+        low = scaled & np.uint64((1 << 32) - 1)
+        again = np.flatnonzero(low < np.uint64(biased))
+        scaled >>= np.uint64(32)
+        result = scaled.astype(dtype)
+        if again.size:
+            result[again] = self.below(k, again.size, dtype)
+        return result
+
+    def _below_power_of_two(self, k: int, n: int, dtype: Any) -> NDArray[Any]:
+        bits = k.bit_length() - 1
+        width = next(w for w in _WIDTHS if bits <= w)
+        words = self.words(n, width)
+        return (words & words.dtype.type(k - 1)).astype(dtype, copy=False)
+
+    def _below_by_rejection(self, k: int, n: int) -> Ints:
+        result = self._below_power_of_two(1 << k.bit_length(), n, np.int64)
+        again = np.flatnonzero(result >= k)
+        if again.size:
+            result[again] = self._below_by_rejection(k, again.size)
+        return result
+
+    def permutation(self, k: int) -> Ints:
+        """Return a uniform order of 0..k-1: the order of k distinct random keys."""
+        while True:
+            keys = self.words(k)
+            order = np.argsort(keys, kind="stable")
+            ranked = keys[order]
+            # Given that all keys differ every order is equally likely; a tie starts afresh.
+            if k < 2 or bool(np.all(ranked[1:] != ranked[:-1])):  # noqa: PLR2004
+                return order
+
+    def subsets(self, k: int, m: int, n: int) -> Ints:
+        """Return n uniform m-subsets of 0..k-1, one per row, in no particular order (Floyd)."""
+        if not 0 <= m <= k:
+            msg = f"m is {m}; a subset of {k} has 0..{k} members."
+            raise ConfigurationError(msg)
+        chosen = np.empty((n, m), dtype=np.int64)
+        for column, top in enumerate(range(k - m, k)):
+            pick = self.below(top + 1, n)
+            taken = (chosen[:, :column] == pick[:, None]).any(axis=1)
+            chosen[:, column] = np.where(taken, top, pick)
+        return chosen
+
+    # ---- noise -----------------------------------------------------------------------------
+
+    def geometric(self, rate: Fraction | int, n: int) -> Ints:
+        """Return n whole numbers with P[k] = (1 - e^-rate) e^(-rate k), rate > 0.
+
+        With rate = a / t in lowest terms: a uniform remainder U in [0, t) accepted with
+        probability e^(-U/t), plus t times a geometric number of rate 1, is geometric of rate
+        1 / t, and dividing by a gives rate a / t (Canonne, Kamath and Steinke 2020).
+        """
+        rate = Fraction(rate)
+        if rate <= 0:
+            msg = f"rate is {rate}; a geometric number needs a rate above 0."
+            raise ConfigurationError(msg)
+        t = rate.denominator
+        remainder = np.empty(n, dtype=np.int64)
+        open_ = np.arange(n)
+        while open_.size:
+            drawn = self.below(t, open_.size)
+            kept = self._bernoulli_exp_fraction(drawn, t)
+            remainder[open_[kept]] = drawn[kept]
+            open_ = open_[~kept]
+        whole = np.zeros(n, dtype=np.int64)
+        open_ = np.arange(n)
+        while open_.size:
+            open_ = open_[self.bernoulli_exp(1, open_.size)]
+            whole[open_] += 1
+        return cast("Ints", (remainder + t * whole) // rate.numerator)
+
+    def discrete_laplace(self, rate: Fraction | int, n: int) -> Ints:
+        """Return n integers with P[z] proportional to e^(-rate |z|), rate > 0."""
+        result = np.empty(n, dtype=np.int64)
+        open_ = np.arange(n)
+        while open_.size:
+            size = self.geometric(rate, open_.size)
+            negative = self.words(open_.size, 8) < 128  # noqa: PLR2004
+            # Zero has one sign only: the second copy of it is drawn again.
+            kept = (size > 0) | ~negative
+            result[open_[kept]] = np.where(negative, -size, size)[kept]
+            open_ = open_[~kept]
+        return result
+
+
+class Secure(Source):
+    """AES-256-CTR keyed by the operating system, with fast key erasure; safe across threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start from a key the operating system has just made."""
+        self._key = os.urandom(32)
+        self._pool = bytearray()
+        self._used = 0
+
+    def take(self, size: int) -> bytearray:
+        """Return ``size`` fresh bytes and erase them here."""
+        if size > _POOL // 4:  # a large block is made under a key of its own, used once
+            return _keystream(bytes(self.take(32)), size)
+        with self._lock:
+            if self._used + size > len(self._pool):
+                # Fast key erasure: the block's first bytes replace the key that made it.
+                self._pool = _keystream(self._key, _POOL)
+                self._key = bytes(self._pool[:32])
+                self._pool[:32] = bytes(32)
+                self._used = 32
+            start, self._used = self._used, self._used + size
+            taken = self._pool[start : self._used]
+            self._pool[start : self._used] = bytes(size)
+            return taken
+
+
+class Seeded(Source):
+    """The same coins for the same seed, on every machine, for ever: experiments and tests only."""
+
+    def __init__(self, seed: int) -> None:
+        digest = hashlib.sha256(b"sfumato seeded %d" % seed).digest()
+        self._stream = Cipher(AES(digest), CTR(_NONCE)).encryptor()
+        self.seed = seed
+
+    def take(self, size: int) -> bytearray:
+        """Return the next ``size`` bytes of this seed's stream."""
+        return bytearray(self._stream.update(bytes(size)))
+
+
+_SECURE: Secure | None = None
+
+
+def secure() -> Secure:
+    """Return the process-wide secure source."""
+    global _SECURE  # noqa: PLW0603 - one pool per process; it holds no data, only unused coins
+    if _SECURE is None:
+        _SECURE = Secure()
+    return _SECURE
+
+
+def seeded(seed: int) -> Seeded:
+    """Return a source that repeats itself: for simulated people, never for real ones."""
+    return Seeded(seed)
+
+
+def refuse_seeded(source: Source) -> Source:
+    """Return ``source`` if real people may rely on it; raise otherwise."""
+    if not isinstance(source, Secure):
+        msg = (
+            f"the source is {type(source).__name__}, whose coins anyone can repeat; "
+            "real data need randomness.secure()."
+        )
+        raise InsecureRandomness(msg)
+    return source
