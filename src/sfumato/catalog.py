@@ -10,7 +10,7 @@ from sfumato import mechanisms
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Parameter", "build", "from_configuration", "names", "parameters", "find"]
+__all__ = ["Parameter", "build", "find", "from_configuration", "names", "parameters"]
 
 _BY_NAME: Mapping[str, type[Mechanism]] = {
     getattr(mechanisms, public).name: getattr(mechanisms, public) for public in mechanisms.__all__
@@ -42,8 +42,7 @@ def names() -> list[str]:
 def find(name: str) -> type[Mechanism]:
     """Return the class of a mechanism."""
     if name not in _BY_NAME:
-        msg = f"mechanism is {name!r}; the catalogue has {', '.join(names())}."
-        raise ConfigurationError(msg)
+        raise ConfigurationError(f"mechanism is {name!r}; the catalogue has {', '.join(names())}.")
     return _BY_NAME[name]
 
 
@@ -77,12 +76,10 @@ def build(name: str, **given: Any) -> Mechanism:
     takes = ", ".join(parameter.name for parameter in known)
     unknown = [key for key in given if key not in {parameter.name for parameter in known}]
     if unknown:
-        msg = f"{name} has no parameter {unknown[0]!r}; it takes {takes}."
-        raise ConfigurationError(msg)
+        raise ConfigurationError(f"{name} has no parameter {unknown[0]!r}; it takes {takes}.")
     absent = [p.name for p in known if p.required and p.name not in given]
     if absent:
-        msg = f"{name} needs {' and '.join(absent)}; it takes {takes}."
-        raise ConfigurationError(msg)
+        raise ConfigurationError(f"{name} needs {' and '.join(absent)}; it takes {takes}.")
     return find(name)(**given)
 
 
@@ -97,6 +94,7 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
     """
     rest = dict(configuration)
     if not isinstance(name := rest.pop("mechanism", None), str):
-        msg = f"the configuration has mechanism {name!r}; a name from the catalogue is expected."
-        raise ConfigurationError(msg)
+        raise ConfigurationError(
+            f"the configuration has mechanism {name!r}; a name from the catalogue is expected."
+        )
     return build(name, **rest)

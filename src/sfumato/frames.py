@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,11 @@ def column(values: Any, *, what: str = "values") -> NDArray[Any]:
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim != 1:
-        msg = f"{what} has shape {array.shape}; one column, a flat list of values, is expected."
-        raise InputError(msg)
+        raise InputError(
+            f"{what} has shape {array.shape}; one column, a flat list of values, is expected."
+        )
     if not array.size:
-        msg = f"{what} is empty; at least one value is expected."
-        raise InputError(msg)
+        raise InputError(f"{what} is empty; at least one value is expected.")
     if array.dtype.kind in "fc":
         _refuse_not_finite(array, what)
     elif array.dtype.kind == "O":
@@ -48,10 +48,9 @@ def table(columns: Mapping[str, Any], backend: str = "pandas") -> Any:
         need = "narwhals"
         raise MissingExtra(need, "frames") from error
     if backend not in {"pandas", "polars", "pyarrow"}:
-        msg = f"backend is {backend!r}; pandas, polars or pyarrow is expected."
-        raise InputError(msg)
+        raise InputError(f"backend is {backend!r}; pandas, polars or pyarrow is expected.")
     try:
-        return nw.from_dict(dict(columns), backend=backend).to_native()
+        return nw.from_dict(dict(columns), backend=cast("Any", backend)).to_native()
     except ImportError as error:
         raise MissingExtra(backend, "frames") from error
 
@@ -70,8 +69,7 @@ def _array(values: Any, what: str) -> NDArray[Any]:
         try:
             return np.asarray(listed)
         except (ValueError, OverflowError) as error:
-            msg = f"{what} is not one column: {error}."
-            raise InputError(msg) from error
+            raise InputError(f"{what} is not one column: {error}.") from error
     return _from_frame(values, what)
 
 
@@ -79,21 +77,22 @@ def _from_frame(values: Any, what: str) -> NDArray[Any]:
     if hasattr(values, "columns") or hasattr(values, "column_names"):
         names = list(getattr(values, "column_names", None) or values.columns)
         if len(names) != 1:
-            msg = f"{what} is a table with columns {', '.join(map(str, names))}; pick one of them."
-            raise InputError(msg)
+            raise InputError(
+                f"{what} is a table with columns {', '.join(map(str, names))}; pick one of them."
+            )
         values = values[names[0]]
     if not hasattr(values, "to_numpy"):
-        msg = f"{what} is a {type(values).__name__}; a list, array, series or column is expected."
-        raise InputError(msg)
+        raise InputError(
+            f"{what} is a {type(values).__name__}; a list, array, series or column is expected."
+        )
     missing = getattr(values, "null_count", None)  # a number in pyarrow, a method in polars
     if missing is None:
         missing = values.isna().sum()
     count = missing() if callable(missing) else missing
     if count:
-        msg = f"{what} has {int(count)} missing entries; drop or fill them first."
-        raise InputError(msg)
+        raise InputError(f"{what} has {int(count)} missing entries; drop or fill them first.")
     if type(values).__module__.split(".")[0] == "pyarrow":
-        if values.type == "string" or values.type == "large_string":
+        if str(values.type) in {"string", "large_string"}:
             return np.array(values.to_pylist(), dtype=object)
         chunked = hasattr(values, "chunks")
         return np.asarray(values.to_numpy() if chunked else values.to_numpy(zero_copy_only=False))
@@ -103,13 +102,13 @@ def _from_frame(values: Any, what: str) -> NDArray[Any]:
 def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
-        msg = f"{what}[{bad[0]}] is {array[bad[0]]}; every value must be a finite number."
-        raise InputError(msg)
+        raise InputError(
+            f"{what}[{bad[0]}] is {array[bad[0]]}; every value must be a finite number."
+        )
 
 
 def _refuse_missing(array: NDArray[Any], what: str) -> None:
     for index, value in enumerate(array):
         absent = value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124
         if absent or type(value).__name__ in {"NAType", "NaTType"}:
-            msg = f"{what}[{index}] is missing ({value}); drop or fill it first."
-            raise InputError(msg)
+            raise InputError(f"{what}[{index}] is missing ({value}); drop or fill it first.")

@@ -87,8 +87,7 @@ class Source(ABC):
         Sixteen bits decide all but one coin in 65,536; the rest of the word is drawn only there.
         """
         if not 0 <= threshold <= ONE:
-            msg = f"threshold is {threshold}; it must lie in 0..2^64."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"threshold is {threshold}; it must lie in 0..2^64.")
         if threshold == ONE:
             return np.ones(n, dtype=bool)
         first = self.words(n, 16)
@@ -108,8 +107,7 @@ class Source(ABC):
         but one lane in 256, so later bits are drawn only for words that still have an open lane.
         """
         if not 0 <= threshold <= ONE:
-            msg = f"threshold is {threshold}; it must lie in 0..2^64."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"threshold is {threshold}; it must lie in 0..2^64.")
         everything = np.uint64(ONE - 1)
         if threshold == ONE:
             return np.full(n, everything)
@@ -144,7 +142,7 @@ class Source(ABC):
 
     def rational(self, numerator: NDArray[Any] | int, denominator: int, n: int) -> Bools:
         """Return n coins with probability exactly numerator / denominator (may differ by coin)."""
-        return cast("Bools", self.below(denominator, n) < numerator)
+        return self.below(denominator, n) < numerator
 
     def bernoulli_exp(self, exponent: Fraction | int, n: int) -> Bools:
         """Return n coins, each True with probability exactly e^-exponent (exponent >= 0).
@@ -154,8 +152,9 @@ class Source(ABC):
         """
         exponent = Fraction(exponent)
         if exponent < 0:
-            msg = f"exponent is {exponent}; e^-exponent is a probability only if it is >= 0."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"exponent is {exponent}; e^-exponent is a probability only if it is >= 0."
+            )
         whole, part = divmod(exponent, 1)
         numerators = np.full(n, part.numerator, dtype=np.int64)
         coins = self._bernoulli_exp_fraction(numerators, part.denominator)
@@ -182,10 +181,9 @@ class Source(ABC):
     # ---- whole numbers ---------------------------------------------------------------------
 
     def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
-        """Return n uniform integers in [0, k), unbiased, k up to 2^63, in a dtype that holds them."""
+        """Return n uniform integers in [0, k), unbiased; k up to 2^63 and what dtype holds."""
         if not 1 <= k <= 1 << 63:
-            msg = f"k is {k}; a uniform integer below k needs k in 1..2^63."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"k is {k}; a uniform integer below k needs k in 1..2^63.")
         if k & (k - 1) == 0:
             return self._below_power_of_two(k, n, dtype)
         # Lemire's multiply-and-shift; a product whose low half is under 2^32 mod k is redrawn.
@@ -207,7 +205,8 @@ class Source(ABC):
         bits = k.bit_length() - 1
         width = next(w for w in _WIDTHS if bits <= w)
         words = self.words(n, width)
-        return (words & words.dtype.type(k - 1)).astype(dtype, copy=False)
+        words &= words.dtype.type(k - 1)
+        return words.astype(dtype, copy=False)
 
     def _below_by_rejection(self, k: int, n: int) -> Ints:
         result = self._below_power_of_two(1 << k.bit_length(), n, np.int64)
@@ -229,8 +228,7 @@ class Source(ABC):
     def subsets(self, k: int, m: int, n: int) -> Ints:
         """Return n uniform m-subsets of 0..k-1, one per row, in no particular order (Floyd)."""
         if not 0 <= m <= k:
-            msg = f"m is {m}; a subset of {k} has 0..{k} members."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"m is {m}; a subset of {k} has 0..{k} members.")
         chosen = np.empty((n, m), dtype=np.int64)
         for column, top in enumerate(range(k - m, k)):
             pick = self.below(top + 1, n)
@@ -249,8 +247,7 @@ class Source(ABC):
         """
         rate = Fraction(rate)
         if rate <= 0:
-            msg = f"rate is {rate}; a geometric number needs a rate above 0."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"rate is {rate}; a geometric number needs a rate above 0.")
         t = rate.denominator
         remainder = np.empty(n, dtype=np.int64)
         open_ = np.arange(n)
@@ -347,9 +344,8 @@ def seeded(seed: int) -> Seeded:
 def refuse_seeded(source: Source) -> Source:
     """Return ``source`` if real people may rely on it; raise otherwise."""
     if not isinstance(source, Secure):
-        msg = (
+        raise InsecureRandomness(
             f"the source is {type(source).__name__}, whose coins anyone can repeat; "
             "real data need randomness.secure()."
         )
-        raise InsecureRandomness(msg)
     return source

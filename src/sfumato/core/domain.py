@@ -46,20 +46,22 @@ class Domain:
     def __post_init__(self) -> None:
         """Refuse a domain in which nothing could be hidden."""
         if isinstance(self.items, bool) or not isinstance(self.items, (int, tuple)):
-            msg = f"domain is {self.items!r}; a number of items or a list of labels is expected."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"domain is {self.items!r}; a number of items or a list of labels is expected."
+            )
         if isinstance(self.items, tuple):
             for label in self.items:
                 if isinstance(label, bool) or not isinstance(label, (str, int)):
-                    msg = f"domain holds {label!r}; labels are strings or whole numbers."
-                    raise ConfigurationError(msg)
+                    raise ConfigurationError(
+                        f"domain holds {label!r}; labels are strings or whole numbers."
+                    )
             if len(set(self.items)) < len(self.items):
                 twice = next(label for label in self.items if self.items.count(label) > 1)
-                msg = f"domain names {twice!r} more than once; every label must be there once."
-                raise ConfigurationError(msg)
+                raise ConfigurationError(
+                    f"domain names {twice!r} more than once; every label must be there once."
+                )
         if not 2 <= self.size <= LARGEST:  # noqa: PLR2004
-            msg = f"domain has {self.size} item(s); 2..{LARGEST} are possible."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"domain has {self.size} item(s); 2..{LARGEST} are possible.")
 
     @classmethod
     def of(cls, items: int | Sequence[Label]) -> Domain:
@@ -93,22 +95,23 @@ class Domain:
             known = isinstance(label, (str, int)) and not isinstance(label, bool)
             code = codes.get(label) if known else None
             if code is None:
-                msg = f"values[{index}] is {label!r}; the domain has the items {self._shown()}."
-                raise InputError(msg)
+                raise InputError(
+                    f"values[{index}] is {label!r}; the domain has the items {self._shown()}."
+                )
             found[index] = code
         return found
 
     def _encode_numbers(self, array: NDArray[Any], size: int) -> NDArray[np.int64]:
         if array.dtype.kind not in "iu":
-            msg = (
+            raise InputError(
                 f"values have dtype {array.dtype} (the first is {array[0]!r}); "
                 f"whole numbers 0..{size - 1} are expected."
             )
-            raise InputError(msg)
         if int(array.min()) < 0 or int(array.max()) >= size:
             index = int(np.flatnonzero((array < 0) | (array >= size))[0])
-            msg = f"values[{index}] is {array[index]}; the domain has the items 0..{size - 1}."
-            raise InputError(msg)
+            raise InputError(
+                f"values[{index}] is {array[index]}; the domain has the items 0..{size - 1}."
+            )
         return array.astype(np.int64, copy=False)
 
     def _shown(self) -> str:

@@ -65,8 +65,9 @@ class Covariance:
         """Return the variance of the weighted sum of the values, one for each row of weights."""
         rows = np.asarray(weights, dtype=np.float64)
         if rows.shape[-1:] != (self.size,):
-            msg = f"weights have shape {rows.shape}; the last axis must have length {self.size}."
-            raise MismatchError(msg)
+            raise MismatchError(
+                f"weights have shape {rows.shape}; the last axis must have length {self.size}."
+            )
         total = (rows * rows) @ self.diagonal
         if self.factor is not None and self.core is not None:
             inner = rows @ self.factor
@@ -127,11 +128,10 @@ class Estimate:
     def __post_init__(self) -> None:
         """Check that values, labels and covariance speak of the same things."""
         if not self.values.size == len(self.labels) == self.covariance.size:
-            msg = (
+            raise MismatchError(
                 f"{self.values.size} values, {len(self.labels)} labels and a covariance of "
                 f"{self.covariance.size} do not belong together."
             )
-            raise MismatchError(msg)
 
     @property
     def standard_errors(self) -> Floats:
@@ -146,10 +146,9 @@ class Estimate:
         """Return weighted sums of the values (one for each row of weights) as an estimate."""
         rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
         if rows.shape != (len(labels), self.values.size):
-            msg = (
+            raise MismatchError(
                 f"weights have shape {rows.shape}; ({len(labels)}, {self.values.size}) is expected."
             )
-            raise MismatchError(msg)
         mapped = self.covariance.mapped(rows)
         return Estimate(rows @ self.values, mapped, tuple(labels), self.n, self.guarantee)
 
@@ -227,6 +226,7 @@ class FrequencyEstimate(Estimate):
 
 def _level(level: float) -> float:
     if not 0 < level < 1:
-        msg = f"level is {level}; a share of truths covered lies between 0 and 1."
-        raise ConfigurationError(msg)
+        raise ConfigurationError(
+            f"level is {level}; a share of truths covered lies between 0 and 1."
+        )
     return level

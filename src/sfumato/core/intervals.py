@@ -73,8 +73,8 @@ def exact(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Float
     else:
         holders = _holders_to_try(int(distinct[0]), int(distinct[-1]), n, p, q, z_score(level))
         first, last = _accepted_counts(holders, n, p, q, level)
-    kept = (first <= distinct[:, None]) & (distinct[:, None] <= last)
-    found = kept.any(axis=1)
+    kept = np.asarray((first <= distinct[:, None]) & (distinct[:, None] <= last))
+    found = np.asarray(kept.any(axis=1))
     lowest = np.argmax(kept, axis=1)
     highest = holders.size - 1 - np.argmax(kept[:, ::-1], axis=1)
     # Between a share that is kept and its neighbour that is not, the end lies half way.
@@ -99,9 +99,7 @@ def _accepted_by_all(n: int, p: float, q: float, level: float) -> tuple[Floats, 
     return holders, *_accepted_counts(holders, n, p, q, level)
 
 
-def _holders_to_try(
-    fewest: int, most: int, n: int, p: float, q: float, z: float
-) -> Floats:
+def _holders_to_try(fewest: int, most: int, n: int, p: float, q: float, z: float) -> Floats:
     """Numbers of holders that bracket all ends, at most fifty steps a standard deviation."""
     # Twice the width of a Poisson count's interval is beyond every end, however small the count.
     low = fewest - 2 * z * np.sqrt(fewest + z * z)

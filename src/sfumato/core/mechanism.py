@@ -54,11 +54,11 @@ class Mechanism(ABC):
         given = self.epsilon
         number = isinstance(given, (int, float, np.integer, np.floating))
         if isinstance(given, bool) or not number or not math.isfinite(given):
-            msg = f"epsilon is {given!r}; a positive number is expected."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
         if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
-            msg = f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+            )
         object.__setattr__(self, "epsilon", float(given))
 
     # ---- configuration ---------------------------------------------------------------------
@@ -166,24 +166,24 @@ class Mechanism(ABC):
         """Return the reports in these bytes; raise ReportError unless all of them are valid."""
         size = self.report_bytes
         if not data or len(data) % size:
-            msg = f"{len(data)} bytes are not a whole number of {self.name} reports of {size} bytes."
-            raise ReportError(msg)
+            raise ReportError(
+                f"{len(data)} bytes are not a whole number of {self.name} reports of {size} bytes."
+            )
         return self.checked(np.frombuffer(data, dtype=self.report_dtype))
 
     def checked(self, reports: Reports) -> Reports:
         """Return the reports as they are if all are valid; raise ReportError otherwise."""
         if not isinstance(reports, np.ndarray) or reports.dtype != self.report_dtype:
             found = getattr(reports, "dtype", type(reports).__name__)
-            msg = f"reports have dtype {found}; {self.name} reports have {self.report_dtype}."
-            raise ReportError(msg)
+            raise ReportError(
+                f"reports have dtype {found}; {self.name} reports have {self.report_dtype}."
+            )
         if reports.ndim != 1:
-            msg = f"reports have shape {reports.shape}; a flat array is expected."
-            raise ReportError(msg)
+            raise ReportError(f"reports have shape {reports.shape}; a flat array is expected.")
         judged = self.valid(reports)
         if not judged.all():
             index = int(np.argmin(judged))
-            msg = f"reports[{index}] = {reports[index]} cannot come from {self}."
-            raise ReportError(msg)
+            raise ReportError(f"reports[{index}] = {reports[index]} cannot come from {self}.")
         return reports
 
     @abstractmethod
@@ -209,11 +209,11 @@ class Mechanism(ABC):
     def estimate(self, tally: Tally) -> Estimate:
         """Return unbiased estimates with their covariance."""
         if tally.sums.shape != self.tally_shape:
-            msg = f"the tally has shape {tally.sums.shape}; {self.name} needs {self.tally_shape}."
-            raise MismatchError(msg)
+            raise MismatchError(
+                f"the tally has shape {tally.sums.shape}; {self.name} needs {self.tally_shape}."
+            )
         if tally.n < 1:
-            msg = "the tally has n = 0 reports; an estimate needs at least one."
-            raise MismatchError(msg)
+            raise MismatchError("the tally has n = 0 reports; an estimate needs at least one.")
         return self._estimate(tally)
 
     @abstractmethod

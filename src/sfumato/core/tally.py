@@ -41,12 +41,10 @@ class Tally:
     def __post_init__(self) -> None:
         """Own the sums, as read-only integers."""
         if self.n < 0:
-            msg = f"n is {self.n}; a tally counts 0 or more reports."
-            raise MismatchError(msg)
+            raise MismatchError(f"n is {self.n}; a tally counts 0 or more reports.")
         given = np.asarray(self.sums)
         if given.dtype.kind not in "iu":
-            msg = f"sums have dtype {given.dtype}; a tally holds integers."
-            raise MismatchError(msg)
+            raise MismatchError(f"sums have dtype {given.dtype}; a tally holds integers.")
         sums = given.astype(np.int64)
         sums.flags.writeable = False
         object.__setattr__(self, "n", int(self.n))
@@ -61,11 +59,10 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         if self.sums.shape != other.sums.shape:
-            msg = (
+            raise MismatchError(
                 f"tallies of shapes {self.sums.shape} and {other.sums.shape} cannot be added; "
                 "they must come from one mechanism."
             )
-            raise MismatchError(msg)
         return Tally(self.n + other.n, self.sums + other.sums)
 
     def __eq__(self, other: object) -> bool:
@@ -120,8 +117,7 @@ class Tallies(Mapping[K, Tally]):
         """Return the sum over all keys."""
         tallies = list(self._tallies.values())
         if not tallies:
-            msg = "there is no tally to total; give at least one key."
-            raise MismatchError(msg)
+            raise MismatchError("there is no tally to total; give at least one key.")
         total = tallies[0]
         for tally in tallies[1:]:
             total = total + tally

@@ -90,8 +90,9 @@ class OLH(FrequencyOracle):
             return
         whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
         if not whole or not 2 <= given <= _LARGEST_RANGE:  # noqa: PLR2004
-            msg = f"hash_range is {given!r}; a whole number in 2..{_LARGEST_RANGE} is expected."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"hash_range is {given!r}; a whole number in 2..{_LARGEST_RANGE} is expected."
+            )
         object.__setattr__(self, "hash_range", int(given))
 
     @classmethod
@@ -240,4 +241,4 @@ class OLH(FrequencyOracle):
         if whole:
             table &= lane(g - 1)
         supported = np.packbits(table == 0, axis=1)
-        return np.bitwise_count(supported).sum(axis=1, dtype=np.int64)
+        return np.asarray(np.bitwise_count(supported).sum(axis=1, dtype=np.int64))

@@ -109,8 +109,9 @@ class FrequencyOracle(Mechanism):
 
     def _estimate(self, tally: Tally) -> FrequencyEstimate:
         if bool((tally.sums < 0).any()) or bool((tally.sums > tally.n).any()):
-            msg = f"the tally has counts outside of 0..n = {tally.n}; it is not one of supports."
-            raise MismatchError(msg)
+            raise MismatchError(
+                f"the tally has counts outside of 0..n = {tally.n}; it is not one of supports."
+            )
         share = (tally.sums / tally.n - self.q) / self.gap
         return FrequencyEstimate(
             values=share,
