@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate
+from sfumato.core.exact import log_above, log_below
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
@@ -71,6 +72,15 @@ class Mechanism(ABC):
     def guarantee(self) -> Guarantee:
         """What one report promises to the person it is about."""
         return Guarantee("local", "each report", self.epsilon)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what can be said before any data come, as plain data; subclasses add to it."""
+        return {
+            "epsilon_exact_upper": log_above(self.worst_ratio),
+            "budget_used": log_below(self.worst_ratio) / self.epsilon,
+            "report_bytes": self.report_bytes,
+            "influence": self.influence,
+        }
 
     @classmethod
     @abstractmethod

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core import intervals
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.exact import exp_below
@@ -83,6 +85,16 @@ class FrequencyOracle(Mechanism):
         p, q = self.supports
         exact = Fraction(share)
         return float((exact * p * (1 - p) + (1 - exact) * q * (1 - q)) / (p - q) ** 2)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the support probabilities and how well 10,000 people can be counted, too."""
+        return super().facts() | {
+            "p": self.p,
+            "q": self.q,
+            "variance": self.variance(0.0),
+            "variance_at_one_tenth": self.variance(0.1),
+            "half_width_at_10000": intervals.z_score(0.95) * sqrt(self.variance(0.0) / 10_000),
+        }
 
     @property
     def influence(self) -> float:
