@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
 from sfumato.errors import SfumatoError
-from sfumato.mechanisms import GRR, OLH, OUE
+from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, Piecewise, StochasticRounding
 from sfumato.randomness import secure, seeded
 
 __all__ = [
@@ -13,8 +13,11 @@ __all__ = [
     "OUE",
     "Estimate",
     "Guarantee",
+    "Hybrid",
     "Mechanism",
+    "Piecewise",
     "SfumatoError",
+    "StochasticRounding",
     "Tallies",
     "Tally",
     "secure",

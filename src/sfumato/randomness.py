@@ -222,7 +222,7 @@ class Source(ABC):
             order = np.argsort(keys, kind="stable")
             ranked = keys[order]
             # Given that all keys differ every order is equally likely; a tie starts afresh.
-            if k < 2 or bool(np.all(ranked[1:] != ranked[:-1])):  # noqa: PLR2004
+            if k < 2 or bool(np.all(ranked[1:] != ranked[:-1])):
                 return order
 
     def subsets(self, k: int, m: int, n: int) -> Ints:
@@ -269,7 +269,7 @@ class Source(ABC):
         open_ = np.arange(n)
         while open_.size:
             size = self.geometric(rate, open_.size)
-            negative = self.words(open_.size, 8) < 128  # noqa: PLR2004
+            negative = self.words(open_.size, 8) < 128
             # Zero has one sign only: the second copy of it is drawn again.
             kept = (size > 0) | ~negative
             result[open_[kept]] = np.where(negative, -size, size)[kept]

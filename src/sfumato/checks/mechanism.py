@@ -122,7 +122,7 @@ def _fit(mechanism: Mechanism, law_of: Mechanism, value: Any, reports: NDArray[A
     cells: list[tuple[float, float]] = []
     rare_seen = rare_expected = 0.0
     for output, mean in sorted(expected.items(), key=lambda pair: pair[1]):
-        if mean < 20:  # noqa: PLR2004
+        if mean < 20:
             rare_seen += seen.get(output, 0)
             rare_expected += mean
         else:
@@ -158,7 +158,7 @@ def sampler_follows_its_law(mechanism: Mechanism) -> None:
 
 
 def _few(inputs: Any) -> list[Any]:
-    return [inputs[0], inputs[len(inputs) // 2], inputs[-1]] if len(inputs) > 3 else list(inputs)  # noqa: PLR2004
+    return [inputs[0], inputs[len(inputs) // 2], inputs[-1]] if len(inputs) > 3 else list(inputs)
 
 
 def _people(mechanism: Mechanism, n: int) -> NDArray[Any]:
@@ -293,7 +293,7 @@ def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
         f"the true variance is {spread.min():.2f} to {spread.max():.2f} times the stated one",
     )
     share = covered / (rounds * truth.size)
-    _demand(share > 0.92, f"95% intervals cover {share:.1%}")  # noqa: PLR2004
+    _demand(share > 0.92, f"95% intervals cover {share:.1%}")
 
 
 def simulated_tallies_agree(mechanism: Mechanism) -> None:

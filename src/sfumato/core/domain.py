@@ -60,7 +60,7 @@ class Domain:
                 raise ConfigurationError(
                     f"domain names {twice!r} more than once; every label must be there once."
                 )
-        if not 2 <= self.size <= LARGEST:  # noqa: PLR2004
+        if not 2 <= self.size <= LARGEST:
             raise ConfigurationError(f"domain has {self.size} item(s); 2..{LARGEST} are possible.")
 
     @classmethod

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from sfumato.mechanisms.frequency import GRR, OLH, OUE
+from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
 
-__all__ = ["GRR", "OLH", "OUE"]
+__all__ = ["GRR", "OLH", "OUE", "Hybrid", "Piecewise", "StochasticRounding"]

@@ -89,7 +89,7 @@ class OLH(FrequencyOracle):
         if given is None:
             return
         whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not whole or not 2 <= given <= _LARGEST_RANGE:  # noqa: PLR2004
+        if not whole or not 2 <= given <= _LARGEST_RANGE:
             raise ConfigurationError(
                 f"hash_range is {given!r}; a whole number in 2..{_LARGEST_RANGE} is expected."
             )
@@ -227,7 +227,7 @@ class OLH(FrequencyOracle):
     def _supported(self, numbers: NDArray[np.uint16]) -> NDArray[np.int64]:
         """Count, for each item, the reports whose bucket is the item's."""
         g = self.buckets
-        lane = np.uint8 if g <= 128 else np.uint16  # noqa: PLR2004 - sums of two stay in range
+        lane = np.uint8 if g <= 128 else np.uint16  # the sum of two stays in range
         symbol, offset, shifts = numbers[0], numbers[1], numbers[2:].astype(lane)
         whole = g & (g - 1) == 0  # a power of two may wrap around and is masked at the end
         table = np.empty((self.size, symbol.size), dtype=lane)  # hash(item) - y, mod g

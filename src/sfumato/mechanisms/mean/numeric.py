@@ -1,0 +1,230 @@
+"""What mechanisms for numbers share: an interval, an integer grid on it, and the mean."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite, sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.intervals import z_score
+from sfumato.core.law import Law
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.randomness import ONE, Source
+
+__all__ = ["Moments", "NumericMechanism"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LARGEST_GRID: Final = 1 << 14
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Averages over the reports, in grid units.
+
+    The noise of a debiased report around its point has the variance square - spread: it speaks of
+    what the mechanism adds, so intervals are about the mean of those who reported.
+    """
+
+    point: Fraction
+    """Of the debiased reports: the mean of the points, unbiased."""
+    square: Fraction
+    """Of the squares of the debiased reports."""
+    spread: Fraction
+    """Of the squares of the points, as far as the reports tell."""
+
+
+@dataclass(frozen=True)
+class NumericMechanism(Mechanism):
+    """Blurs a number of a public interval, on an integer grid.
+
+    Floating-point noise betrays its input: most floats can only come from some inputs. So the
+    value is first rounded to one of the points 0..grid, up or down by a coin whose bias makes the
+    rounding unbiased, and everything after that is integers. Rounding does not see the report,
+    so a law that is private for grid points is private for all values between them.
+    """
+
+    low: float
+    high: float
+    clip: bool = False
+    grid: int = 4096
+
+    def __post_init__(self) -> None:
+        """Check the interval and the grid."""
+        super().__post_init__()
+        for name in ("low", "high"):
+            end = getattr(self, name)
+            number = isinstance(end, (int, float, np.integer, np.floating))
+            if isinstance(end, bool) or not number or not isfinite(end):
+                raise ConfigurationError(f"{name} is {end!r}; a finite number is expected.")
+            object.__setattr__(self, name, float(end))
+        if not self.low < self.high or not isfinite(self.high - self.low):
+            raise ConfigurationError(
+                f"the interval is [{self.low:g}, {self.high:g}]; low must be below high."
+            )
+        if not isinstance(self.clip, (bool, np.bool_)):
+            raise ConfigurationError(f"clip is {self.clip!r}; true or false is expected.")
+        whole = isinstance(self.grid, (int, np.integer)) and not isinstance(self.grid, bool)
+        if not whole or not 2 <= self.grid <= LARGEST_GRID or self.grid % 2:
+            raise ConfigurationError(
+                f"grid is {self.grid!r}; an even whole number in 2..{LARGEST_GRID} is expected."
+            )
+        object.__setattr__(self, "clip", bool(self.clip))
+        object.__setattr__(self, "grid", int(self.grid))
+
+    @property
+    def step(self) -> float:
+        """The distance of two grid points, in the unit of the values."""
+        return (self.high - self.low) / self.grid
+
+    # ---- values ----------------------------------------------------------------------------
+
+    def inputs(self) -> Sequence[float]:
+        """Return the grid points."""
+        points = self.low + self.step * np.arange(self.grid + 1)
+        points[-1] = self.high
+        return [float(point) for point in points]
+
+    def truth(self, values: Any) -> Floats:
+        """Return the mean of the people's values (clipped ones, if told to clip)."""
+        return np.array([self._numbers(values).mean()])
+
+    def encode(self, values: Any) -> Floats:
+        """Return each value's place on the grid, a number in [0, grid]."""
+        place = (self._numbers(values) - self.low) / (self.high - self.low) * self.grid
+        return np.clip(place, 0.0, float(self.grid))
+
+    def _numbers(self, values: Any) -> Floats:
+        array = frames.column(values)
+        if array.dtype.kind not in "iuf":
+            raise InputError(
+                f"values have dtype {array.dtype} (the first is {array[0]!r}); numbers in "
+                f"[{self.low:g}, {self.high:g}] are expected."
+            )
+        numbers = array.astype(np.float64)
+        if self.clip:
+            return np.clip(numbers, self.low, self.high)
+        outside = np.flatnonzero((numbers < self.low) | (numbers > self.high))
+        if outside.size:
+            raise InputError(
+                f"values[{outside[0]}] is {numbers[outside[0]]:g}; it must lie in "
+                f"[{self.low:g}, {self.high:g}], or set clip to cut values to it."
+            )
+        return numbers
+
+    @staticmethod
+    def _split(encoded: Floats) -> tuple[Ints, NDArray[np.uint64]]:
+        """Return the grid point below each place and how often, in 2^-64, to round up."""
+        below = encoded.astype(np.int64)
+        # Scaling by a power of two is exact, so the coin has the bias the number really has.
+        return below, ((encoded - below) * float(ONE)).astype(np.uint64)
+
+    def _round(self, encoded: Floats, rng: Source) -> Ints:
+        """Return a grid point for each place, unbiased."""
+        below, up = self._split(encoded)
+        return below + (rng.words(below.size) < up)
+
+    # ---- the law ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def point_law(self, point: int) -> tuple[list[int], int]:
+        """Return the numerators and denominator of the law of a grid point."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """How many different reports there are: the numbers 0, 1, 2, ..."""
+
+    def law(self, value: Any, public: Any = None) -> Law:
+        """Return the law of a value: that of its grid point, or the mixture of its two."""
+        del public
+        below, up = (int(part[0]) for part in self._split(self.encode([value])))
+        numerators, denominator = self.point_law(below)
+        if up:
+            above, _ = self.point_law(below + 1)
+            pairs = zip(numerators, above, strict=True)
+            numerators = [(ONE - up) * one + up * two for one, two in pairs]
+            denominator *= ONE
+        outputs = np.empty(self.symbols, dtype=self.report_dtype)
+        outputs["symbol"] = np.arange(self.symbols)
+        return Law(outputs, tuple(numerators), denominator)
+
+    # ---- reports ---------------------------------------------------------------------------
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """A symbol, in as few bytes as it needs."""
+        return np.dtype([("symbol", np.min_scalar_type(self.symbols - 1).newbyteorder("<"))])
+
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which reports name a symbol that exists."""
+        return np.asarray(reports["symbol"] < self.symbols)
+
+    @property
+    def chunk(self) -> int:
+        """Temporaries of a few words for each person."""
+        return 1 << 15
+
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+        reports["symbol"] = self.blur(self._round(encoded, rng), rng)
+
+    @abstractmethod
+    def blur(self, points: Ints, rng: Source) -> Ints:
+        """Return a symbol for each grid point, drawn from its law."""
+
+    # ---- the mean --------------------------------------------------------------------------
+
+    def _estimate(self, tally: Tally) -> Estimate:
+        moments = self.moments(tally)
+        noise = max(float(moments.square - moments.spread), 0.0)
+        return Estimate(
+            values=np.array([self.low + self.step * float(moments.point)]),
+            covariance=Covariance(np.array([self.step**2 * noise / tally.n])),
+            labels=("mean",),
+            n=tally.n,
+            guarantee=self.guarantee,
+        )
+
+    @abstractmethod
+    def moments(self, tally: Tally) -> Moments:
+        """Return what the reports say of the grid points behind them."""
+
+    @abstractmethod
+    def point_variance(self, point: int) -> float:
+        """Return the exact variance of one debiased report of a grid point, in grid units."""
+
+    def variance(self, value: float) -> float:
+        """Return n times the variance of the mean if everybody holds this value."""
+        below, up = (int(part[0]) for part in self._split(self.encode([value])))
+        if not up:
+            return self.step**2 * self.point_variance(below)
+        share = up / ONE
+        mixed = (1 - share) * self.point_variance(below) + share * self.point_variance(below + 1)
+        return self.step**2 * (mixed + share * (1 - share))
+
+    def facts(self) -> dict[str, Any]:
+        """Return how well the mean of 10,000 numbers can be told, too."""
+        middle = (self.low + self.high) / 2
+        return super().facts() | {
+            "variance_in_the_middle": self.variance(middle),
+            "variance_at_the_ends": self.variance(self.high),
+            "worst_variance": self.worst_variance,
+            "half_width_at_10000": z_score(0.95) * sqrt(self.worst_variance / 10_000),
+        }
+
+    @property
+    def worst_variance(self) -> float:
+        """The largest of these, over all values."""
+        points = (0, self.grid // 2, self.grid)  # it is a parabola in the value
+        return self.step**2 * (max(self.point_variance(point) for point in points) + 0.25)

@@ -1,0 +1,110 @@
+"""A window that slides with the number: the integer law behind Piecewise and Square Wave.
+
+Of grid + width outputs the ``width`` ones from the grid point on are more likely, all others
+equally unlikely: with probability k the report is uniform in the window, otherwise uniform over
+everything. All moments are closed forms in the point, so the debiased mean is exact.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import exp_below
+from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
+from sfumato.randomness import ONE, Source
+
+__all__ = ["SlidingWindow"]
+
+
+@dataclass(frozen=True)
+class SlidingWindow(NumericMechanism):
+    """A numeric mechanism whose report is most likely within a window at the number."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many outputs the window has."""
+
+    @cached_property
+    def size(self) -> int:
+        """How many outputs there are in all."""
+        return self.grid + self.width
+
+    @cached_property
+    def kept(self) -> int:
+        """How often, in 2^-64, the report is drawn from the window for sure."""
+        # Inside against outside: 1 + (k/width) / ((1-k)/size) <= e^epsilon.
+        gain = exp_below(self.epsilon) - 1
+        return int(ONE * gain / (gain + Fraction(self.size, self.width)))
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """Inside of the window against outside."""
+        return 1 + Fraction(self.kept * self.size, (ONE - self.kept) * self.width)
+
+    def point_law(self, point: int) -> tuple[list[int], int]:
+        """Return the law of a grid point."""
+        outside = (ONE - self.kept) * self.width
+        numerators = [outside] * self.size
+        inside = outside + self.kept * self.size
+        numerators[point : point + self.width] = [inside] * self.width
+        return numerators, ONE * self.size * self.width
+
+    @property
+    def symbols(self) -> int:
+        """The places."""
+        return self.size
+
+    def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
+        """Return a place for each grid point."""
+        kept = rng.bernoulli(self.kept, points.size)
+        near = points + rng.below(self.width, points.size)
+        return np.where(kept, near, rng.below(self.size, points.size))
+
+    # ---- moments ---------------------------------------------------------------------------
+
+    @cached_property
+    def slope(self) -> Fraction:
+        """By how much a grid step moves the mean place: P[kept]."""
+        return Fraction(self.kept, ONE)
+
+    @cached_property
+    def offset(self) -> Fraction:
+        """The mean place of a report of point 0."""
+        near, anywhere = Fraction(self.width - 1, 2), Fraction(self.size - 1, 2)
+        return self.slope * near + (1 - self.slope) * anywhere
+
+    def _place_square(self, point: Fraction, point_square: Fraction) -> Fraction:
+        """Return the mean square of places, from the mean and the mean square of their points."""
+        width, size = self.width, self.size
+        near = point_square + point * (width - 1) + Fraction((width - 1) * (2 * width - 1), 6)
+        anywhere = Fraction((size - 1) * (2 * size - 1), 6)
+        return self.slope * near + (1 - self.slope) * anywhere
+
+    def place_moments(self, n: int, total: int, squares: int) -> Moments:
+        """Return the moments of n places with this sum and sum of squares."""
+        mean, mean_square = Fraction(total, n), Fraction(squares, n)
+        point = (mean - self.offset) / self.slope
+        square = (mean_square - 2 * self.offset * mean + self.offset**2) / self.slope**2
+        # A place also tells of the square of its point: _place_square is affine in it. What no
+        # points of 0..grid with this mean can have is cut off.
+        found = (mean_square - self._place_square(point, Fraction(0))) / self.slope
+        held = min(max(point, Fraction(0)), Fraction(self.grid))
+        return Moments(point, square, min(max(found, held * held), self.grid * held))
+
+    def point_variance(self, point: int) -> float:
+        """Return the variance of the debiased report."""
+        square = self._place_square(Fraction(point), Fraction(point * point))
+        mean = self.slope * point + self.offset
+        return float((square - mean**2) / self.slope**2)
+
+    @property
+    def influence(self) -> float:
+        """How far the last place instead of the first moves the estimated total."""
+        return self.step * float((self.size - 1) / self.slope)
