@@ -1,0 +1,66 @@
+"""What each family of mechanisms is measured on; a new family is one more entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from sfumato import catalog
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Family", "family_of", "instances"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Mechanisms that take the same kind of input.
+
+    Parameters
+    ----------
+    parameters
+        What to build one with besides epsilon, at a domain size; may ignore the size.
+    inputs
+        Plausible values of n people.
+    symbols
+        How many different symbols the bincount they are compared with tells apart.
+
+    """
+
+    parameters: Callable[[int], Mapping[str, Any]]
+    inputs: Callable[[Any, int, np.random.Generator], Any]
+    symbols: Callable[[Any], int]
+
+
+# By a field that all mechanisms of the family have.
+FAMILIES: Final[Mapping[str, Family]] = {
+    "domain": Family(
+        parameters=lambda size: {"domain": size},
+        inputs=lambda mechanism, n, draw: draw.integers(mechanism.domain, size=n),
+        symbols=lambda mechanism: mechanism.domain,
+    ),
+    "low": Family(
+        parameters=lambda _: {"low": -1.0, "high": 1.0},
+        inputs=lambda mechanism, n, draw: draw.uniform(mechanism.low, mechanism.high, n),
+        symbols=lambda mechanism: len(mechanism.inputs()),
+    ),
+}
+
+
+def family_of(name: str) -> Family:
+    """Return the family of a mechanism; raise ConfigurationError if it has none."""
+    for parameter in catalog.parameters(name):
+        if parameter.name in FAMILIES:
+            return FAMILIES[parameter.name]
+    msg = f"{name} is of a family that benchmarks/families.py does not know."
+    raise ConfigurationError(msg)
+
+
+def instances(name: str, epsilon: float, sizes: Iterable[int]) -> list[Mechanism]:
+    """Return the mechanism at each size, once if it does not depend on it."""
+    family = family_of(name)
+    built = (catalog.build(name, epsilon=epsilon, **family.parameters(size)) for size in sizes)
+    return list(dict.fromkeys(built))

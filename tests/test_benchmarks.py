@@ -1,0 +1,91 @@
+"""The benchmark runs and says what it should; how fast anything is, no test asserts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks.__main__ import main
+from benchmarks.clock import Times
+from benchmarks.limits import CLAIMED_N, LIMITS, judge
+from benchmarks.measure import Row, measure_peer
+from benchmarks.peers import Environment
+from benchmarks.stream import BATCH, stream
+
+from sfumato import GRR, catalog
+
+SMALL = ["--n", "500", "--domain", "8"]
+
+
+def row(mechanism: str = "grr", symbols: int = 128, ratio: float = 1.0, n: int = CLAIMED_N) -> Row:
+    return Row("sfumato", mechanism, symbols, n, bincount=1.0, times=Times(1.0, 1.0, ratio))
+
+
+def test_every_mechanism_of_the_catalogue_gets_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert {found["mechanism"] for found in said["rows"]} == set(catalog.names())
+    assert said["left_out"] == []
+    for found in said["rows"]:
+        assert found["end_to_end_per_second"] > 0
+        assert found["times_bincount"] > 0
+        assert found["memory_bytes"] >= 0
+
+
+def test_people_get_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["grr", *SMALL]) == 0
+    said = capsys.readouterr().out
+    assert "x bincount" in said
+    assert said.splitlines()[-1].startswith("Limits: none is claimed")
+
+
+def test_check_fails_if_nothing_was_checked() -> None:
+    assert main(["grr", *SMALL, "--check"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["vote"], "the catalogue has"),
+        (["--n", "0"], "1 or more"),
+        (["--domain", "1"], "2 or more"),
+        (["--epsilon", "-1"], "epsilon is -1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert complaint in capsys.readouterr().err
+
+
+def test_limits_are_judged_by_the_ratio() -> None:
+    limit = LIMITS["olh", 1024]
+    kept, broken = judge([row("olh", 1024, limit), row("olh", 1024, limit * 1.01)], epsilon=1.0)
+    assert kept.holds
+    assert not broken.holds
+
+
+def test_limits_are_claimed_for_one_epsilon_and_number_of_people_only() -> None:
+    assert judge([row()], epsilon=2.0) == judge([row(n=1000)], epsilon=1.0) == []
+
+
+def test_a_stream_needs_no_more_memory_for_more_people() -> None:
+    few, many = (stream(GRR(1.0, 8), batches * BATCH) for batches in (4, 16))
+    values_of_one_batch = 8 * BATCH
+    assert many.memory < few.memory + 6 * values_of_one_batch
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        Environment("pure-ldp", Path("no-python-here")),
+        Environment("pure-ldp", Path(), problem="not installed: no such version"),
+    ],
+)
+def test_a_peer_that_does_not_run_says_so_in_its_row(environment: Environment) -> None:
+    found = measure_peer(environment, row(), epsilon=1.0)
+    assert found.problem
+    assert found.record()["end_to_end_per_second"] is None
