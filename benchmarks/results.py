@@ -94,8 +94,8 @@ class Results:
         if self.streamed:
             rate, peak = _short(self.streamed.per_second), self.streamed.peak / 1e6
             yield (
-                f"Streamed {self.streamed.n:,} people in batches, generated, randomized and counted: "
-                f"{rate} per second; the process took {peak:.0f} MB at its peak."
+                f"Streamed {self.streamed.n:,} people, generated, randomized and counted in "
+                f"batches: {rate} per second; the process took {peak:.0f} MB at its peak."
             )
         if self.verdicts:
             yield f"Limits: {'; '.join(map(str, self.verdicts))}."
