@@ -1,0 +1,48 @@
+"""All commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sfumato.cli import check, demo, estimate, law, mechanisms, randomize
+from sfumato.cli.failures import Commands
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo.demo)
+app.add_typer(mechanisms.app, name="mechanisms")
+app.command()(law.law)
+app.command()(randomize.randomize)
+app.command()(estimate.estimate)
+app.command()(check.check)
+
+
+@app.callback(invoke_without_command=True)
+def sfumato(
+    context: typer.Context,
+    *,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Collect statistics from many devices without anyone having to hand over their data.
+
+    Start with:  sfumato demo
+    """
+    if show_version:
+        from importlib.metadata import version
+
+        typer.echo(f"sfumato {version('sfumato')}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="sfumato")

@@ -1,0 +1,94 @@
+"""`sfumato check`: do the mechanisms keep their promises."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sfumato import catalog
+from sfumato.checks import MECHANISM_CHECKS, Verdict, check_mechanism
+from sfumato.cli import console
+from sfumato.cli.options import Json
+from sfumato.cli.parameters import as_options
+from sfumato.core.mechanism import Mechanism
+
+__all__ = ["check"]
+
+
+def check(
+    name: Annotated[
+        str | None, typer.Argument(help="A mechanism; all of them if left out.", show_default=False)
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Check that mechanisms keep their promises, exactly where that can be done.
+
+    Privacy is decided over the very integers the sampler uses; sampling,
+    estimates and intervals are tested on simulated people.
+    The exit code is 1 if anything fails.
+
+    Example:  sfumato check grr
+    """
+    names = catalog.names() if name is None else [name]
+    verdicts = _judge([example for each in names for example in catalog.find(each).examples()])
+    if as_json:
+        console.print_json([_record(verdict) for verdict in verdicts])
+    else:
+        _print(verdicts)
+    if not all(verdict.ok for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _judge(examples: list[Mechanism]) -> list[Verdict]:
+    verdicts = []
+    with console.progress() as bars:
+        task = bars.add_task("", total=len(examples) * len(MECHANISM_CHECKS))
+        for example in examples:
+
+            def step(claim: str, name: str = example.name) -> None:
+                bars.update(task, advance=1, description=f"{name}: {claim.replace('_', ' ')}")
+
+            verdicts.append(check_mechanism(example, step))
+    return verdicts
+
+
+def _record(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "name": verdict.mechanism.name,
+        "epsilon_claimed": verdict.epsilon_claimed,
+        "epsilon_exact_upper": verdict.epsilon_exact_upper,
+        "budget_used": verdict.budget_used,
+        "ok": verdict.ok,
+        "configuration": verdict.mechanism.configuration(),
+        "failures": [{"check": claim, "found": found} for claim, found in verdict.failures],
+    }
+
+
+def _print(verdicts: list[Verdict]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("mechanism")
+    table.add_column("example")
+    table.add_column("epsilon spent, exactly", justify="right")
+    table.add_column("of its claim", justify="right")
+    table.add_column("checks")
+    for verdict in verdicts:
+        failed = ", ".join(claim.replace("_", " ") for claim, _ in verdict.failures)
+        table.add_row(
+            verdict.mechanism.name,
+            as_options(verdict.mechanism),
+            f"{verdict.epsilon_exact_upper:.12g}",
+            f"{verdict.budget_used:.6%}",
+            Text(f"failed: {failed}", "bold red")
+            if failed
+            else f"all {len(MECHANISM_CHECKS)} hold",
+        )
+    out = console.out()
+    out.print(table)
+    for verdict in verdicts:
+        for claim, found in verdict.failures:
+            out.print(f"\n{verdict.mechanism}: {claim.replace('_', ' ')}", style="bold")
+            out.print(found, markup=False, soft_wrap=True)

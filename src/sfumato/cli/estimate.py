@@ -1,0 +1,137 @@
+"""`sfumato estimate`: from reports to answers with intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from sfumato.cli import console, files, tables
+from sfumato.cli.options import Force, Json
+from sfumato.cli.rows import Rows
+from sfumato.core.estimate import Estimate, FrequencyEstimate
+from sfumato.core.mechanism import Mechanism
+from sfumato.engines import aggregate
+from sfumato.errors import InputError
+
+__all__ = ["estimate"]
+
+_PICTURES: Final = (".png", ".svg", ".pdf")
+_TABLES: Final = (".csv", ".parquet")
+_SHOWN: Final = 40
+_DRAWN: Final = 30
+
+
+def estimate(  # noqa: PLR0913 - one argument for each option
+    source: Annotated[
+        Path, typer.Argument(metavar="REPORTS", help="A report file.", show_default=False)
+    ],
+    *,
+    level: Annotated[float, typer.Option(help="How often an interval holds its truth.")] = 0.95,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Only the largest so many.", show_default=False)
+    ] = None,
+    band: Annotated[
+        bool, typer.Option("--band", help="Wider intervals that hold all truths at once.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw them: a .png, .svg or .pdf.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write them: a .csv or .parquet.", show_default=False),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Add up reports and say what they tell, with intervals.
+
+    Example:  sfumato estimate reports.parquet --top 10 --plot answers.png
+    """
+    _refuse_targets({plot: _PICTURES, output: _TABLES}, force=force)
+    mechanism, found = _collected(source)
+    every = Rows.of(found, level, band=band)
+    rows = every.pick(slice(top))
+    if output is not None:
+        _write(rows, found, output, force=force)
+    if plot is not None:
+        _draw(rows.pick(slice(top or _DRAWN)), found, level, plot, force=force)
+    if as_json:
+        console.print_json(
+            {
+                "n": found.n,
+                "level": level,
+                "band": band,
+                "items": rows.records(),
+                "configuration": mechanism.configuration(),
+                "guarantee": str(found.guarantee),
+            }
+        )
+        return
+    _print(rows.pick(slice(top or _SHOWN)), len(every), found, level)
+    for written in filter(None, (output, plot)):
+        console.out().print(f"Written: {written}", soft_wrap=True)
+
+
+def _refuse_targets(kinds: dict[Path | None, tuple[str, ...]], *, force: bool) -> None:
+    for path, suffixes in kinds.items():
+        if path is None:
+            continue
+        if path.suffix.lower() not in suffixes:
+            msg = f"{path} ends in {path.suffix!r}; {' or '.join(suffixes)} is expected."
+            raise InputError(msg)
+        files.refuse_target(path, force=force)
+
+
+def _collected(source: Path) -> tuple[Mechanism, Estimate]:
+    from sfumato.cli.reports import ReportFile
+
+    file = ReportFile.open(source)
+    with console.progress() as bars:
+        counted = bars.track(file.batches(), total=None, description="Adding up")
+        tally = aggregate(file.mechanism, counted)
+    return file.mechanism, file.mechanism.estimate(tally)
+
+
+def _write(rows: Rows, found: Estimate, path: Path, *, force: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    columns = rows.columns()
+    if len({type(item) for item in rows.items}) > 1:  # a column has one type
+        columns["item"] = [str(item) for item in rows.items]
+    table = pa.table(columns).replace_schema_metadata(
+        {"n": str(found.n), "guarantee": str(found.guarantee)}
+    )
+    with files.complete_or_absent(path, force=force) as file:
+        if path.suffix.lower() == ".csv":
+            pa.csv.write_csv(table, file)
+        else:
+            pq.write_table(table, file)
+
+
+def _draw(rows: Rows, found: Estimate, level: float, path: Path, *, force: bool) -> None:
+    from sfumato.cli import plots
+
+    with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
+        picture = plots.dots(
+            rows,
+            title=f"What {found.n:,} reports tell",
+            note=str(found.guarantee),
+            level=level,
+            shares=isinstance(found, FrequencyEstimate),
+        )
+        picture.savefig(file, format=path.suffix.lower()[1:])
+
+
+def _print(rows: Rows, total: int, found: Estimate, level: float) -> None:
+    out = console.out()
+    out.print(tables.rows_table(rows, level))
+    out.print()
+    if len(rows) < total:
+        out.print(f"{total - len(rows):,} smaller ones are not shown; --top {total} shows all.")
+    if isinstance(found, FrequencyEstimate) and (rows.values < 0).any():
+        out.print("Values below zero are shares near zero plus noise, shown as estimated.")
+    out.print(f"n = {found.n:,} reports. {found.guarantee}", soft_wrap=True)

@@ -1,0 +1,68 @@
+"""Files that are complete or absent."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from sfumato.errors import InputError
+
+__all__ = ["complete_or_absent", "refuse_target", "size_in_words"]
+
+
+def refuse_target(path: Path, *, force: bool) -> None:
+    """Raise now if the file could not be written later."""
+    if path.is_dir():
+        msg = f"{path} is a folder; name the file to write."
+        raise InputError(msg)
+    if not path.parent.is_dir():
+        msg = f"{path} cannot be written: there is no folder {path.parent}."
+        raise InputError(msg)
+    if path.exists() and not path.is_file():
+        msg = f"{path} is not a regular file and is left as it is."
+        raise InputError(msg)
+    if path.exists() and not force:
+        msg = f"{path} exists; --force replaces it."
+        raise InputError(msg)
+
+
+@contextmanager
+def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """Open a file that gets its name only when all of it is on disk; an error leaves nothing."""
+    refuse_target(path, force=force)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        refuse_target(path, force=force)  # somebody else may have been quicker
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def size_in_words(size: float) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> size_in_words(200_000)
+    '200 kB'
+
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} TB"

@@ -1,0 +1,127 @@
+"""`sfumato law`: what a mechanism does, before any data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.cli import console, tables
+from sfumato.cli.options import Json
+from sfumato.cli.parameters import Given, build, takes_parameters
+from sfumato.core.mechanism import Mechanism
+
+__all__ = ["law"]
+
+_WORDS: Final = {
+    "p": "p, a holder's report supports the item",
+    "q": "q, anybody else's report does",
+    "epsilon_exact_upper": "epsilon spent, exactly (rounded up)",
+    "budget_used": "share of epsilon used",
+    "variance": "n x variance, of a share of 0",
+    "variance_at_one_tenth": "n x variance, of a share of 0.1",
+    "variance_in_the_middle": "n x variance, of a number in the middle",
+    "variance_at_the_ends": "n x variance, of a number at an end",
+    "worst_variance": "n x variance, of the worst number",
+    "half_width_at_10000": "expected 95% interval, 10,000 people",
+    "report_bytes": "bytes per report",
+    "influence": "how far one forged report moves a total",
+}
+_CAPTION: Final = (
+    "How likely each report (a row, its bytes) is for a device that holds a value (a column)"
+)
+_LISTED: Final = 16
+_COLUMNS: Final = 8
+
+
+@takes_parameters
+def law(
+    name: Annotated[str, typer.Argument(help="A mechanism.", show_default=False)],
+    *,
+    as_json: Json = False,
+    given: Given,
+) -> None:
+    """Say what a mechanism promises, spends and costs, before any data come.
+
+    Example:  sfumato law grr --epsilon 1 --domain red,green,blue
+    """
+    mechanism = build(name, given)
+    listed = _probabilities(mechanism)
+    if as_json:
+        configuration = mechanism.configuration()
+        extra = {"law": listed} if listed else {}
+        guarantee = {"guarantee": str(mechanism.guarantee)}
+        console.print_json(configuration | guarantee | mechanism.facts() | extra)
+        return
+    out = console.out()
+    out.print(f"{mechanism.name}: {mechanism.summary}", style="bold")
+    out.print(f"{mechanism.guarantee}\n", soft_wrap=True)
+    configured = {
+        key: _configured(value)
+        for key, value in mechanism.configuration().items()
+        if key != "mechanism"
+    }
+    known = {_WORDS.get(key, key.replace("_", " ")): value for key, value in _facts(mechanism)}
+    out.print(tables.facts(configured | known))
+    if listed:
+        out.print(
+            f"\n{_CAPTION}"
+            + (f", given the public part {listed['public']}" if listed["public"] else "")
+        )
+        out.print(_table(listed))
+    out.print(f"\nNext:  sfumato mechanisms show {mechanism.name}")
+
+
+def _facts(mechanism: Mechanism) -> list[tuple[str, str]]:
+    shown = []
+    for key, value in mechanism.facts().items():
+        sign = "± " if key.startswith("half_width") else ""
+        digits = 12 if key == "epsilon_exact_upper" else 6
+        shown.append((key, f"{sign}{value:.{digits}g}"))
+    return shown
+
+
+def _configured(value: Any) -> str:
+    if not isinstance(value, tuple):
+        return "chosen by the mechanism" if value is None else f"{value}"
+    more = f", ... ({len(value)} in all)" if len(value) > _LISTED else ""
+    return ", ".join(map(tables.label, value[:_LISTED])) + more
+
+
+def _probabilities(mechanism: Mechanism) -> dict[str, Any] | None:
+    """Return how likely each report is under (some of) the values, if that is a small table."""
+    if mechanism.report_bytes > 1:  # there may be too many reports to even count them
+        return None
+    inputs = mechanism.inputs()
+    public = mechanism.publics()[-1]
+    outputs = mechanism.law(inputs[0], public).outputs
+    if len(outputs) > _LISTED:
+        return None
+    places = np.unique(np.linspace(0, len(inputs) - 1, _COLUMNS).round().astype(int))
+    return {
+        "public": public,
+        "reports": [output.tobytes().hex() for output in outputs],
+        "probabilities": {
+            str(inputs[place]): mechanism.law(inputs[place], public).probabilities.tolist()
+            for place in places
+        },
+    }
+
+
+def _table(listed: dict[str, Any]) -> Table:
+    values = listed["probabilities"]
+    table = Table(
+        header_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, 3, 0, 0),
+    )
+    table.add_column("report", style="dim")
+    for value in values:
+        table.add_column(Text(tables.label(value)[:12]), justify="right", no_wrap=True)
+    for row, report in enumerate(listed["reports"]):
+        table.add_row(report, *(f"{chances[row]:.6f}" for chances in values.values()))
+    return table

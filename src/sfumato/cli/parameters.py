@@ -1,0 +1,170 @@
+"""The parameters of mechanisms as options, read off the catalogue: a new one needs no line here."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato import catalog
+from sfumato.cli import docstrings
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Given", "as_options", "build", "in_words", "takes_parameters"]
+
+Given = dict[str, str]
+"""The parameters somebody typed, still as text."""
+
+
+# ---- text to values and back ----------------------------------------------------------------
+
+
+def _labels(text: str) -> tuple[Any, ...]:
+    if text.startswith("["):
+        return tuple(json.loads(text))
+    if text.startswith("@"):
+        parts = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+    else:
+        parts = text.split(",")
+    if len(parts) < 2:  # one word is no list
+        raise ValueError
+    whole = all(part.lstrip("-").isdecimal() and str(int(part)) == part for part in parts)
+    return tuple(int(part) if whole else part for part in parts)
+
+
+_READERS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "int": ("a whole number", int),
+    "float": ("a number", float),
+    "bool": ("true or false", {"true": True, "false": False}.__getitem__),
+    "tuple": ("a list such as red,green,blue or @labels.txt", _labels),
+    "str": ("a word", str),
+}
+
+
+def _readers(annotation: str) -> list[tuple[str, Callable[[str], Any]]]:
+    kinds = (kind.strip().partition("[")[0] for kind in annotation.split("|"))
+    return [_READERS[kind] for kind in kinds if kind in _READERS] or [_READERS["str"]]
+
+
+def in_words(annotation: str) -> str:
+    """Return what may be typed for a field of this type.
+
+    Examples
+    --------
+    >>> in_words("int | None")
+    'a whole number'
+
+    """
+    return " or ".join(word for word, _ in _readers(annotation))
+
+
+def _read(parameter: catalog.Parameter, text: str) -> Any:
+    if text == "auto" and "tuple" in parameter.type:
+        msg = (
+            f"{parameter.name} is 'auto'; reading it off the data would reveal which values occur, "
+            f"so give {in_words(parameter.type)} that was known before."
+        )
+        raise ConfigurationError(msg)
+    for _, reader in _readers(parameter.type):
+        try:
+            return reader(text)
+        except (ValueError, KeyError, TypeError):
+            continue
+    msg = f"{parameter.name} is {text!r}; {in_words(parameter.type)} is expected."
+    raise ConfigurationError(msg)
+
+
+def build(name: str, given: Given) -> Mechanism:
+    """Return the mechanism somebody asked for.
+
+    Examples
+    --------
+    >>> build("grr", {"epsilon": "1", "domain": "red,green"})
+    GRR(epsilon=1.0, domain=('red', 'green'))
+
+    """
+    known = {parameter.name: parameter for parameter in catalog.parameters(name)}
+    values = {key: _read(known[key], text) if key in known else text for key, text in given.items()}
+    return catalog.build(name, **values)
+
+
+def as_options(mechanism: Mechanism) -> str:
+    """Return the options that :func:`build` would need, for people to copy.
+
+    Examples
+    --------
+    >>> as_options(build("grr", {"epsilon": "1", "domain": "red,green"}))
+    '--epsilon 1.0 --domain red,green'
+
+    """
+    words = []
+    for parameter in catalog.parameters(mechanism.name):
+        value = getattr(mechanism, parameter.name)
+        if value != parameter.default or parameter.required:
+            words += [_option(parameter.name), _written(value)]
+    return shlex.join(words)
+
+
+def _written(value: Any) -> str:
+    if not isinstance(value, tuple):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    plain = ",".join(map(str, value))
+    listed = len(value) > 1 and _labels(plain) == value
+    return plain if listed else json.dumps(value, ensure_ascii=False)
+
+
+def _option(field: str) -> str:
+    return "--" + field.replace("_", "-")
+
+
+# ---- commands that take them ----------------------------------------------------------------
+
+
+def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command one option for each parameter of any mechanism; it gets them as ``given``."""
+    fields = {field.name for name in catalog.names() for field in catalog.parameters(name)}
+
+    @wraps(command)
+    def with_given(**arguments: Any) -> None:
+        given = {name: arguments.pop(name) for name in fields}
+        command(
+            **arguments,
+            given={name: text for name, text in given.items() if text is not None},
+        )
+
+    signature = inspect.signature(command, eval_str=True)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "given"]
+    with_given.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*kept, *_options()]
+    )
+    return with_given
+
+
+def _options() -> Iterable[inspect.Parameter]:
+    holders: dict[str, list[str]] = {}
+    for name in catalog.names():
+        for parameter in catalog.parameters(name):
+            holders.setdefault(parameter.name, []).append(name)
+    for field, names in holders.items():
+        described = docstrings.read(catalog.find(names[0])).parameters.get(field, "")
+        only = "" if len(names) == len(catalog.names()) else f" ({', '.join(names)})"
+        option = typer.Option(
+            _option(field),
+            help=described + only,
+            metavar="VALUE",
+            rich_help_panel="Parameters of the mechanism",
+            show_default=False,
+        )
+        yield inspect.Parameter(
+            field,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, option],
+        )

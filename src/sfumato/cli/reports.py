@@ -1,0 +1,133 @@
+"""Report files: Parquet with one column of bytes, and the mechanism's configuration beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato import catalog
+from sfumato.cli.columns import readable
+from sfumato.cli.files import complete_or_absent
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ReportError
+
+__all__ = ["ReportFile", "Writer", "rows_at_once", "writer"]
+
+KEY: Final = b"sfumato"
+COLUMN: Final = "report"
+_BATCH_BYTES: Final = 16 << 20
+
+
+def rows_at_once(mechanism: Mechanism) -> int:
+    """Return how many reports to hold in memory at a time."""
+    return max(1, min(1 << 16, _BATCH_BYTES // mechanism.report_bytes))
+
+
+class Writer:
+    """Appends reports to a file that is being written."""
+
+    def __init__(self, file: pq.ParquetWriter, schema: pa.Schema) -> None:
+        self._file = file
+        self._schema = schema
+        self.count = 0
+
+    def write(self, reports: NDArray[Any]) -> None:
+        """Append reports, byte for byte as a device sends them."""
+        data = pa.py_buffer(np.ascontiguousarray(reports).tobytes())
+        kind = pa.binary(reports.dtype.itemsize)
+        column = pa.Array.from_buffers(kind, len(reports), [None, data])
+        self._file.write_batch(pa.record_batch([column], schema=self._schema))
+        self.count += len(reports)
+
+
+@contextmanager
+def writer(path: Path, mechanism: Mechanism, *, force: bool) -> Iterator[Writer]:
+    """Open a report file of a mechanism; it is complete or absent."""
+    schema = pa.schema(
+        [pa.field(COLUMN, pa.binary(mechanism.report_bytes), nullable=False)],
+        metadata={KEY: json.dumps(mechanism.configuration()).encode()},
+    )
+    with (
+        complete_or_absent(path, force=force) as file,
+        pq.ParquetWriter(
+            file, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
+        ) as parquet,
+    ):
+        yield Writer(parquet, schema)
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report file and the mechanism its reports come from."""
+
+    path: Path
+    mechanism: Mechanism
+    count: int
+
+    @classmethod
+    def open(cls, path: Path) -> ReportFile:
+        """Read what the file says about itself; raise unless it can hold reports."""
+        with readable(path), path.open("rb") as file, pq.ParquetFile(file) as parquet:
+            schema, count = parquet.schema_arrow, parquet.metadata.num_rows
+        mechanism = _mechanism(path, (schema.metadata or {}).get(KEY))
+        expected = pa.binary(mechanism.report_bytes)
+        if schema.names != [COLUMN] or schema.field(COLUMN).type != expected:
+            found = ", ".join(f"{field.name}: {field.type}" for field in schema)
+            msg = (
+                f"{path} has the columns {found}; reports of {mechanism.name} are "
+                f"{COLUMN}: {expected}."
+            )
+            raise ReportError(msg)
+        return cls(path, mechanism, count)
+
+    def batches(self) -> Iterator[NDArray[Any]]:
+        """Yield all reports, each batch judged at the door."""
+        with (
+            readable(self.path),
+            pq.ParquetFile(
+                self.path,
+                buffer_size=1 << 20,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            ) as parquet,
+        ):
+            done = 0
+            for batch in parquet.iter_batches(rows_at_once(self.mechanism)):
+                column = batch.column(0)
+                try:
+                    reports = self._decoded(column)
+                except ReportError as error:
+                    msg = f"{self.path}, rows {done + 1}..{done + len(column)}: {error}"
+                    raise ReportError(msg) from error
+                yield reports
+                done += len(column)
+
+    def _decoded(self, column: Any) -> NDArray[Any]:
+        size = self.mechanism.report_bytes
+        data = column.buffers()[1]
+        if column.null_count or data is None:
+            msg = f"{column.null_count} reports are missing."
+            raise ReportError(msg)
+        start = column.offset * size
+        return self.mechanism.decode(data[start : start + len(column) * size].to_pybytes())
+
+
+def _mechanism(path: Path, metadata: bytes | None) -> Mechanism:
+    if metadata is None:
+        msg = f"{path} does not say which mechanism its reports come from; it is no report file."
+        raise ReportError(msg)
+    try:
+        configuration = json.loads(metadata)
+        return catalog.from_configuration(configuration)
+    except (ValueError, TypeError, RecursionError) as error:
+        msg = f"{path} describes its mechanism in a way that cannot be used: {error}"
+        raise ReportError(msg) from error

@@ -1,0 +1,70 @@
+"""Rows as tables with aligned numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.cli.rows import Rows
+
+__all__ = ["facts", "label", "rows_table"]
+
+
+def label(item: Any) -> str:
+    r"""Return an item for a terminal, whatever characters somebody put into it.
+
+    Examples
+    --------
+    >>> label("cat"), label("\x1b[31m")
+    ('cat', "'\\x1b[31m'")
+
+    """
+    text = str(item)
+    return text if text.isprintable() and text else repr(text)
+
+
+def facts(pairs: dict[str, str]) -> Table:
+    """Return names and values in two columns."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in pairs.items():
+        table.add_row(name, Text(value))
+    return table
+
+
+def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = None) -> Table:
+    """Return items, `estimate ± reach` and intervals; with the truth, also whether it is inside."""
+    digits = _digits(float(np.median(rows.reach)))
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("item", overflow="fold")
+    table.add_column("estimate", justify="right")
+    table.add_column(f"{100 * level:.10g}% interval")
+    if truth is not None:
+        table.add_column("truth", justify="right")
+        table.add_column("inside?")
+    for index, item in enumerate(rows.items):
+        low, high = rows.low[index], rows.high[index]
+        cells: list[str | Text] = [
+            Text(label(item)),
+            f"{rows.values[index]:.{digits}f} ± {rows.reach[index]:.{digits}f}",
+            f"{low:{digits + 3}.{digits}f} to {high:{digits + 3}.{digits}f}",
+        ]
+        if truth is not None:
+            inside = low <= truth[index] <= high
+            cells.append(f"{truth[index]:.{digits}f}")
+            cells.append("yes" if inside else Text("no", style="bold yellow"))
+        table.add_row(*cells)
+    return table
+
+
+def _digits(reach: float) -> int:
+    """Return the decimals at which an uncertainty shows its first two digits."""
+    if not 0 < reach < math.inf:
+        return 4
+    return min(12, max(0, 1 - math.floor(math.log10(reach))))
