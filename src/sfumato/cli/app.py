@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Annotated
 
 import typer
@@ -44,5 +45,6 @@ def sfumato(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; what ends it early ends it as Ctrl-C does, with nothing left over."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app(prog_name="sfumato")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,9 @@ _MAGIC = b"PAR1"
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turn what a reader says about a broken file into one sentence."""
+    if not S_ISREG(path.stat().st_mode):
+        msg = f"{path} is not a regular file; the name of a file is expected."
+        raise InputError(msg)
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:

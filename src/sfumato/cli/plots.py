@@ -27,7 +27,7 @@ QUIET: Final = "#59636e"
 GRID: Final = "#e9ebee"
 
 _BLUR: Final = LinearSegmentedColormap.from_list("sfumato", [f"{ACCENT}12", f"{ACCENT}a8"])
-_WIDTH, _ROW, _TOP, _BOTTOM = 8.6, 0.33, 1.3, 1.1  # inches
+_WIDTH, _ROW, _TOP, _SUBTITLE, _BOTTOM = 8.6, 0.33, 1.03, 0.27, 1.1  # inches
 _HALF: Final = 0.26  # of a row: half the height of an interval
 
 
@@ -42,15 +42,15 @@ def dots(
     truth: NDArray[np.float64] | None = None,
 ) -> Figure:
     """Return a picture of the rows, the first one at the top."""
-    inch = 1 / (_TOP + _ROW * len(rows) + _BOTTOM)
+    inch = 1 / (_TOP + _SUBTITLE * bool(subtitle) + _ROW * len(rows) + _BOTTOM)
     figure = Figure(figsize=(_WIDTH, 1 / inch), dpi=200, facecolor="white")
     longest = max(len(label(item)) for item in rows.items)
     left = min(0.4, 0.05 + 0.0112 * longest)
     axes = figure.add_axes((left, _BOTTOM * inch, 0.965 - left, _ROW * len(rows) * inch))
     _draw(axes, rows, truth)
+    _frame(axes, rows, truth, shares=shares)
     _name(axes, rows)
     if shares:
-        axes.axvline(0, color=QUIET, linewidth=0.9, zorder=1)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g}%"))
         axes.set_xlabel("share of devices", color=QUIET, size=9.5, labelpad=4)
     figure.text(0.03, 1 - 0.42 * inch, title, size=16, weight="bold", color=INK)
@@ -58,7 +58,7 @@ def dots(
     figure.legend(
         handles=_legend(level, with_truth=truth is not None),
         loc="upper left",
-        bbox_to_anchor=(0.018, 1 - (0.8 if subtitle else 0.55) * inch),
+        bbox_to_anchor=(0.018, 1 - (0.53 + _SUBTITLE * bool(subtitle)) * inch),
         ncols=3,
         frameon=False,
         fontsize=10,
@@ -84,10 +84,17 @@ def _draw(axes: Axes, rows: Rows, truth: NDArray[np.float64] | None) -> None:
     if truth is not None:
         reach = _HALF + 0.05
         axes.vlines(truth, places - reach, places + reach, color=TRUTH, linewidth=2.2, zorder=5)
+
+
+def _frame(axes: Axes, rows: Rows, truth: NDArray[np.float64] | None, *, shares: bool) -> None:
+    """Let everything be seen and, of shares, the zero."""
     ends = np.concatenate([rows.low, rows.high, rows.low if truth is None else truth])
-    margin = 0.03 * (ends.max() - ends.min())
-    axes.set_xlim(ends.min() - margin, ends.max() + margin)
+    low, high = min(0.0, ends.min()) if shares else ends.min(), ends.max()
+    margin = 0.02 * (high - low)
+    axes.set_xlim(low - margin, high + margin)
     axes.set_ylim(len(rows) - 0.5, -0.5)
+    if shares:
+        axes.axvline(0, color=QUIET, linewidth=0.9, zorder=1)
 
 
 def _fade(axes: Axes, place: float, end: float, value: float) -> None:

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cli.running import answer, refused, run
+
+from sfumato import catalog
+from sfumato.checks import MECHANISM_CHECKS, CheckFailed, mechanism
+from sfumato.core.mechanism import Mechanism
+
+QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the exact check only: the others have tests of their own."""
+    monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", QUICK)
+
+
+def test_all_mechanisms_hold() -> None:
+    result = run("check")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in catalog.names())
+
+
+def test_json_has_one_object_for_each_example() -> None:
+    verdicts = answer("check", "grr")
+    examples = list(catalog.find("grr").examples())
+    assert [verdict["name"] for verdict in verdicts] == ["grr"] * len(examples)
+    for verdict, example in zip(verdicts, examples, strict=True):
+        assert verdict["ok"] is True
+        assert verdict["failures"] == []
+        assert verdict["epsilon_claimed"] == example.epsilon
+        assert verdict["epsilon_exact_upper"] <= example.epsilon
+        assert verdict["budget_used"] == pytest.approx(1)
+        assert verdict["configuration"]["mechanism"] == "grr"
+
+
+def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def water_is_wine(_: Mechanism) -> None:
+        found = "it is still water"
+        raise CheckFailed(found)
+
+    monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", (water_is_wine,))
+    result = run("check", "grr")
+    assert result.exit_code == 1
+    assert "failed: water is wine" in result.stdout
+    assert "it is still water" in result.stdout
+    as_json = run("check", "grr", "--json")
+    assert as_json.exit_code == 1
+    verdict = json.loads(as_json.stdout)[0]
+    assert verdict["ok"] is False
+    assert verdict["failures"] == [{"check": "water_is_wine", "found": "it is still water"}]
+
+
+def test_an_unknown_mechanism() -> None:
+    assert "the catalogue has" in refused("check", "magic")

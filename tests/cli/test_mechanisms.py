@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from tests.cli.running import answer, refused, run
+
+from sfumato import catalog
+
+
+def test_the_list_names_every_mechanism() -> None:
+    result = run("mechanisms")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in catalog.names())
+
+
+def test_the_list_as_json() -> None:
+    entries = {entry["name"]: entry for entry in answer("mechanisms")}
+    assert sorted(entries) == catalog.names()
+    assert entries["olh"]["estimates"] == "which share of people holds each item"
+    assert entries["olh"]["parameters"][2] == {
+        "name": "hash_range",
+        "type": "int | None",
+        "required": False,
+        "default": None,
+    }
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_every_mechanism_can_be_shown(name: str) -> None:
+    shown = run("mechanisms", "show", name)
+    assert shown.exit_code == 0
+    for title in ("Parameters", "Guarantee", "Error", "Cost", "References"):
+        assert title in shown.stdout
+    assert answer("mechanisms", "show", name)["guarantee"]
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_the_example_it_shows_works(name: str) -> None:
+    example = answer("mechanisms", "show", name)["example"]
+    assert answer(*example.split()[1:])["mechanism"] == name
+
+
+def test_an_unknown_mechanism() -> None:
+    assert "the catalogue has" in refused("mechanisms", "show", "magic")
