@@ -145,7 +145,7 @@ class Hybrid(NumericMechanism):
         return np.array([places.size, places.sum(), places @ places, ones])
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the moments of both kinds of reports, each with its weight."""
+        """Return the mean over both kinds of reports, and the mean square the places tell of."""
         placed, total, squares, ones = (int(value) for value in tally.sums)
         bits = tally.n - placed
         found = []
@@ -153,18 +153,16 @@ class Hybrid(NumericMechanism):
             found.append((bits, self.rounding.moments(Tally(bits, np.array([ones])))))
         if placed:
             found.append((placed, self.piecewise.place_moments(placed, total, squares)))
-        point = sum(Fraction(n, tally.n) * part.point for n, part in found)
-        square = sum(Fraction(n, tally.n) * part.square for n, part in found)
-        # Bits say nothing of the spread of the points; places do.
-        return Moments(Fraction(point), Fraction(square), found[-1][1].spread)
+        point = sum(n * part.point for n, part in found) / tally.n
+        return Moments(point, found[-1][1].spread)
 
-    def point_variance(self, point: int) -> float:
-        """Return the variance of the debiased report."""
-        placed = self.placed / ONE
-        rounded = self.rounding.point_variance(point)
-        if not placed:
-            return rounded
-        return placed * self.piecewise.point_variance(point) + (1 - placed) * rounded
+    def second(self, point: float, spread: float) -> float:
+        """Return the mean square over both kinds of debiased reports."""
+        bits = self.rounding.second(point, spread)
+        if not self.placed:
+            return bits
+        share = self.placed / ONE
+        return share * self.piecewise.second(point, spread) + (1 - share) * bits
 
     @property
     def influence(self) -> float:

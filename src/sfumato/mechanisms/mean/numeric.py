@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isfinite, sqrt
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +28,11 @@ Ints = NDArray[np.int64]
 LARGEST_GRID: Final = 1 << 14
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Averages over the reports, in grid units.
+class Moments(NamedTuple):
+    """What reports say of the grid points behind them: their mean and their mean square."""
 
-    The noise of a debiased report around its point has the variance square - spread: it speaks of
-    what the mechanism adds, so intervals are about the mean of those who reported.
-    """
-
-    point: Fraction
-    """Of the debiased reports: the mean of the points, unbiased."""
-    square: Fraction
-    """Of the squares of the debiased reports."""
-    spread: Fraction
-    """Of the squares of the points, as far as the reports tell."""
+    point: float
+    spread: float
 
 
 @dataclass(frozen=True)
@@ -186,10 +176,13 @@ class NumericMechanism(Mechanism):
     # ---- the mean --------------------------------------------------------------------------
 
     def _estimate(self, tally: Tally) -> Estimate:
-        moments = self.moments(tally)
-        noise = max(float(moments.square - moments.spread), 0.0)
+        point, spread = self.moments(tally)
+        # No points of 0..grid have a mean outside, or with their mean another mean square.
+        held = min(max(point, 0.0), float(self.grid))
+        spread = min(max(spread, held * held), held * self.grid)
+        noise = self.second(held, spread) - spread
         return Estimate(
-            values=np.array([self.low + self.step * float(moments.point)]),
+            values=np.array([self.low + self.step * point]),
             covariance=Covariance(np.array([self.step**2 * noise / tally.n])),
             labels=("mean",),
             n=tally.n,
@@ -198,11 +191,19 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def moments(self, tally: Tally) -> Moments:
-        """Return what the reports say of the grid points behind them."""
+        """Return the unbiased mean of the points and, as far as reports tell, their mean square."""
 
     @abstractmethod
+    def second(self, point: float, spread: float) -> float:
+        """Return the mean square of debiased reports of points with this mean and mean square.
+
+        Less the mean square of the points it is the variance of the noise: intervals speak of
+        what the mechanism adds, so they are about the mean of those who reported.
+        """
+
     def point_variance(self, point: int) -> float:
-        """Return the exact variance of one debiased report of a grid point, in grid units."""
+        """Return the variance of one debiased report of a grid point, in grid units."""
+        return self.second(point, point * point) - point * point
 
     def variance(self, value: float) -> float:
         """Return n times the variance of the mean if everybody holds this value."""

@@ -117,19 +117,21 @@ class StochasticRounding(NumericMechanism):
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         return np.array([np.count_nonzero(reports["symbol"])])
 
-    def moments(self, tally: Tally) -> Moments:
-        """Return the moments of bits, which are all known from the number of ones."""
-        share = Fraction(int(tally.sums[0]), tally.n)
-        # A 0 stands for the point -first/slope, a 1 for a point 2^64/slope above it.
-        zero, above = Fraction(-self.first, self.slope), Fraction(ONE, self.slope)
-        point = zero + share * above
-        square = (1 - share) * zero**2 + share * (zero + above) ** 2
-        return Moments(point, square, point**2)  # as if all points were equal
+    @cached_property
+    def _zero(self) -> float:
+        """The point a 0 stands for; a 1 stands for one 2^64/slope above."""
+        return -self.first / self.slope
 
-    def point_variance(self, point: int) -> float:
-        """Return the variance of the debiased bit."""
-        raised = Fraction(self.first + point * self.slope, ONE)
-        return float(raised * (1 - raised) * Fraction(ONE, self.slope) ** 2)
+    def moments(self, tally: Tally) -> Moments:
+        """Return the mean; a bit says nothing of the square, so take all points as equal."""
+        point = self._zero + int(tally.sums[0]) / tally.n * (ONE / self.slope)
+        return Moments(point, 0.0)
+
+    def second(self, point: float, spread: float) -> float:
+        """Return the mean square of the two points a bit stands for."""
+        del spread
+        share, one = (self.first + self.slope * point) / ONE, self._zero + ONE / self.slope
+        return (1 - share) * self._zero**2 + share * one**2
 
     @property
     def influence(self) -> float:

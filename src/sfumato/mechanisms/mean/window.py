@@ -80,29 +80,24 @@ class SlidingWindow(NumericMechanism):
         near, anywhere = Fraction(self.width - 1, 2), Fraction(self.size - 1, 2)
         return self.slope * near + (1 - self.slope) * anywhere
 
-    def _place_square(self, point: Fraction, point_square: Fraction) -> Fraction:
+    def _place_square(self, point: float, spread: float) -> float:
         """Return the mean square of places, from the mean and the mean square of their points."""
-        width, size = self.width, self.size
-        near = point_square + point * (width - 1) + Fraction((width - 1) * (2 * width - 1), 6)
-        anywhere = Fraction((size - 1) * (2 * size - 1), 6)
-        return self.slope * near + (1 - self.slope) * anywhere
+        width, size, slope = self.width, self.size, float(self.slope)
+        near = spread + point * (width - 1) + (width - 1) * (2 * width - 1) / 6
+        return slope * near + (1 - slope) * (size - 1) * (2 * size - 1) / 6
 
     def place_moments(self, n: int, total: int, squares: int) -> Moments:
-        """Return the moments of n places with this sum and sum of squares."""
-        mean, mean_square = Fraction(total, n), Fraction(squares, n)
-        point = (mean - self.offset) / self.slope
-        square = (mean_square - 2 * self.offset * mean + self.offset**2) / self.slope**2
-        # A place also tells of the square of its point: _place_square is affine in it. What no
-        # points of 0..grid with this mean can have is cut off.
-        found = (mean_square - self._place_square(point, Fraction(0))) / self.slope
-        held = min(max(point, Fraction(0)), Fraction(self.grid))
-        return Moments(point, square, min(max(found, held * held), self.grid * held))
+        """Return the moments behind n places with this sum and sum of squares."""
+        slope = float(self.slope)
+        point = (total / n - float(self.offset)) / slope
+        # A place also tells of the square of its point: _place_square is affine in it.
+        return Moments(point, (squares / n - self._place_square(point, 0.0)) / slope)
 
-    def point_variance(self, point: int) -> float:
-        """Return the variance of the debiased report."""
-        square = self._place_square(Fraction(point), Fraction(point * point))
-        mean = self.slope * point + self.offset
-        return float((square - mean**2) / self.slope**2)
+    def second(self, point: float, spread: float) -> float:
+        """Return the mean square of debiased places."""
+        slope, offset = float(self.slope), float(self.offset)
+        place = slope * point + offset
+        return (self._place_square(point, spread) - offset * (2 * place - offset)) / slope**2
 
     @property
     def influence(self) -> float:
