@@ -221,7 +221,9 @@ class FrequencyEstimate(Estimate):
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each share's interval, by the exact law of its count where counts are small."""
-        return intervals.shares(self.counts, self.n, self.p, self.q, _level(level))
+        low, high = intervals.shares(self.counts, self.n, self.p, self.q, _level(level))
+        # With hardly any noise the exact interval is a single share, just beside the estimate.
+        return np.minimum(low, self.values), np.maximum(high, self.values)
 
 
 def _level(level: float) -> float:

@@ -7,8 +7,8 @@ whatever the other items are. Two intervals for f follow:
 * :func:`score` inverts the normal approximation with the variance *at each f* (Wilson's idea);
   right for large counts.
 * :func:`exact` inverts the count's true law: f is kept unless the count is outside of the
-  smallest set of counts that has the wanted probability under f (Sterne 1954). It never covers
-  less than it says and, unlike tail-by-tail inversion, hardly more.
+  smallest set of counts that has the wanted probability under f (Sterne 1954). It covers as
+  often as it says and, unlike tail-by-tail inversion, hardly more often.
 
 Neither is cut to [0, 1]: an estimate below zero is shown as it is.
 """
@@ -31,7 +31,6 @@ Ints = NDArray[np.int64]
 # and the score interval is as good as the exact one.
 SMALL_VARIANCE: Final = 900.0
 _EVERY_SHARE: Final = 2000  # up to so many people each possible share is tried
-_STEPS_PER_SIGMA: Final = 50
 _BLOCK: Final = 256
 
 
@@ -68,79 +67,69 @@ def exact(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Float
     """Return the smallest and largest share that the count does not speak against."""
     low, high = score(counts, n, p, q, level)
     distinct, back = np.unique(counts, return_inverse=True)
-    if n <= _EVERY_SHARE:
-        holders, first, last = _accepted_by_all(n, p, q, level)
-    else:
-        holders = _holders_to_try(int(distinct[0]), int(distinct[-1]), n, p, q, z_score(level))
-        first, last = _accepted_counts(holders, n, p, q, level)
-    kept = np.asarray((first <= distinct[:, None]) & (distinct[:, None] <= last))
-    found = np.asarray(kept.any(axis=1))
-    lowest = np.argmax(kept, axis=1)
-    highest = holders.size - 1 - np.argmax(kept[:, ::-1], axis=1)
-    # Between a share that is kept and its neighbour that is not, the end lies half way.
-    gap = np.diff(holders, prepend=holders[0], append=holders[-1]) if n > _EVERY_SHARE else None
-    below = holders[lowest] - (gap[lowest] / 2 if gap is not None else 0)
-    above = holders[highest] + (gap[highest + 1] / 2 if gap is not None else 0)
-    exact_low, exact_high = (below / n)[back], (above / n)[back]
-    found = found[back]
+    ends = _ends_by_table if n <= _EVERY_SHARE else _ends_by_bisection
+    fewest, most = (end[back] for end in ends(distinct, n, p, q, level))
     # Beyond the shares that can be (0 and 1) the score interval goes on where the exact one ends.
-    exact_low = np.where(exact_low <= 0, np.minimum(low, 0.0), exact_low)
-    exact_high = np.where(exact_high >= 1, np.maximum(high, 1.0), exact_high)
-    # No share at all agrees: the estimate is far outside of [0, 1], and so is its interval.
-    outside = np.where(counts < n * q, np.minimum(high, -0.5 / n), high)
-    inside = np.where(counts < n * q, low, np.maximum(low, 1 + 0.5 / n))
-    return np.where(found, exact_low, inside), np.where(found, exact_high, outside)
+    # A count too small for any share has at most -1 holders, one too large at least n + 1.
+    exact_low = np.where(fewest == 0, np.minimum(low, 0.0), fewest / n)
+    exact_high = np.where(most == n, np.maximum(high, 1.0), most / n)
+    return exact_low, exact_high
+
+
+def _ends_by_table(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
+    """Return the fewest and the most holders that accept each count, trying all numbers."""
+    first, last = _accepted_by_all(n, p, q, level)
+    # More holders accept larger counts, but for a step back now and then: so look among what so
+    # many or fewer accept, and what so many or more accept.
+    fewest = np.searchsorted(np.maximum.accumulate(last), counts)
+    most = np.searchsorted(np.minimum.accumulate(first[::-1])[::-1], counts, side="right") - 1
+    return fewest, most
 
 
 @lru_cache(maxsize=32)
-def _accepted_by_all(n: int, p: float, q: float, level: float) -> tuple[Floats, Ints, Ints]:
-    """Return every number of holders and the counts it accepts; a table worth keeping."""
-    holders = np.arange(n + 1, dtype=np.float64)
-    return holders, *_accepted_counts(holders, n, p, q, level)
+def _accepted_by_all(n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
+    """Return the counts that each number of holders accepts; a table worth keeping."""
+    return _accepted_counts(np.arange(n + 1), n, p, q, level)
 
 
-def _holders_to_try(fewest: int, most: int, n: int, p: float, q: float, z: float) -> Floats:
-    """Numbers of holders that bracket all ends, at most fifty steps a standard deviation."""
-    # Twice the width of a Poisson count's interval is beyond every end, however small the count.
-    low = fewest - 2 * z * np.sqrt(fewest + z * z)
-    high = most + 2 * z * np.sqrt(most + z * z)
-    first = int(np.clip(np.floor((low - n * q) / (p - q)), 0, n))
-    last = int(np.clip(np.ceil((high - n * q) / (p - q)), 0, n))
-    slope = (p - q) * (1 - p - q)
-    base = n * q * (1 - q)
-    sigma_at = np.sqrt(np.maximum(base + slope * np.array([first, last]), 1e-12))
-    spacing = float(sigma_at.min()) / (p - q) / _STEPS_PER_SIGMA
-    if spacing <= 1:
-        return np.arange(first, last + 1, dtype=np.float64)
-    steps = [float(first)]
-    while steps[-1] < last:
-        sigma = float(np.sqrt(max(base + slope * steps[-1], 1e-12)))
-        steps.append(steps[-1] + sigma / (p - q) / _STEPS_PER_SIGMA)
-    steps[-1] = float(last)
-    return np.round(np.array(steps))
+def _ends_by_bisection(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
+    """Return the fewest and the most holders that accept each count, trying few numbers."""
+    likely = np.clip(np.round((counts - n * q) / (p - q)), 0, n).astype(np.int64)
+    first, last = _accepted_counts(likely, n, p, q, level)
+    low, high = score(counts, n, p, q, level)
+    # Skewness and whole counts move an end away from the score interval's by less than this.
+    margin = (2 + z_score(level) ** 2 / 2) / (p - q)
+    outer = np.concatenate([low * n - margin, high * n + margin])
+    dropped = np.clip(np.round(outer), -1, n + 1).astype(np.int64)
+    kept, wanted = np.tile(likely, 2), np.tile(counts, 2)
+    while (open_ := np.flatnonzero(np.abs(kept - dropped) > 1)).size:
+        middle = (kept[open_] + dropped[open_]) // 2
+        least, greatest = _accepted_counts(middle, n, p, q, level)
+        good = (least <= wanted[open_]) & (wanted[open_] <= greatest)
+        kept[open_[good]], dropped[open_[~good]] = middle[good], middle[~good]
+    fewest, most = np.split(kept, 2)
+    most[(likely == 0) & (counts < first)] = -1
+    fewest[(likely == n) & (counts > last)] = n + 1
+    return fewest, most
 
 
-def _accepted_counts(
-    holders: Floats, n: int, p: float, q: float, level: float
-) -> tuple[Ints, Ints]:
+def _accepted_counts(holders: Ints, n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
     """Return the ends of the smallest set of counts of the wanted probability, for each share."""
     first = np.empty(holders.size, dtype=np.int64)
     last = np.empty(holders.size, dtype=np.int64)
     for start in range(0, holders.size, _BLOCK):
         block = holders[start : start + _BLOCK]
         offset, chance = _count_law(block, n, p, q)
-        order = np.argsort(-chance, axis=1, kind="stable")
-        mass = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1)
-        size = np.argmax(mass >= min(level, 1 - 1e-12), axis=1)  # counts needed, less one
-        used = np.arange(chance.shape[1]) <= size[:, None]
-        least = np.where(used, order, chance.shape[1]).min(axis=1)
-        most = np.where(used, order, -1).max(axis=1)
-        first[start : start + _BLOCK] = offset + least
-        last[start : start + _BLOCK] = offset + most
+        falling = -np.sort(-chance, axis=1)
+        enough = np.cumsum(falling, axis=1) >= min(level, 1 - 1e-12)
+        least = np.take_along_axis(falling, np.argmax(enough, axis=1)[:, None], axis=1)
+        used = chance >= least
+        first[start : start + _BLOCK] = offset + np.argmax(used, axis=1)
+        last[start : start + _BLOCK] = offset + used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
     return first, last
 
 
-def _count_law(holders: Floats, n: int, p: float, q: float) -> tuple[Ints, Floats]:
+def _count_law(holders: Ints, n: int, p: float, q: float) -> tuple[Ints, Floats]:
     """Return the law of the count for each number of holders, as (first count, probabilities).
 
     The law is the inverse Fourier transform of (1-p+pw)^h (1-q+qw)^(n-h) on a window of counts
@@ -148,7 +137,7 @@ def _count_law(holders: Floats, n: int, p: float, q: float) -> tuple[Ints, Float
     """
     mean = holders * p + (n - holders) * q
     sigma = np.sqrt(holders * p * (1 - p) + (n - holders) * q * (1 - q))
-    reach = int(np.ceil(12 * sigma.max() + 40))
+    reach = int(np.ceil(8 * sigma.max() + 40))
     width = 1 << int(np.ceil(np.log2(2 * reach)))
     turn = np.exp(-2j * np.pi * np.arange(width // 2 + 1) / width) - 1
     log_law = holders[:, None] * np.log1p(p * turn) + (n - holders)[:, None] * np.log1p(q * turn)
