@@ -32,6 +32,7 @@ __all__ = ["Secure", "Seeded", "Source", "refuse_seeded", "secure", "seeded"]
 BITS: Final = 64
 ONE: Final = 1 << BITS  # a threshold of ONE is certainty
 
+_LONGEST_TERM = 1 << 32
 _POOL = 1 << 16
 _ZEROS = bytes(1 << 20)
 _NONCE = bytes(16)
@@ -52,6 +53,16 @@ def _keystream(key: bytes, size: int) -> bytearray:
     view.release()
     del made[size:]
     return made
+
+
+def _short(name: str, given: Fraction | int) -> Fraction:
+    """Return a fraction whose terms are so short that no product with them leaves 64 bits."""
+    fraction = Fraction(given)
+    if max(abs(fraction.numerator), fraction.denominator) > _LONGEST_TERM:
+        raise ConfigurationError(
+            f"{name} is {fraction}; a fraction with terms up to 2^32 is expected."
+        )
+    return fraction
 
 
 class Source(ABC):
@@ -150,7 +161,7 @@ class Source(ABC):
         Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020): only
         rational coins are tossed, so no value of the exponential is ever computed.
         """
-        exponent = Fraction(exponent)
+        exponent = _short("exponent", exponent)
         if exponent < 0:
             raise ConfigurationError(
                 f"exponent is {exponent}; e^-exponent is a probability only if it is >= 0."
@@ -245,7 +256,7 @@ class Source(ABC):
         probability e^(-U/t), plus t times a geometric number of rate 1, is geometric of rate
         1 / t, and dividing by a gives rate a / t (Canonne, Kamath and Steinke 2020).
         """
-        rate = Fraction(rate)
+        rate = _short("rate", rate)
         if rate <= 0:
             raise ConfigurationError(f"rate is {rate}; a geometric number needs a rate above 0.")
         t = rate.denominator
