@@ -35,6 +35,13 @@ def test_its_reports_are_a_report_file(story: Any) -> None:
     assert estimates == {item["item"]: item["estimate"] for item in story["items"]}
 
 
+def test_one_seed_is_one_story(story: Any, tmp_path: Path) -> None:
+    told = run("demo", "--devices", "5000", "--seed", "1", "-o", tmp_path)
+    assert f"\n{story['inside']} of 16 intervals hold the truth" in told.stdout
+    reports = (Path(story["reports"]), tmp_path / "reports.parquet")
+    assert reports[0].read_bytes() == reports[1].read_bytes()
+
+
 def test_told_to_people(tmp_path: Path) -> None:
     (tmp_path / "reports.parquet").write_text("of an earlier demo, which this one replaces")
     result = run("demo", "--exit", "--devices", "500", "--epsilon", "2", "-o", tmp_path)

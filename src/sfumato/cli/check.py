@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from sfumato import catalog
 from sfumato.checks import MECHANISM_CHECKS, Verdict, check_mechanism
-from sfumato.cli import console
+from sfumato.cli import console, tables
 from sfumato.cli.options import Json
 from sfumato.cli.parameters import as_options
 from sfumato.core.mechanism import Mechanism
@@ -69,7 +68,7 @@ def _record(verdict: Verdict) -> dict[str, Any]:
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table = tables.table()
     table.add_column("mechanism")
     table.add_column("example")
     table.add_column("epsilon spent, exactly", justify="right")
@@ -86,9 +85,8 @@ def _print(verdicts: list[Verdict]) -> None:
             if failed
             else f"all {len(MECHANISM_CHECKS)} hold",
         )
-    out = console.out()
-    out.print(table)
+    console.out().print(table)
     for verdict in verdicts:
         for claim, found in verdict.failures:
-            out.print(f"\n{verdict.mechanism}: {claim.replace('_', ' ')}", style="bold")
-            out.print(found, markup=False, soft_wrap=True)
+            console.say(f"\n{verdict.mechanism}: {claim.replace('_', ' ')}", "bold")
+            console.say(found)

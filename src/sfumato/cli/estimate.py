@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from numpy.typing import NDArray
 
 from sfumato.cli import console, files, tables
 from sfumato.cli.options import Force, Json
@@ -51,8 +53,7 @@ def estimate(  # noqa: PLR0913 - one argument for each option
     """
     _refuse_targets({plot: _PICTURES, output: _TABLES}, force=force)
     mechanism, found = _collected(source)
-    every = Rows.of(found, level, band=band)
-    rows = every.pick(slice(top))
+    rows = Rows.of(found, level, band=band).pick(slice(top))
     if output is not None:
         _write(rows, found, output, force=force)
     if plot is not None:
@@ -69,9 +70,12 @@ def estimate(  # noqa: PLR0913 - one argument for each option
             }
         )
         return
-    _print(rows.pick(slice(top or _SHOWN)), len(every), found, level)
+    _print(rows if top else rows.pick(slice(_SHOWN)), found, level)
+    if top is None and len(rows) > _SHOWN:
+        more = len(rows) - _SHOWN
+        console.say(f"{more:,} smaller ones are not shown; --top {len(rows)} shows all.")
     for written in filter(None, (output, plot)):
-        console.out().print(f"Written: {written}", soft_wrap=True)
+        console.say(f"Written: {written}")
 
 
 def _refuse_targets(kinds: dict[Path | None, tuple[str, ...]], *, force: bool) -> None:
@@ -89,8 +93,14 @@ def _collected(source: Path) -> tuple[Mechanism, Estimate]:
 
     file = ReportFile.open(source)
     with console.progress() as bars:
-        counted = bars.track(file.batches(), total=None, description="Adding up")
-        tally = aggregate(file.mechanism, counted)
+        task = bars.add_task("Adding up", total=file.count)
+
+        def counted() -> Iterator[NDArray[Any]]:
+            for batch in file.batches():
+                yield batch
+                bars.advance(task, len(batch))
+
+        tally = aggregate(file.mechanism, counted())
     return file.mechanism, file.mechanism.estimate(tally)
 
 
@@ -126,12 +136,9 @@ def _draw(rows: Rows, found: Estimate, level: float, path: Path, *, force: bool)
         picture.savefig(file, format=path.suffix.lower()[1:])
 
 
-def _print(rows: Rows, total: int, found: Estimate, level: float) -> None:
-    out = console.out()
-    out.print(tables.rows_table(rows, level))
-    out.print()
-    if len(rows) < total:
-        out.print(f"{total - len(rows):,} smaller ones are not shown; --top {total} shows all.")
+def _print(rows: Rows, found: Estimate, level: float) -> None:
+    console.out().print(tables.rows_table(rows, level))
+    console.say("")
     if isinstance(found, FrequencyEstimate) and (rows.values < 0).any():
-        out.print("Values below zero are shares near zero plus noise, shown as estimated.")
-    out.print(f"n = {found.n:,} reports. {found.guarantee}", soft_wrap=True)
+        console.say("Values below zero are shares near zero plus noise, shown as estimated.")
+    console.say(f"n = {found.n:,} reports. {found.guarantee}")

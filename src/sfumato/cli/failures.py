@@ -52,4 +52,4 @@ def _say(message: str, words: Sequence[str]) -> None:
     if "--json" in words:
         typer.echo(json.dumps({"error": sentence}, ensure_ascii=False), err=True)
     else:
-        console.err().print(f"sfumato: {sentence}", markup=False, highlight=False, soft_wrap=True)
+        console.say(f"sfumato: {sentence}", to=console.err())

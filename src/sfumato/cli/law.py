@@ -57,8 +57,8 @@ def law(
         console.print_json(configuration | guarantee | mechanism.facts() | extra)
         return
     out = console.out()
-    out.print(f"{mechanism.name}: {mechanism.summary}", style="bold")
-    out.print(f"{mechanism.guarantee}\n", soft_wrap=True)
+    console.say(f"{mechanism.name}: {mechanism.summary}", "bold")
+    console.say(f"{mechanism.guarantee}\n")
     configured = {
         key: _configured(value)
         for key, value in mechanism.configuration().items()
@@ -67,12 +67,10 @@ def law(
     known = {_WORDS.get(key, key.replace("_", " ")): value for key, value in _facts(mechanism)}
     out.print(tables.facts(configured | known))
     if listed:
-        out.print(
-            f"\n{_CAPTION}"
-            + (f", given the public part {listed['public']}" if listed["public"] else "")
-        )
+        given_public = f", given the public part {listed['public']}" if listed["public"] else ""
+        console.say(f"\n{_CAPTION}{given_public}")
         out.print(_table(listed))
-    out.print(f"\nNext:  sfumato mechanisms show {mechanism.name}")
+    console.say(f"\nNext:  sfumato mechanisms show {mechanism.name}")
 
 
 def _facts(mechanism: Mechanism) -> list[tuple[str, str]]:
@@ -113,12 +111,7 @@ def _probabilities(mechanism: Mechanism) -> dict[str, Any] | None:
 
 def _table(listed: dict[str, Any]) -> Table:
     values = listed["probabilities"]
-    table = Table(
-        header_style="dim",
-        box=None,
-        pad_edge=False,
-        padding=(0, 3, 0, 0),
-    )
+    table = tables.table()
     table.add_column("report", style="dim")
     for value in values:
         table.add_column(Text(tables.label(value)[:12]), justify="right", no_wrap=True)

@@ -11,8 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli import console
-from sfumato.cli.tables import label
+from sfumato.cli import console, tables
 from sfumato.core.estimate import Estimate
 
 __all__ = ["Sharpening"]
@@ -53,12 +52,12 @@ class Sharpening:
 def _chart(estimate: Estimate) -> Table:
     reach = 2 * estimate.standard_errors
     full = max(0.3, float(estimate.values.max()))
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = tables.table(show_header=False)
     table.add_column(justify="right")
     for item, value, more in zip(estimate.labels, estimate.values, reach, strict=True):
         ends = np.clip(np.round(_WIDTH * np.array([value - more, value + more]) / full), 0, _WIDTH)
         low, high = ends.astype(int).tolist()
         bar = Text.assemble(("█" * low, "blue"), ("░" * (high - low), "blue"))
         bar.pad_right(_WIDTH - high)
-        table.add_row(Text(label(item)), bar, f"{value:.3f} ± {more:.3f}")
+        table.add_row(Text(tables.label(item)), bar, f"{value:.3f} ± {more:.3f}")
     return table

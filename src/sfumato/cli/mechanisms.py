@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from sfumato import catalog
-from sfumato.cli import console, docstrings, parameters
+from sfumato.cli import console, docstrings, parameters, tables
 from sfumato.cli.options import Json
 
 __all__ = ["app"]
@@ -31,9 +30,9 @@ def mechanisms(context: typer.Context, *, as_json: Json = False) -> None:
     if as_json:
         console.print_json(entries)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table = tables.table()
     for heading in ("mechanism", "in short", "estimates", "parameters"):
-        table.add_column(heading, header_style="dim")
+        table.add_column(heading)
     for entry in entries:
         fields = ", ".join(
             field["name"] if field["required"] else f"({field['name']})"
@@ -42,10 +41,9 @@ def mechanisms(context: typer.Context, *, as_json: Json = False) -> None:
         table.add_row(
             Text(entry["name"], style="bold"), entry["summary"], entry["estimates"], fields
         )
-    out = console.out()
-    out.print(table)
-    out.print("\nParameters in parentheses can be left out.", style="dim")
-    out.print("Next:  sfumato mechanisms show grr")
+    console.out().print(table)
+    console.say("\nParameters in parentheses can be left out.", "dim")
+    console.say("Next:  sfumato mechanisms show grr")
 
 
 @app.command()
@@ -72,7 +70,7 @@ def show(
     out = console.out()
     out.print(Text.assemble((name, "bold"), "  ", document.summary))
     _section("", document.prose)
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    table = tables.table(show_header=False)
     for field in catalog.parameters(name):
         left_out = "" if field.default is None else f" Default: {field.default}."
         table.add_row(
@@ -80,21 +78,20 @@ def show(
             Text(document.parameters.get(field.name, "") + left_out),
             Text(parameters.in_words(field.type), style="dim"),
         )
-    out.print("\nParameters", style="bold")
+    console.say("\nParameters", "bold")
     out.print(Padding(table, (0, 0, 0, 2)))
     for title, text in document.sections.items():
         if title != "Examples":
             _section(title, text)
-    out.print(f"\nNext:  {example}", soft_wrap=True)
+    console.say(f"\nNext:  {example}")
 
 
 def _section(title: str, text: str) -> None:
     """Print paragraphs under a title; lines of one paragraph flow."""
     flowing = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     if flowing:
-        out = console.out()
-        out.print(f"\n{title}" if title else "", style="bold")
-        out.print(Padding(Text(flowing), (0, 0, 0, 2)))
+        console.say(f"\n{title}" if title else "", "bold")
+        console.out().print(Padding(Text(flowing), (0, 0, 0, 2)))
 
 
 def _entry(name: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -55,10 +56,9 @@ def randomize(
             }
         )
         return
-    out = console.out()
-    out.print(f"{count:,} reports ({files.size_in_words(size)}) are in {output}.", soft_wrap=True)
-    out.print(str(chosen.guarantee), soft_wrap=True)
-    out.print(f"\nNext:  sfumato estimate {output}", soft_wrap=True)
+    console.say(f"{count:,} reports ({files.size_in_words(size)}) are in {output}.")
+    console.say(f"{chosen.guarantee}\n")
+    console.say(f"Next:  sfumato estimate {shlex.quote(str(output))}")
 
 
 def _write(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sfumato.cli.rows import Rows
 
-__all__ = ["facts", "label", "rows_table"]
+__all__ = ["facts", "label", "rows_table", "table"]
 
 
 def label(item: Any) -> str:
@@ -28,26 +28,31 @@ def label(item: Any) -> str:
     return text if text.isprintable() and text else repr(text)
 
 
+def table(**options: Any) -> Table:
+    """Return a table without rules, to which columns are added."""
+    return Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", **options)
+
+
 def facts(pairs: dict[str, str]) -> Table:
     """Return names and values in two columns."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+    shown = table(show_header=False)
+    shown.add_column(style="dim")
+    shown.add_column(overflow="fold")
     for name, value in pairs.items():
-        table.add_row(name, Text(value))
-    return table
+        shown.add_row(name, Text(value))
+    return shown
 
 
 def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = None) -> Table:
     """Return items, `estimate ± reach` and intervals; with the truth, also whether it is inside."""
     digits = _digits(float(np.median(rows.reach)))
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("item", overflow="fold")
-    table.add_column("estimate", justify="right")
-    table.add_column(f"{100 * level:.10g}% interval")
+    shown = table()
+    shown.add_column("item", overflow="fold")
+    shown.add_column("estimate", justify="right")
+    shown.add_column(f"{100 * level:.10g}% interval")
     if truth is not None:
-        table.add_column("truth", justify="right")
-        table.add_column("inside?")
+        shown.add_column("truth", justify="right")
+        shown.add_column("inside?")
     for index, item in enumerate(rows.items):
         low, high = rows.low[index], rows.high[index]
         cells: list[str | Text] = [
@@ -59,8 +64,8 @@ def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = Non
             inside = low <= truth[index] <= high
             cells.append(f"{truth[index]:.{digits}f}")
             cells.append("yes" if inside else Text("no", style="bold yellow"))
-        table.add_row(*cells)
-    return table
+        shown.add_row(*cells)
+    return shown
 
 
 def _digits(reach: float) -> int:
