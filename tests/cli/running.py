@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from typer.testing import CliRunner
 
-from sfumato.cli import app
+from sfumato.cli.app import app
 
 __all__ = ["PETS", "answer", "refused", "run"]
 

@@ -37,7 +37,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 
 def test_help_needs_nothing_slow() -> None:
     code = (
-        "import sys; from sfumato.cli import app; "
+        "import sys, sfumato.cli.app; "
         "print([name for name in ('matplotlib', 'pyarrow', 'pandas') if name in sys.modules])"
     )
     command = [sys.executable, "-c", code]
@@ -68,6 +68,19 @@ def test_a_process_fails_with_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == f"sfumato: {tmp_path / 'absent.parquet'}: No such file or directory.\n"
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("typer", ["--help"]), ("pyarrow", ["estimate", "r.parquet"]), ("rich", ["check", "grr"])],
+)
+def test_what_is_not_installed_is_named(missing: str, words: list[str]) -> None:
+    hidden = f"import sys; sys.modules[{missing!r}] = None; from sfumato.cli import main; main()"
+    command = [sys.executable, "-c", hidden, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode != 0
+    assert done.stderr.startswith(f"sfumato: {missing}")
+    assert done.stderr.endswith("is not installed; `pip install 'sfumato[cli]'` adds it.\n")
 
 
 def test_stopping_leaves_nothing_behind(

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from sfumato.cli.app import app, main
+import signal
+import sys
 
-__all__ = ["app", "main"]
+from sfumato.errors import MissingExtra
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; what ends it early ends it as Ctrl-C does, with nothing left over."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        from sfumato.cli.app import app
+    except ModuleNotFoundError as error:
+        sys.exit(f"sfumato: {MissingExtra(str(error.name), 'cli')}")
+    app(prog_name="sfumato")

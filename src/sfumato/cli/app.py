@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from sfumato.cli import check, demo, estimate, law, mechanisms, randomize
 from sfumato.cli.failures import Commands
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     cls=Commands,
@@ -42,9 +41,3 @@ def sfumato(
         typer.echo(f"sfumato {version('sfumato')}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def main() -> None:
-    """Run the command line; what ends it early ends it as Ctrl-C does, with nothing left over."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    app(prog_name="sfumato")

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from sfumato.cli import console
-from sfumato.errors import SfumatoError
+from sfumato.errors import MissingExtra, SfumatoError
 
 __all__ = ["Commands"]
 
@@ -32,7 +32,7 @@ class Commands(TyperGroup):
         except typer.TyperException as error:
             _say(error.format_message(), words)
             sys.exit(2)
-        except (SfumatoError, OSError) as error:
+        except (SfumatoError, OSError, ModuleNotFoundError) as error:
             _say(_sentence(error), words)
             sys.exit(2)
         if code == STOPPED:
@@ -44,6 +44,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         about = f"{error.filename}: " if error.filename else ""
         return f"{about}{error.strerror}."
+    if isinstance(error, ModuleNotFoundError):
+        return str(MissingExtra(str(error.name), "cli"))
     return str(error)
 
 
