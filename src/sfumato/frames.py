@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Mapping, Sequence, Sized
+from types import NoneType
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +26,7 @@ def column(values: Any, *, what: str = "values") -> NDArray[Any]:
     array([7])
 
     """
-    array = values if isinstance(values, np.ndarray) else _array(values, what)
+    array = _unmasked(values, what) if isinstance(values, np.ndarray) else _array(values, what)
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim != 1:
@@ -36,7 +38,7 @@ def column(values: Any, *, what: str = "values") -> NDArray[Any]:
     if array.dtype.kind in "fc":
         _refuse_not_finite(array, what)
     elif array.dtype.kind == "O":
-        _refuse_missing(array, what)
+        _refuse_missing([_absent(value) for value in array], what)
     return array
 
 
@@ -56,47 +58,71 @@ def table(columns: Mapping[str, Any], backend: str = "pandas") -> Any:
 
 
 def _array(values: Any, what: str) -> NDArray[Any]:
-    if isinstance(values, (str, bytes, int, float, bool)) or values is None:
-        return np.array([values], dtype=object if isinstance(values, (str, bytes)) else None)
-    if isinstance(values, (Sequence, range)):
-        listed = list(values)
-        # numpy would turn [1, "a"] into strings and lose which was which
-        mixed = any(isinstance(value, (str, bytes)) or value is None for value in listed)
-        if mixed:
-            holder = np.empty(len(listed), dtype=object)
-            holder[:] = listed
-            return holder
-        try:
-            return np.asarray(listed)
-        except (ValueError, OverflowError) as error:
-            raise InputError(f"{what} is not one column: {error}.") from error
+    if values is None or isinstance(values, (int, float, np.generic)):
+        return np.array([values])
+    if isinstance(values, (str, bytes)):
+        return _objects([values])
+    if isinstance(values, Sequence):
+        return _from_list(list(values), what)
     return _from_frame(values, what)
 
 
+def _from_list(values: list[Any], what: str) -> NDArray[Any]:
+    # numpy would turn [1, "a"] into strings and [1, True] into numbers, and lose which was which
+    kinds = {type(value) for value in values}
+    if any(issubclass(kind, (str, bytes, NoneType)) for kind in kinds):
+        return _objects(values)
+    if bool in kinds and len(kinds) > 1:
+        return _objects(values)
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # lists of different lengths
+        index = next(index for index, value in enumerate(values) if isinstance(value, Sized))
+        raise InputError(
+            f"{what}[{index}] is {reprlib.repr(values[index])}; "
+            "one column, a flat list of values, is expected."
+        ) from error
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _unmasked(values: NDArray[Any], what: str) -> NDArray[Any]:
+    _refuse_missing(np.atleast_1d(getattr(values, "mask", False)), what)
+    return np.asarray(values)
+
+
 def _from_frame(values: Any, what: str) -> NDArray[Any]:
+    if hasattr(values, "collect"):
+        raise InputError(f"{what} is a {type(values).__name__}; collect it first.")
     if hasattr(values, "columns") or hasattr(values, "column_names"):
         names = list(getattr(values, "column_names", None) or values.columns)
         if len(names) != 1:
-            raise InputError(
-                f"{what} is a table with columns {', '.join(map(str, names))}; pick one of them."
-            )
+            shown = ", ".join(map(str, names)) or "none"
+            raise InputError(f"{what} is a table with columns {shown}; one column is expected.")
         values = values[names[0]]
     if not hasattr(values, "to_numpy"):
         raise InputError(
-            f"{what} is a {type(values).__name__}; a list, array, series or column is expected."
+            f"{what} has type {type(values).__name__}; a list, array, series or column is expected."
         )
-    missing = getattr(values, "null_count", None)  # a number in pyarrow, a method in polars
-    if missing is None:
-        missing = values.isna().sum()
-    count = missing() if callable(missing) else missing
-    if count:
-        raise InputError(f"{what} has {int(count)} missing entries; drop or fill them first.")
+    # polars and pyarrow call it is_null, pandas isna
+    _refuse_missing(values.is_null() if hasattr(values, "is_null") else values.isna(), what)
     if type(values).__module__.split(".")[0] == "pyarrow":
         if str(values.type) in {"string", "large_string"}:
             return np.array(values.to_pylist(), dtype=object)
         chunked = hasattr(values, "chunks")
         return np.asarray(values.to_numpy() if chunked else values.to_numpy(zero_copy_only=False))
     return np.asarray(values.to_numpy())
+
+
+def _refuse_missing(missing: Any, what: str) -> None:
+    absent = np.flatnonzero(np.asarray(missing))
+    if absent.size:
+        others = f", as are {absent.size - 1} others" if absent.size > 1 else ""
+        raise InputError(f"{what}[{absent[0]}] is missing{others}; drop or fill it first.")
 
 
 def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
@@ -107,8 +133,9 @@ def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
         )
 
 
-def _refuse_missing(array: NDArray[Any], what: str) -> None:
-    for index, value in enumerate(array):
-        absent = value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124
-        if absent or type(value).__name__ in {"NAType", "NaTType"}:
-            raise InputError(f"{what}[{index}] is missing ({value}); drop or fill it first.")
+def _absent(value: Any) -> bool:
+    return (
+        value is None
+        or (isinstance(value, float) and value != value)  # noqa: PLR0124
+        or type(value).__name__ in {"NAType", "NaTType"}
+    )

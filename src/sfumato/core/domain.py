@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,7 +58,7 @@ class Domain:
                         f"domain holds {label!r}; labels are strings or whole numbers."
                     )
             if len(set(self.items)) < len(self.items):
-                twice = next(label for label in self.items if self.items.count(label) > 1)
+                twice = Counter(self.items).most_common(1)[0][0]
                 raise ConfigurationError(
                     f"domain names {twice!r} more than once; every label must be there once."
                 )
@@ -92,21 +94,25 @@ class Domain:
         codes = self._codes
         found = np.empty(array.size, dtype=np.int64)
         for index, label in enumerate(array.tolist()):
-            known = isinstance(label, (str, int)) and not isinstance(label, bool)
-            code = codes.get(label) if known else None
+            code = codes.get(label) if isinstance(label, str) or _whole(label) else None
             if code is None:
                 raise InputError(
-                    f"values[{index}] is {label!r}; the domain has the items {self._shown()}."
+                    f"values[{index}] is {reprlib.repr(label)}; "
+                    f"the domain has the items {self._shown()}."
                 )
             found[index] = code
         return found
 
     def _encode_numbers(self, array: NDArray[Any], size: int) -> NDArray[np.int64]:
         if array.dtype.kind not in "iu":
-            raise InputError(
-                f"values have dtype {array.dtype} (the first is {array[0]!r}); "
-                f"whole numbers 0..{size - 1} are expected."
-            )
+            values = array.tolist()
+            bad = array % 1 != 0 if array.dtype.kind == "f" else [not _whole(x) for x in values]
+            if array.dtype.kind != "O" or any(bad):
+                index = int(np.argmax(bad))
+                raise InputError(
+                    f"values[{index}] is {reprlib.repr(values[index])}; "
+                    f"whole numbers 0..{size - 1} are expected."
+                )
         if int(array.min()) < 0 or int(array.max()) >= size:
             index = int(np.flatnonzero((array < 0) | (array >= size))[0])
             raise InputError(
@@ -118,3 +124,7 @@ class Domain:
         few = 8
         shown = ", ".join(repr(label) for label in self.labels[:few])
         return shown + (f", ... ({self.size} in all)" if self.size > few else "")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
