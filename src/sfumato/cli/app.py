@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import check, demo, estimate, law, mechanisms, randomize
+from sfumato.cli import check, compare, demo, estimate, law, mechanisms, randomize
 from sfumato.cli.failures import Commands
 
 __all__ = ["app"]
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.add_typer(mechanisms.app, name="mechanisms")
 app.command()(law.law)
+app.command()(compare.compare)
 app.command()(randomize.randomize)
 app.command()(estimate.estimate)
 app.command()(check.check)

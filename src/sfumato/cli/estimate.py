@@ -15,11 +15,9 @@ from sfumato.cli.rows import Rows
 from sfumato.core.estimate import Estimate, FrequencyEstimate
 from sfumato.core.mechanism import Mechanism
 from sfumato.engines import aggregate
-from sfumato.errors import InputError
 
 __all__ = ["estimate"]
 
-_PICTURES: Final = (".png", ".svg", ".pdf")
 _TABLES: Final = (".csv", ".parquet")
 _SHOWN: Final = 40
 _DRAWN: Final = 30
@@ -51,7 +49,10 @@ def estimate(  # noqa: PLR0913 - one argument for each option
 
     Example:  sfumato estimate reports.parquet --top 10 --plot answers.png
     """
-    _refuse_targets({plot: _PICTURES, output: _TABLES}, force=force)
+    if plot is not None:
+        files.refuse_target(plot, files.PICTURES, force=force)
+    if output is not None:
+        files.refuse_target(output, _TABLES, force=force)
     mechanism, found = _collected(source)
     rows = Rows.of(found, level, band=band).pick(slice(top))
     if output is not None:
@@ -76,16 +77,6 @@ def estimate(  # noqa: PLR0913 - one argument for each option
         console.say(f"{more:,} smaller ones are not shown; --top {len(rows)} shows all.")
     for written in filter(None, (output, plot)):
         console.say(f"Written: {written}")
-
-
-def _refuse_targets(kinds: dict[Path | None, tuple[str, ...]], *, force: bool) -> None:
-    for path, suffixes in kinds.items():
-        if path is None:
-            continue
-        if path.suffix.lower() not in suffixes:
-            msg = f"{path} ends in {path.suffix!r}; {' or '.join(suffixes)} is expected."
-            raise InputError(msg)
-        files.refuse_target(path, force=force)
 
 
 def _collected(source: Path) -> tuple[Mechanism, Estimate]:

@@ -7,15 +7,20 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from sfumato.errors import InputError
 
-__all__ = ["complete_or_absent", "refuse_target", "size_in_words"]
+__all__ = ["PICTURES", "complete_or_absent", "refuse_target", "size_in_words"]
 
 
-def refuse_target(path: Path, *, force: bool) -> None:
+PICTURES: Final = (".png", ".svg", ".pdf")
+
+
+def refuse_target(path: Path, suffixes: tuple[str, ...] = (), *, force: bool) -> None:
     """Raise now if the file could not be written later."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"{path} ends in {path.suffix!r}; {' or '.join(suffixes)} is expected.")
     if path.is_dir():
         msg = f"{path} is a folder; name the file to write."
         raise InputError(msg)

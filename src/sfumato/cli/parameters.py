@@ -17,7 +17,7 @@ from sfumato.cli import docstrings
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Given", "as_options", "build", "in_words", "takes_parameters"]
+__all__ = ["Given", "as_options", "build", "in_words", "read", "takes_parameters"]
 
 Given = dict[str, str]
 """The parameters somebody typed, still as text."""
@@ -79,6 +79,12 @@ def _read(parameter: catalog.Parameter, text: str) -> Any:
             continue
     msg = f"{parameter.name} is {text!r}; {in_words(parameter.type)} is expected."
     raise ConfigurationError(msg)
+
+
+def read(name: str, field: str, text: str) -> Any:
+    """Return the value somebody typed for one parameter of a mechanism."""
+    known = {parameter.name: parameter for parameter in catalog.parameters(name)}
+    return _read(known[field], text)
 
 
 def build(name: str, given: Given) -> Mechanism:

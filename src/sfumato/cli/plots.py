@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from itertools import cycle
 from typing import Final
 
 import numpy as np
@@ -11,17 +12,28 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from sfumato.cli.rows import Rows
 from sfumato.cli.tables import label
 
-__all__ = ["dots"]
+__all__ = ["curves", "dots"]
 
 # Okabe and Ito's blue and vermilion, which every kind of eye tells apart.
 ACCENT: Final = "#0072B2"
 TRUTH: Final = "#D55E00"
+# The rest of Okabe and Ito's sequence, for up to eight lines.
+SEQUENCE: Final = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#6b6b00",
+    "#000000",
+)
 INK: Final = "#1f2328"
 QUIET: Final = "#59636e"
 GRID: Final = "#e9ebee"
@@ -69,6 +81,66 @@ def dots(
     words = textwrap.fill(note, 126)
     figure.text(0.03, 0.14 * inch, words, size=8.8, color=QUIET, linespacing=1.5)
     return figure
+
+
+def curves(
+    across: NDArray[np.float64],
+    values: dict[str, list[float]],
+    *,
+    title: str,
+    subtitle: str,
+    label_across: str,
+) -> Figure:
+    """Return each error as a multiple of the least at that place, named at its end."""
+    figure = Figure(figsize=(_WIDTH, 5.0), dpi=200, facecolor="white")
+    axes = figure.add_axes((0.07, 0.125, 0.66, 0.675))
+    least = np.min(list(values.values()), axis=0)
+    top = 3.0
+    ratios = {name: np.asarray(line) / least for name, line in values.items()}
+    # Lines that coincide stay visible: the thinner lies on the wider.
+    widths = np.linspace(4.4, 1.6, len(values))
+    for color, width, (name, line) in zip(cycle(SEQUENCE), widths, ratios.items(), strict=False):
+        axes.plot(across, line, color=color, linewidth=width, label=name, solid_capstyle="butt")
+    axes.set(xscale="log", xlim=(across[0], across[-1]), ylim=(0.97, top))
+    wanted = np.array([min(line[-1], top) for line in ratios.values()])
+    for color, name, place in zip(
+        cycle(SEQUENCE), ratios, _apart((wanted - 0.97) / (top - 0.97)), strict=False
+    ):
+        beyond = " (above)" if ratios[name][-1] > top else ""
+        axes.annotate(
+            name.replace("_", " ") + beyond,
+            (1.02, place),
+            xycoords="axes fraction",
+            color=color,
+            size=10.5,
+            va="center",
+        )
+    ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5) if across[0] <= tick <= across[-1]]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
+    axes.set_xlabel(label_across, color=QUIET, size=9.5, labelpad=4)
+    axes.tick_params(which="both", length=0, labelcolor=QUIET, labelsize=9.5, pad=5)
+    axes.grid(color=GRID, linewidth=0.9)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    figure.text(0.03, 0.925, title, size=16, weight="bold", color=INK)
+    figure.text(0.03, 0.865, subtitle, size=11.5, color=INK)
+    return figure
+
+
+def _apart(wanted: NDArray[np.float64]) -> list[float]:
+    """Return heights near the wanted ones at which names do not overlap."""
+    gap = 0.055
+    order = np.argsort(wanted, kind="stable")
+    placed = wanted[order].copy()
+    for index in range(1, len(placed)):
+        placed[index] = max(placed[index], placed[index - 1] + gap)
+    placed -= max(0.0, placed[-1] - 1)
+    for index in range(len(placed) - 2, -1, -1):
+        placed[index] = min(placed[index], placed[index + 1] - gap)
+    heights = dict(zip(order.tolist(), placed.tolist(), strict=True))
+    return [heights[index] for index in range(len(placed))]
 
 
 def _draw(axes: Axes, rows: Rows, truth: NDArray[np.float64] | None) -> None:

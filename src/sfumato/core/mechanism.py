@@ -235,6 +235,14 @@ class Mechanism(ABC):
     def influence(self) -> float:
         """How far one forged report can move an estimated total."""
 
+    @property
+    @abstractmethod
+    def mse(self) -> float:
+        """n times the mean squared error of an estimated value, exactly.
+
+        Of shares the average over the domain, whatever the shares; of a mean the worst number's.
+        """
+
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
         """Return a tally drawn from the law of the sum over people with this histogram of inputs.
 

@@ -225,6 +225,11 @@ class NumericMechanism(Mechanism):
         }
 
     @property
+    def mse(self) -> float:
+        """Of the worst number."""
+        return self.worst_variance
+
+    @property
     def worst_variance(self) -> float:
         """The largest of these, over all values."""
         points = (0, self.grid // 2, self.grid)  # it is a parabola in the value

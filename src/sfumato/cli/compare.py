@@ -1,0 +1,128 @@
+"""`sfumato compare`: which mechanism to take for a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.text import Text
+
+from sfumato import planner
+from sfumato.cli import console, files, parameters, tables
+from sfumato.cli.options import Force, Json
+from sfumato.errors import ConfigurationError
+
+__all__ = ["compare"]
+
+_EPSILONS: Final = np.geomspace(0.1, 8, 40)
+
+
+def compare(
+    *,
+    epsilon: Annotated[float, typer.Option(help="Privacy of one report.", show_default=False)],
+    domain: Annotated[
+        str | None,
+        typer.Option(help="Shares of items: how many, or their labels.", show_default=False),
+    ] = None,
+    interval: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="The mean of numbers between these two.", show_default=False),
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="How many will report.")] = 10_000,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the error over epsilon: a .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Compare all mechanisms for one question by exact error, bytes and time.
+
+    Example:  sfumato compare --domain 128 --epsilon 1 --plot errors.png
+    """
+    question = _question(domain, interval)
+    if plot is not None:
+        files.refuse_target(plot, files.PICTURES, force=force)
+    with console.waiting("comparing"):
+        found = planner.compare(epsilon=epsilon, **question)
+        if plot is not None:
+            _draw(question, plot, force=force)
+    if as_json:
+        console.print_json([_record(one, devices) for one in found])
+        return
+    _print(found, devices)
+    if plot is not None:
+        console.say(f"Written: {plot}")
+
+
+def _question(domain: str | None, interval: tuple[float, float] | None) -> dict[str, Any]:
+    if (domain is None) == (interval is None):
+        raise ConfigurationError(
+            "the question is not clear; give either --domain (shares of items) or --interval "
+            "(the mean of a number)."
+        )
+    if interval is not None:
+        return {"low": interval[0], "high": interval[1]}
+    return {"domain": parameters.read("grr", "domain", str(domain))}
+
+
+def _record(one: planner.Candidate, devices: int) -> dict[str, Any]:
+    return one.mechanism.configuration() | {
+        "mse": one.mse,
+        "half_width": one.half_width(devices),
+        "devices": devices,
+        "report_bytes": one.report_bytes,
+        "device_seconds": one.device_seconds,
+        "server_seconds": one.server_seconds,
+    }
+
+
+def _print(found: Sequence[planner.Candidate], devices: int) -> None:
+    best = found[0]
+    shown = tables.table()
+    shown.add_column("mechanism")
+    for heading in ("n x MSE", "of the best", f"95%, {devices:,} devices", "bytes"):
+        shown.add_column(heading, justify="right")
+    shown.add_column("device µs", justify="right")
+    shown.add_column("server µs", justify="right")
+    for one in found:
+        name = Text(one.mechanism.name, style="bold" if one is best else "")
+        shown.add_row(
+            name,
+            f"{one.mse:.6g}",
+            f"{one.mse / best.mse:.3f}x",
+            f"± {one.half_width(devices):.3g}",
+            f"{one.report_bytes:,}",
+            f"{1e6 * one.device_seconds:.2f}",
+            f"{1e6 * one.server_seconds:.2f}",
+        )
+    console.out().print(shown)
+    console.say(
+        f"\nBest: {best.mechanism.name}. Errors are exact; times were measured just now, in a "
+        "batch, and are only orders of magnitude."
+    )
+    console.say(f"{best.mechanism.guarantee}")
+    options = parameters.as_options(best.mechanism)
+    console.say(f"\nNext:  sfumato law {best.mechanism.name} {options}")
+
+
+def _draw(question: dict[str, Any], target: Path, *, force: bool) -> None:
+    from sfumato.cli import plots
+
+    curves: dict[str, list[float]] = {}
+    for epsilon in _EPSILONS:
+        for mechanism in planner.candidates(epsilon=float(epsilon), **question):
+            curves.setdefault(mechanism.name, []).append(mechanism.mse)
+    asked = "a share" if "domain" in question else "the mean"
+    figure = plots.curves(
+        _EPSILONS,
+        curves,
+        title=f"Exact error of {asked}, by mechanism",
+        subtitle="Mean squared error, in multiples of the least at each epsilon",
+        label_across="epsilon of one report",
+    )
+    with files.complete_or_absent(target, force=force) as file:
+        figure.savefig(file, format=target.suffix.lower()[1:])

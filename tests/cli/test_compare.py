@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.running import answer, refused, run
+
+from sfumato import GRR
+
+
+def test_it_names_the_best_and_says_why() -> None:
+    shown = run("compare", "--domain", "10", "--epsilon", "1").stdout
+    assert "Best: subset_selection" in shown
+    assert "grr" in shown
+    assert "epsilon 1 (local" in shown
+
+
+def test_json_lists_all_candidates_best_first() -> None:
+    found = answer("compare", "--domain", "10", "--epsilon", "1", "--devices", "500")
+    errors = [one["mse"] for one in found]
+    assert errors == sorted(errors)
+    grr = next(one for one in found if one["mechanism"] == "grr")
+    assert grr["mse"] == GRR(1.0, 10).mse
+    assert grr["devices"] == 500
+    assert {"report_bytes", "device_seconds", "server_seconds", "half_width"} <= set(grr)
+
+
+def test_numbers_of_an_interval_are_compared_too() -> None:
+    found = answer("compare", "--interval", "-1", "1", "--epsilon", "2")
+    assert found[0]["mechanism"] == "hybrid"
+    assert (found[0]["low"], found[0]["high"]) == (-1.0, 1.0)
+
+
+def test_it_draws_the_errors_over_epsilon(tmp_path: Path) -> None:
+    picture = tmp_path / "errors.png"
+    run("compare", "--domain", "red,green,blue", "--epsilon", "1", "--plot", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--epsilon", "1"], "either --domain"),
+        (["--epsilon", "1", "--domain", "4", "--interval", "0", "1"], "either --domain"),
+        (["--epsilon", "0", "--domain", "4"], "epsilon is 0"),
+        (["--epsilon", "1", "--domain", "1"], "domain has 1 item"),
+        (["--epsilon", "1", "--interval", "1", "1"], "low must be below high"),
+        (["--epsilon", "1", "--interval", "0", "nan"], "high is nan"),
+        (["--epsilon", "1", "--domain", "4", "--plot", "errors.txt"], "ends in '.txt'"),
+    ],
+)
+def test_a_bad_question_gets_one_sentence(arguments: list[str], sentence: str) -> None:
+    assert sentence in refused("compare", *arguments)
