@@ -21,11 +21,12 @@ STREAM_N, STREAM_SIZE = 10_000_000, 1024
 
 ABOUT = f"""\
 Speed of the mechanisms, in people per second and in multiples of counting without privacy:
-np.bincount of as many uniform 64-bit symbols, the best of 5 in the same run.
+np.bincount of as many uniform 64-bit symbols, the best of 5 in the same run. All times are
+processor time of one process with one thread.
 
 client      randomize, with secure randomness
 server      tally and estimate
-end to end  both; the best of 3, in one process and one thread
+end to end  both; the best of 3
 bytes       of one report
 memory      peak resident memory beyond the imports, in a fresh process that streams batches
 

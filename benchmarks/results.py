@@ -67,7 +67,7 @@ class Results:
         return any(row.package != OURS for row in self.rows)
 
     def _table(self) -> Table:
-        title = f"n = {self.n:,}, epsilon = {self.epsilon:g}; people per second"
+        title = f"n = {self.n:,}, epsilon = {self.epsilon:g}; people per second of processor time"
         table = Table(title=title, box=SIMPLE_HEAD)
         for heading in ("package", "mechanism") if self._with_peers else ("mechanism",):
             table.add_column(heading, no_wrap=True)
