@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
 from sfumato.errors import SfumatoError
-from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, Piecewise, StochasticRounding
+from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, Piecewise, SquareWave, StochasticRounding
 from sfumato.randomness import secure, seeded
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Mechanism",
     "Piecewise",
     "SfumatoError",
+    "SquareWave",
     "StochasticRounding",
     "Tallies",
     "Tally",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.frequency import GRR, OLH, OUE
 from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
 
-__all__ = ["GRR", "OLH", "OUE", "Hybrid", "Piecewise", "StochasticRounding"]
+__all__ = ["GRR", "OLH", "OUE", "Hybrid", "Piecewise", "SquareWave", "StochasticRounding"]

@@ -1,0 +1,7 @@
+"""The whole distribution of a bounded number."""
+
+from __future__ import annotations
+
+from sfumato.mechanisms.density.square_wave import SquareWave
+
+__all__ = ["SquareWave"]

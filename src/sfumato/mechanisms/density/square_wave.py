@@ -1,0 +1,119 @@
+"""The square wave mechanism: a report near the number is likely, and places are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import exp_below
+from sfumato.core.tally import Tally
+from sfumato.mechanisms.mean.numeric import Moments
+from sfumato.mechanisms.mean.window import SlidingWindow
+from sfumato.randomness import ONE, Source
+
+__all__ = ["SquareWave"]
+
+
+@dataclass(frozen=True)
+class SquareWave(SlidingWindow):
+    """The square wave mechanism, for the whole distribution of a number.
+
+    A number v of [0, 1] is reported as a number of [-b, 1 + b], with density
+    p = e^epsilon/(2b e^epsilon + 1) within b of v and q = 1/(2b e^epsilon + 1) elsewhere, where
+    b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)) lets a report
+    tell the most. On the grid the window has 2b of the grid's steps, rounded, and the law is the
+    one of :class:`~sfumato.mechanisms.mean.window.SlidingWindow`, with the rounded b in all of
+    this. The tally counts how often each place was reported.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of one report.
+    low, high
+        The public interval the numbers lie in.
+    clip
+        Whether numbers outside are cut to the interval; by default they are refused.
+    grid
+        Number of grid steps: how fine the distribution is told.
+
+    Guarantee
+    ---------
+    epsilon-LDP, exactly over the integers used; no report is impossible under any number.
+
+    Error
+    -----
+    The mean place of a report is 2b (p - q) v + q (1 + 2b)/2 on [0, 1], from which the mean is
+    estimated without bias, with a larger variance than Piecewise has. The distribution has no
+    closed form.
+
+    Cost
+    ----
+    Device O(1), 2 bytes, server O(1) per report; 12 kB for a tally.
+
+    Examples
+    --------
+    >>> from sfumato.randomness import seeded
+    >>> mechanism = SquareWave(epsilon=1.0, low=0, high=10)
+    >>> estimate = mechanism.estimate(mechanism.tally(mechanism.randomize([7] * 9000, seeded(1))))
+    >>> low, high = estimate.interval(0.95)
+    >>> bool(low[0] < 7 < high[0])
+    True
+
+    References
+    ----------
+    Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions under Local
+    Differential Privacy" (2020).
+
+    """
+
+    name: ClassVar[str] = "square_wave"
+    summary: ClassVar[str] = "the whole distribution of a number, with its mean and quantiles"
+
+    grid: int = 1024
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances."""
+        yield cls(1.0, 0, 1, grid=8)
+        yield cls(0.5, -20, 100, grid=64)
+        yield cls(3.0, -5, 1, grid=16)
+
+    @cached_property
+    def width(self) -> int:
+        """The window's share of the grid is 2b, which is 1 for epsilon 0 and falls to 0."""
+        # The differences lose the square of epsilon, 12 digits at most, of the 50 there are.
+        epsilon, e = Fraction(self.epsilon), exp_below(self.epsilon)
+        return max(1, round(self.grid * (epsilon * e - e + 1) / (e * (e - 1 - epsilon))))
+
+    # ---- the server's half -----------------------------------------------------------------
+
+    @property
+    def tally_shape(self) -> tuple[int, ...]:
+        """How often each place was reported."""
+        return (self.size,)
+
+    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(reports["symbol"], minlength=self.size)
+
+    def moments(self, tally: Tally) -> Moments:
+        """Return the moments behind the sum and the sum of squares of the places."""
+        places = np.arange(self.size)
+        return self.place_moments(tally.n, int(tally.sums @ places), int(tally.sums @ places**2))
+
+    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+        """Return a tally from its exact law: who stays in the window, and where all land."""
+        held = np.asarray(histogram, dtype=np.int64)
+        n = int(held.sum())
+        draw = rng.simulator()
+        kept = draw.binomial(held, self.kept / ONE)
+        sums = draw.multinomial(n - int(kept.sum()), np.full(self.size, 1 / self.size))
+        window = np.full(self.width, 1 / self.width)
+        for point in np.flatnonzero(kept):
+            sums[point : point + self.width] += draw.multinomial(kept[point], window)
+        return Tally(n, sums)
