@@ -124,14 +124,9 @@ class GRR(FrequencyOracle):
         return np.bincount(reports["item"], minlength=self.size)
 
     def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
-        # One report supports one item: given the values, cov(i, j) of the counts of a pair is
-        # -(n q^2 + q (p-q) (n_i + n_j)), a matrix of rank two; the diagonal makes up for it.
-        q, gap = self.q, self.gap
-        scale = 1 / (n * gap**2)
-        diagonal = self._variances(share, n) + scale * (q * q + 2 * q * gap * share)
-        factor = np.column_stack([np.ones(share.size), share])
-        core = -scale * np.array([[q * q, q * gap], [q * gap, 0.0]])
-        return Covariance(diagonal, factor, core)
+        # A report never supports two items, so that the covariance is minus the product of their
+        # probabilities: q q, or p q if the reporter holds one of them.
+        return self._covariance_of_pairs(share, n, -self.q * self.q, -self.q * self.gap)
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
         """Return a tally from its exact law: who keeps the item, and where the others land."""

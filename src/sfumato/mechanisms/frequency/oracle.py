@@ -22,17 +22,27 @@ from sfumato.core.tally import Tally
 from sfumato.errors import MismatchError
 from sfumato.randomness import ONE, Source
 
-__all__ = ["FrequencyOracle", "kept_threshold"]
+__all__ = ["FrequencyOracle", "bit_counts", "kept_threshold"]
 
 
-def kept_threshold(epsilon: float, size: int) -> int:
+def kept_threshold(epsilon: float, size: int | Fraction) -> int:
     """Return how often, in 2^-64, to keep a symbol that is otherwise drawn uniformly of ``size``.
 
     Kept with probability k, the true symbol has k + (1-k)/size and any other (1-k)/size, a ratio
-    of 1 + size k/(1-k) <= e^epsilon; rounding k down keeps it there.
+    of 1 + size k/(1-k) <= e^epsilon; rounding k down keeps it there. If w of d symbols count as
+    true the size is d/w.
     """
     gain = exp_below(epsilon) - 1
     return int(ONE * gain / (gain + size))
+
+
+def bit_counts(bits: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
+    """Return how often each of ``size`` bits is set, from rows of bytes with the lowest first."""
+    unpacked = np.unpackbits(bits, axis=1, count=size, bitorder="little")
+    counts = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(unpacked), 255):  # what a byte can count
+        counts += np.add.reduce(unpacked[start : start + 255], axis=0, dtype=np.uint8)
+    return counts
 
 
 @dataclass(frozen=True)
@@ -80,11 +90,16 @@ class FrequencyOracle(Mechanism):
         """p - q, without cancellation."""
         return float(self.supports[0] - self.supports[1])
 
-    def variance(self, share: float = 0.0) -> float:
+    def variance(self, share: float | Fraction = 0.0) -> float:
         """Return n times the variance of the estimate of an item that this share holds."""
         p, q = self.supports
         exact = Fraction(share)
         return float((exact * p * (1 - p) + (1 - exact) * q * (1 - q)) / (p - q) ** 2)
+
+    @property
+    def mse(self) -> float:
+        """Averaged over the domain: variances are affine in the share, and shares sum to 1."""
+        return self.variance(Fraction(1, self.size))
 
     def facts(self) -> dict[str, Any]:
         """Return the support probabilities and how well 10,000 people can be counted, too."""
@@ -139,6 +154,20 @@ class FrequencyOracle(Mechanism):
     def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
         """Return the covariance where any two supports of one report are uncorrelated."""
         return Covariance(self._variances(share, n))
+
+    def _covariance_of_pairs(
+        self, share: NDArray[np.float64], n: int, apart: float, more: float
+    ) -> Covariance:
+        """Return the covariance, given that of two supports of one report.
+
+        That is ``apart`` if the reporter holds neither item and ``more`` on top of it if one of
+        them, so the counts of items i and j have n apart + more (n_i + n_j): a matrix of rank
+        two, and the diagonal makes up for it.
+        """
+        scale = 1 / (n * self.gap**2)
+        diagonal = self._variances(share, n) - scale * (apart + 2 * more * share)
+        factor = np.column_stack([np.ones(share.size), share])
+        return Covariance(diagonal, factor, scale * np.array([[apart, more], [more, 0.0]]))
 
     def _variances(self, share: NDArray[np.float64], n: int) -> NDArray[np.float64]:
         # With the estimated share in place of the true one this is never negative: at a count of

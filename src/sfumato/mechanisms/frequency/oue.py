@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
-from sfumato.mechanisms.frequency.oracle import FrequencyOracle
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle, bit_counts
 from sfumato.randomness import ONE, Source
 
 __all__ = ["OUE"]
@@ -139,8 +139,4 @@ class OUE(FrequencyOracle):
         return np.asarray(last >> spare == 0) if spare else np.ones(last.size, dtype=bool)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        bits = np.unpackbits(reports["bits"], axis=1, count=self.size, bitorder="little")
-        sums = np.zeros(self.size, dtype=np.int64)
-        for start in range(0, len(bits), 255):  # what a byte can count
-            sums += np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8)
-        return sums
+        return bit_counts(reports["bits"], self.size)
