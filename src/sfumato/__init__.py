@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
 from sfumato.errors import SfumatoError
-from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, Piecewise, SquareWave, StochasticRounding
+from sfumato.mechanisms import (
+    GRR,
+    OLH,
+    OUE,
+    Adaptive,
+    Hybrid,
+    Piecewise,
+    SquareWave,
+    StochasticRounding,
+    SubsetSelection,
+)
 from sfumato.randomness import secure, seeded
 
 __all__ = [
     "GRR",
     "OLH",
     "OUE",
+    "Adaptive",
     "Estimate",
     "Guarantee",
     "Hybrid",
@@ -19,6 +30,7 @@ __all__ = [
     "SfumatoError",
     "SquareWave",
     "StochasticRounding",
+    "SubsetSelection",
     "Tallies",
     "Tally",
     "secure",

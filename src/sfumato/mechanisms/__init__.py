@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from sfumato.mechanisms.density import SquareWave
-from sfumato.mechanisms.frequency import GRR, OLH, OUE
+from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
 from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
 
-__all__ = ["GRR", "OLH", "OUE", "Hybrid", "Piecewise", "SquareWave", "StochasticRounding"]
+__all__ = [
+    "GRR",
+    "OLH",
+    "OUE",
+    "Adaptive",
+    "Hybrid",
+    "Piecewise",
+    "SquareWave",
+    "StochasticRounding",
+    "SubsetSelection",
+]

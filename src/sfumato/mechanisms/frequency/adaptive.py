@@ -1,0 +1,164 @@
+"""The adaptive oracle: whichever frequency oracle is best for the domain and the epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Covariance
+from sfumato.core.exact import exp_below
+from sfumato.core.law import Law
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.frequency.grr import GRR
+from sfumato.mechanisms.frequency.olh import OLH
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle
+from sfumato.mechanisms.frequency.oue import OUE
+from sfumato.mechanisms.frequency.subset_selection import SubsetSelection
+from sfumato.randomness import Source
+
+__all__ = ["Adaptive"]
+
+_RULES: Final = ("least", "short", "papers")
+# How far above the least variance a rule goes for the sake of shorter reports. "least" only looks
+# past what rounding thresholds to 64 bits does to mechanisms that are otherwise the same.
+_SLACK: Final = {"least": 1e-9, "short": 0.05}
+
+
+@dataclass(frozen=True)
+class Adaptive(FrequencyOracle):
+    """The best frequency oracle for this domain and epsilon, chosen before any data come.
+
+    What is compared is n times the exact variance, averaged over the domain: shares sum to 1 and
+    variances are affine in them, so the average is that of an item with the share 1/d, whatever
+    the data are.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of one report.
+    domain
+        Number of items, or their labels.
+    rule
+        ``"least"``: the least variance; of mechanisms that are equal up to rounding (GRR is
+        subset selection with one item) the one with the shorter report.
+        ``"short"``: the shortest report among those at most 5% above the least variance; a few
+        bytes whatever the domain.
+        ``"papers"``: GRR if d < 3 e^epsilon + 2 and OUE if not, the rule of the literature.
+
+    Guarantee
+    ---------
+    That of the mechanism chosen. The choice looks at d and epsilon only.
+
+    Error
+    -----
+    That of the mechanism chosen: never above any frequency oracle's under ``"least"``.
+
+    Cost
+    ----
+    That of the mechanism chosen.
+
+    Examples
+    --------
+    >>> Adaptive(epsilon=1.0, domain=4).chosen
+    GRR(epsilon=1.0, domain=4)
+    >>> Adaptive(epsilon=1.0, domain=10).chosen
+    SubsetSelection(epsilon=1.0, domain=10, subset_size=None)
+    >>> Adaptive(epsilon=1.0, domain=1000, rule="short").chosen
+    OLH(epsilon=1.0, domain=1000, hash_range=None)
+    >>> Adaptive(epsilon=1.0, domain=1000, rule="papers").chosen
+    OUE(epsilon=1.0, domain=1000)
+
+    References
+    ----------
+    Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for Frequency Estimation"
+    (2017), for the rule of the literature.
+
+    """
+
+    rule: Literal["least", "short", "papers"] = "least"
+
+    name: ClassVar[str] = "adaptive"
+    summary: ClassVar[str] = "whichever oracle has the least error for the domain and epsilon"
+
+    def __post_init__(self) -> None:
+        """Check the rule."""
+        super().__post_init__()
+        if self.rule not in _RULES:
+            raise ConfigurationError(
+                f"rule is {self.rule!r}; one of {', '.join(_RULES)} is expected."
+            )
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: GRR, subset selection, subset selection once more, and OUE."""
+        yield cls(1.0, 3)
+        yield cls(0.5, 6)
+        yield cls(1.0, ("red", "green", "blue", "black", "white", "grey"), rule="short")
+        yield cls(0.25, 6, rule="papers")
+
+    @cached_property
+    def chosen(self) -> FrequencyOracle:
+        """The mechanism that does the work."""
+        given = (self.epsilon, self.domain)
+        if self.rule == "papers":
+            few = self.size < 3 * exp_below(self.epsilon) + 2
+            return GRR(*given) if few else OUE(*given)
+        parts = (GRR(*given), SubsetSelection(*given), OLH(*given), OUE(*given))
+        variances = [part.mse for part in parts]
+        most = min(variances) * (1 + _SLACK[self.rule])
+        good = [pair for pair in zip(parts, variances, strict=True) if pair[1] <= most]
+        if self.rule == "short":
+            good.sort(key=lambda pair: pair[1])
+        return min((part for part, _ in good), key=lambda part: part.report_bytes)
+
+    @property
+    def supports(self) -> tuple[Fraction, Fraction]:
+        """p and q of the mechanism chosen."""
+        return self.chosen.supports
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """That of the mechanism chosen."""
+        return self.chosen.worst_ratio
+
+    def publics(self) -> Sequence[Any]:
+        """Return the public values of the mechanism chosen."""
+        return self.chosen.publics()
+
+    def law(self, value: Any, public: Any = None) -> Law:
+        """Return the law of the mechanism chosen."""
+        return self.chosen.law(value, public)
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """That of the mechanism chosen."""
+        return self.chosen.report_dtype
+
+    @property
+    def chunk(self) -> int:
+        """That of the mechanism chosen."""
+        return self.chosen.chunk
+
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+        self.chosen._randomize(encoded, rng, reports)  # noqa: SLF001
+
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which reports the mechanism chosen can have sent."""
+        return self.chosen.valid(reports)
+
+    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        return self.chosen._sums(reports)  # noqa: SLF001
+
+    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+        return self.chosen._covariance(share, n)  # noqa: SLF001
+
+    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+        """Return a tally drawn by the mechanism chosen."""
+        return self.chosen.sample_tally(histogram, rng)
