@@ -27,12 +27,25 @@ class Family:
         Plausible values of n people.
     symbols
         How many different symbols the bincount they are compared with tells apart.
+    sent
+        How many symbols one person sends, all of which it counts.
 
     """
 
     parameters: Callable[[int], Mapping[str, Any]]
     inputs: Callable[[Any, int, np.random.Generator], Any]
     symbols: Callable[[Any], int]
+    sent: Callable[[Any], int] = lambda _: 1
+
+
+def _sparse(dimension: int, sparsity: int, n: int, draw: np.random.Generator) -> Any:
+    """Vectors of exactly so many non-zeros, each with a fair sign."""
+    vectors = np.zeros((n, dimension), dtype=np.int8)
+    first = draw.integers(dimension, size=(n, 1))
+    places = (first + np.arange(sparsity) * (dimension // sparsity)) % dimension
+    signs = (2 * draw.integers(2, size=places.shape) - 1).astype(np.int8)
+    np.put_along_axis(vectors, places, signs, axis=1)
+    return vectors
 
 
 # By a field that all mechanisms of the family have.
@@ -41,6 +54,15 @@ FAMILIES: Final[Mapping[str, Family]] = {
         parameters=lambda size: {"domain": size},
         inputs=lambda mechanism, n, draw: draw.integers(mechanism.domain, size=n),
         symbols=lambda mechanism: mechanism.domain,
+    ),
+    "sparsity": Family(
+        parameters=lambda size: {
+            "dimension": size - min(8, size // 2),
+            "sparsity": min(8, size // 2),
+        },
+        inputs=lambda mechanism, n, draw: _sparse(mechanism.dimension, mechanism.sparsity, n, draw),
+        symbols=lambda mechanism: 2 * mechanism.dimension,
+        sent=lambda mechanism: mechanism.size,
     ),
     "low": Family(
         parameters=lambda _: {"low": -1.0, "high": 1.0},

@@ -96,6 +96,7 @@ def measure(mechanism: Mechanism, n: int) -> Row:
     symbols = family.symbols(mechanism)
     plain = draw.integers(symbols, size=n)
     bincount = seconds(lambda: np.bincount(plain, minlength=symbols)) / n
+    bincount *= family.sent(mechanism)
     held = family.inputs(mechanism, n, draw)
     return Row(
         package=OURS,

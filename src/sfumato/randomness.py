@@ -27,13 +27,14 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError, InsecureRandomness
 
-__all__ = ["Secure", "Seeded", "Source", "members", "refuse_seeded", "secure", "seeded"]
+__all__ = ["Coins", "Secure", "Seeded", "Source", "members", "refuse_seeded", "secure", "seeded"]
 
 BITS: Final = 64
 ONE: Final = 1 << BITS  # a threshold of ONE is certainty
 
 _LONGEST_TERM = 1 << 32
 _POOL = 1 << 16
+_BLOCK = 32
 _ZEROS = bytes(1 << 20)
 _NONCE = bytes(16)
 _WIDTHS: Final[tuple[Literal[8, 16, 32, 64], ...]] = (8, 16, 32, 64)
@@ -386,6 +387,32 @@ class Source(ABC):
             result[open_[kept]] = np.where(negative, -size, size)[kept]
             open_ = open_[~kept]
         return result
+
+
+class Coins:
+    """Whole numbers one at a time, for code that handles one thing at a time.
+
+    Bits are taken from the source in blocks; unused ones are never written anywhere, so whoever
+    saves a state and goes on later goes on with fresh ones.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._bits = 0
+        self._left = 0
+
+    def below(self, k: int) -> int:
+        """Return a uniform integer in [0, k), by rejection under the next power of two."""
+        width = (k - 1).bit_length()
+        while True:
+            if self._left < width:
+                self._bits = int.from_bytes(self._source.take(_BLOCK), "little")
+                self._left = 8 * _BLOCK
+            drawn = self._bits & ((1 << width) - 1)
+            self._bits >>= width
+            self._left -= width
+            if drawn < k:
+                return drawn
 
 
 class Secure(Source):

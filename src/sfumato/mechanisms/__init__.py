@@ -5,12 +5,15 @@ from __future__ import annotations
 from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
 from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
+from sfumato.mechanisms.sparse import Concord, ExSub
 
 __all__ = [
     "GRR",
     "OLH",
     "OUE",
     "Adaptive",
+    "Concord",
+    "ExSub",
     "Hybrid",
     "Piecewise",
     "SquareWave",

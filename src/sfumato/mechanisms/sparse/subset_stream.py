@@ -1,0 +1,102 @@
+"""ExSub and Concord for a vector that arrives entry by entry: a few counters on the device.
+
+How many non-zeros the subset agrees with and opposes is drawn, in secret, before the first entry;
+then each entry is in the subset with the chance that is left for its kind. What is sent for an
+entry depends on the entries before it and on coins only, and the whole has exactly the law of the
+mechanism (so it stays private for streams that somebody chooses while watching the answers).
+
+The printed algorithm starts the count of zeros at d' instead of d' - s and counts an entry before
+dividing by what is left; either slip breaks privacy, and so does letting a server draw the secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Self
+
+from sfumato.errors import InputError, MismatchError
+from sfumato.mechanisms.sparse.subset import SignedSubset
+from sfumato.randomness import Coins, Source
+
+__all__ = ["SubsetStream"]
+
+
+@dataclass
+class SubsetStream:
+    """The device's half of ExSub and Concord, online.
+
+    Parameters
+    ----------
+    agree, oppose
+        How many of the coming non-zeros will be sent with their own and with the opposite sign.
+    nonzeros
+        How many non-zeros may still come; entries after the last of them count as zeros.
+    chosen
+        How many of the coming zeros will be sent (with a fair sign).
+    zeros
+        How many zeros can still come, stubs included. Stubs come after the stream and are never
+        drawn: dropping them changes nothing of what was sent.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Concord
+    >>> from sfumato.randomness import seeded
+    >>> stream = SubsetStream.begin(Concord(1.0, dimension=4, sparsity=2), seeded(1))
+    >>> coins = Coins(seeded(2))
+    >>> sent = [stream.observe(entry, coins) for entry in (0, 1, 0, -1)]
+    >>> set(sent) <= {-1, 0, 1}
+    True
+
+    """
+
+    agree: int
+    oppose: int
+    nonzeros: int
+    chosen: int
+    zeros: int
+
+    @classmethod
+    def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
+        """Draw the secret counts for a new vector; do it on the device, and tell nobody."""
+        marks = mechanism.marks(1, rng)[0].tolist()
+        agree, oppose = marks.count(1), marks.count(-1)
+        return cls(
+            agree,
+            oppose,
+            mechanism.sparsity,
+            mechanism.size - agree - oppose,
+            mechanism.padded_dimension - mechanism.sparsity,
+        )
+
+    def observe(self, entry: int, coins: Coins) -> int:
+        """Return what to send for the next entry: its symbol, or 0 for nothing."""
+        if entry not in (-1, 0, 1):
+            raise InputError(f"entry is {entry!r}; -1, 0 or 1 is expected.")
+        sign = 1 - 2 * coins.below(2)
+        if entry and self.nonzeros:
+            drawn = coins.below(self.nonzeros)
+            self.nonzeros -= 1
+            if drawn < self.agree:
+                self.agree -= 1
+                return entry
+            if drawn < self.agree + self.oppose:
+                self.oppose -= 1
+                return -entry
+            return 0
+        if not self.zeros:
+            raise MismatchError("the stream has more entries than the mechanism's dimension.")
+        drawn = coins.below(self.zeros)
+        self.zeros -= 1
+        if drawn < self.chosen:
+            self.chosen -= 1
+            return sign
+        return 0
+
+    def save(self) -> tuple[int, ...]:
+        """Return the state as plain numbers; it is as secret as the vector itself."""
+        return astuple(self)
+
+    @classmethod
+    def restore(cls, state: tuple[int, ...]) -> Self:
+        """Go on from a saved state."""
+        return cls(*state)

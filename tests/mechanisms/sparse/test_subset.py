@@ -1,0 +1,204 @@
+"""ExSub and Concord: probabilities, sizes, errors, reports."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
+from sfumato.mechanisms.sparse.subset_law import best_law, subset_law
+from sfumato.randomness import seeded
+
+
+def rational(
+    epsilon: float, dimension: int, sparsity: int, size: int, threshold: int | None
+) -> dict[str, Fraction]:
+    """Return the probabilities by exact counting, with e^-epsilon as a rational number."""
+    weight = Fraction(math.exp(-epsilon))
+    total = agreed = opposed = Fraction(0)
+    for k in range(min(sparsity, size) + 1):
+        if size - k > dimension - sparsity:
+            continue
+        for j in range(k + 1):
+            ways = comb(sparsity, k) * comb(k, j) * comb(dimension - sparsity, size - k)
+            ways *= 2 ** (size - k)
+            accepted = j >= 1 if threshold is None else 2 * j - k >= threshold
+            mass = ways * (1 if accepted else weight)
+            total += mass
+            agreed += mass * j
+            opposed += mass * (k - j)
+    hit = (agreed + opposed) / total
+    return {
+        "p_true": agreed / total / sparsity,
+        "p_reverse": opposed / total / sparsity,
+        "p_false": (size - hit) / (2 * (dimension - sparsity)),
+    }
+
+
+@pytest.mark.parametrize("threshold", [None, 1, 2, 3])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize(
+    ("dimension", "sparsity", "size"),
+    [(5, 2, 3), (16, 4, 4), (136, 8, 9), (136, 8, 136), (300, 20, 40), (300, 64, 5)],
+)
+def test_probabilities_agree_with_exact_counting(
+    dimension: int, sparsity: int, size: int, epsilon: float, threshold: int | None
+) -> None:
+    if threshold is not None and threshold > min(sparsity, size):
+        return
+    law = subset_law(epsilon, dimension, sparsity, size, threshold)
+    exact = rational(epsilon, dimension, sparsity, size, threshold)
+    for name, value in exact.items():
+        assert getattr(law, name) == pytest.approx(float(value), rel=1e-9), name
+    contrast = exact["p_true"] - exact["p_reverse"]
+    presence = exact["p_true"] + exact["p_reverse"] - 2 * exact["p_false"]
+    assert law.contrast == pytest.approx(float(contrast), rel=1e-9)
+    assert law.presence == pytest.approx(float(presence), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", [ExSub, Concord])
+def test_the_law_stays_sane_up_to_a_million_entries(kind: type[SignedSubset]) -> None:
+    errors = []
+    for dimension in (100, 1_000, 10_000, 100_000, 1_000_000):
+        law = kind(1.0, dimension, 20).probabilities
+        assert math.isfinite(law.mse("value", dimension))
+        assert law.p_true > law.p_false >= law.p_reverse
+        errors.append(law.mse("value", dimension))
+    assert errors == sorted(errors)
+
+
+def test_concord_is_never_worse_than_exsub_and_better_by_a_quarter_for_small_epsilon() -> None:
+    for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
+        for sparsity in (1, 2, 4, 8, 20):
+            exsub = ExSub(epsilon, 256, sparsity).mse
+            concord = Concord(epsilon, 256, sparsity).mse
+            assert concord <= exsub * (1 + 1e-9)
+    for epsilon in (0.1, 0.5, 1.0):
+        ratio = Concord(epsilon, 256, 8).mse / ExSub(epsilon, 256, 8).mse
+        assert ratio <= 0.78
+
+
+def test_the_error_over_all_entries_has_the_closed_form() -> None:
+    law = best_law(1.0, 264, 8, concord=True, estimate="value", entries=264)
+    assert law.mse("value", 264) == pytest.approx(law.size / law.contrast**2 - 8, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "sparsity", "epsilon", "exsub", "concord", "ratio"),
+    [
+        (128, 4, 1.0, 18, 128, 0.754),
+        (264, 8, 1.0, 18, 264, 0.752),
+        (1032, 8, 0.1, 129, 850, 0.647),
+        (1032, 20, 1.0, 27, 78, 0.751),
+        (1032, 64, 1.0, 8, 23, 0.767),
+    ],
+)
+def test_known_best_sizes(
+    dimension: int, sparsity: int, epsilon: float, exsub: int, concord: int, ratio: float
+) -> None:
+    one, two = (
+        best_law(epsilon, dimension, sparsity, concord=c, estimate="value", entries=dimension)
+        for c in (False, True)
+    )
+    assert (one.size, two.size) == (exsub, concord)
+    assert two.mse("value", dimension) / one.mse("value", dimension) == pytest.approx(
+        ratio, abs=6e-4
+    )
+
+
+@pytest.mark.parametrize("goal", ["value", "frequency"])
+def test_no_other_size_is_better(goal: Any) -> None:
+    for kind in (ExSub, Concord):
+        best = kind(1.0, 40, 3, goal=goal)
+        for size in range(1, 44):
+            assert best.mse <= kind(1.0, 40, 3, subset_size=size, goal=goal).mse * (1 + 1e-12)
+
+
+def test_the_printed_size_is_about_half_and_costs_a_sixth() -> None:
+    printed, best = ExSub(1.0, 1000, 8, paper=True), ExSub(1.0, 1000, 8)
+    assert printed.size == math.ceil(1008 / (math.e * 8 + 8 + 2))
+    assert 1.8 < best.size / printed.size < 2.3
+    assert 1.1 < printed.mse / best.mse < 1.25
+
+
+@pytest.mark.parametrize("kind", [ExSub, Concord])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_the_simulated_error_is_the_exact_one(kind: type[SignedSubset], epsilon: float) -> None:
+    dimension, sparsity, n = 32, 4, 60_000
+    mechanism = kind(epsilon, dimension, sparsity)
+    vector = np.zeros(dimension, dtype=int)
+    vector[[3, 9, 20, 31]] = [1, -1, 1, -1]
+    reports = mechanism.randomize(np.tile(vector, (n, 1)), seeded(7))
+    bits = mechanism._bits(reports)  # noqa: SLF001
+    signs = 2.0 * bits - 1 if mechanism.dense else bits[:, ::2].astype(float) - bits[:, 1::2]
+    errors = ((signs / mechanism.probabilities.contrast - vector) ** 2).sum(axis=1)
+    standard_error = errors.std() / math.sqrt(n)
+    assert abs(errors.mean() - mechanism.mse) < 5.8 * standard_error
+    assert 0.05 * mechanism.mse > 2 * 5.8 * standard_error  # five percent off would be seen
+
+
+def test_mappings_and_arrays_are_the_same_vectors() -> None:
+    mechanism = Concord(1.0, 6, 2)
+    arrays = mechanism.encode(np.array([[0, 1, 0, 0, -1, 0], [0] * 6]))
+    mappings = mechanism.encode([{4: -1, 1: 1}, {}])
+    assert arrays.tobytes() == mappings.tobytes()
+    assert arrays["position"].tolist() == [[1, 4], [6, 7]]
+    assert arrays["sign"].tolist() == [[1, -1], [1, 1]]
+
+
+def test_of_too_many_non_zeros_the_first_are_kept() -> None:
+    encoded = ExSub(1.0, 5, 2).encode(np.array([[0, 1, -1, 1, 1]]))
+    assert encoded["position"].tolist() == [[1, 2]]
+    assert ExSub(1.0, 5, 2).truth(np.array([[0, 1, -1, 1, 1]])).tolist() == [0, 1, -1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [ExSub, Concord])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sparsity": 0}, "sparsity is 0"),
+        ({"sparsity": 9}, "sparsity is 9"),
+        ({"dimension": 0}, "dimension is 0"),
+        ({"dimension": 2.5}, "dimension is 2.5"),
+        ({"subset_size": 0}, "subset_size is 0"),
+        ({"subset_size": 11}, "subset_size is 11"),
+        ({"goal": "sum"}, "goal is 'sum'"),
+        ({"exact_sparsity": "yes"}, "exact_sparsity is 'yes'"),
+        ({"epsilon": 0}, "epsilon is 0"),
+    ],
+)
+def test_a_bad_parameter_gets_one_sentence(
+    kind: type[SignedSubset], given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        kind(**({"epsilon": 1.0, "dimension": 8, "sparsity": 2} | given))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[0, 1, 2, 0]], r"values\[0\]\[2\] is 2"),
+        ([[0, 1, 0]], "shape"),
+        ([[0.5, 0, 0, 0]], "dtype float64"),
+        ([{9: 1}], "entry 9"),
+        ([{1: 3}], r"values\[0\]\[1\] is 3"),
+        ([{1: 1}, 7], "a mapping"),
+        ([], "dtype|shape"),
+        ([[0, 1], [0]], "one length"),
+        ("text", "dtype"),
+    ],
+)
+def test_a_bad_vector_gets_one_sentence(values: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Concord(1.0, 4, 2).randomize(values, seeded(1))
+
+
+def test_exactly_s_non_zeros_are_demanded_if_declared() -> None:
+    with pytest.raises(InputError, match="has 1 non-zero entries; exactly 2"):
+        ExSub(1.0, 4, 2, exact_sparsity=True).randomize([[1, 0, 0, 0]], seeded(1))

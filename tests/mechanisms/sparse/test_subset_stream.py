@@ -1,0 +1,310 @@
+"""The streaming sampler, by enumeration of every random path; printed slips are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import comb
+from typing import Any, cast
+
+import pytest
+
+from sfumato.core.exact import exp_below
+from sfumato.errors import InputError, MismatchError
+from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
+from sfumato.mechanisms.sparse.subset_stream import SubsetStream
+from sfumato.randomness import ONE, Coins, seeded
+
+Sent = tuple[int, ...]
+Stream = Callable[[Sent], int]
+Law = dict[Sent, Fraction]
+
+
+class Path:
+    """Coins that follow a script and remember where it could have gone on otherwise."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+        self.sizes: list[int] = []
+
+    def below(self, k: int) -> int:
+        if len(self.sizes) == len(self.script):
+            self.script.append(0)
+        self.sizes.append(k)
+        return self.script[len(self.sizes) - 1]
+
+
+def paths(run: Callable[[Coins], Sent]) -> Iterator[tuple[Sent, Fraction]]:
+    """Yield the outcome of every random path with its probability."""
+    script: list[int] = []
+    while True:
+        path = Path(script)
+        outcome = run(cast("Coins", path))
+        chance = Fraction(1)
+        for size in path.sizes:
+            chance /= size
+        yield outcome, chance
+        script = path.script[: len(path.sizes)]
+        while script and script[-1] == path.sizes[len(script) - 1] - 1:
+            script.pop()
+        if not script:
+            return
+        script[-1] += 1
+
+
+def secrets_of(mechanism: SignedSubset) -> Iterator[tuple[int, int, Fraction]]:
+    """Yield the secret counts (agree, oppose) with their exact probabilities."""
+    s, m, d = mechanism.sparsity, mechanism.size, mechanism.padded_dimension
+    weights: dict[tuple[int, int], int] = {}
+    for agree, oppose in product(range(s + 1), repeat=2):
+        rest = m - agree - oppose
+        if agree + oppose > s or not 0 <= rest <= d - s:
+            continue
+        ways = comb(s, agree) * comb(s - agree, oppose) * comb(d - s, rest) * 2**rest
+        accepted = mechanism._accepts(agree, oppose)  # noqa: SLF001
+        weights[agree, oppose] = ways * (ONE if accepted else mechanism.refused_weight)
+    for (agree, oppose), weight in weights.items():
+        yield agree, oppose, Fraction(weight, sum(weights.values()))
+
+
+def online_law(
+    mechanism: SignedSubset, stream: Stream, make: Callable[..., SubsetStream] = SubsetStream
+) -> Law:
+    """Return the exact law of everything sent for a stream that may look at what was sent."""
+    total: Law = {}
+    for agree, oppose, chance in secrets_of(mechanism):
+
+        def run(coins: Coins, agree: int = agree, oppose: int = oppose) -> Sent:
+            device = make(
+                agree,
+                oppose,
+                mechanism.sparsity,
+                mechanism.size - agree - oppose,
+                mechanism.padded_dimension - mechanism.sparsity,
+            )
+            sent: Sent = ()
+            for _ in range(mechanism.dimension):
+                sent += (device.observe(stream(sent), coins),)
+            return sent
+
+        for sent, weight in paths(run):
+            total[sent] = total.get(sent, Fraction(0)) + chance * weight
+    return total
+
+
+def fixed(vector: Sent) -> Stream:
+    return lambda sent: vector[len(sent)]
+
+
+def definition(mechanism: SignedSubset, vector: Sent) -> Law:
+    law = mechanism.law(vector)
+    plain: Law = {}
+    for report, numerator in zip(law.outputs, law.numerators, strict=True):
+        signs = unpack(mechanism, report)
+        plain[signs] = Fraction(numerator, law.denominator)
+    return plain
+
+
+def unpack(mechanism: SignedSubset, report: Any) -> Sent:
+    bits = mechanism._bits(report.reshape(1))[0].tolist()  # noqa: SLF001
+    if mechanism.dense:
+        return tuple(1 if bit else -1 for bit in bits)
+    return tuple(plus - minus for plus, minus in zip(bits[::2], bits[1::2], strict=True))
+
+
+CASES = [
+    ExSub(1.0, 3, 2, subset_size=2),
+    ExSub(0.5, 3, 1, subset_size=2),
+    ExSub(1.0, 3, 2, subset_size=2, exact_sparsity=True),
+    Concord(1.0, 3, 2, subset_size=3),
+    Concord(1.0, 3, 2, subset_size=5),
+    Concord(2.0, 3, 2, subset_size=2, threshold=2),
+]
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=str)
+def test_the_online_law_is_the_definition_for_every_input(mechanism: SignedSubset) -> None:
+    for vector in mechanism.inputs():  # fewer than s non-zeros included
+        online = {sent: p for sent, p in online_law(mechanism, fixed(vector)).items() if p}
+        assert online == definition(mechanism, vector)
+
+
+@pytest.mark.parametrize("mechanism", CASES[:1] + CASES[3:4], ids=str)
+def test_entries_after_s_non_zeros_count_as_zeros(mechanism: SignedSubset) -> None:
+    law = online_law(mechanism, fixed((1, -1, 1)))
+    assert {k: v for k, v in law.items() if v} == definition(mechanism, (1, -1, 0))
+
+
+@pytest.mark.parametrize("mechanism", [CASES[1], CASES[3]], ids=str)
+def test_streams_chosen_while_watching_have_the_law_of_what_they_became(
+    mechanism: SignedSubset,
+) -> None:
+    def spiteful(sent: Sent) -> int:  # answers every symbol with its opposite
+        return -sent[-1] if sent else 1
+
+    chosen = online_law(mechanism, spiteful)
+    for sent, chance in chosen.items():
+        became = [spiteful(sent[:place]) for place in range(len(sent))]
+        held = 0
+        for place, entry in enumerate(became):  # the device clips
+            became[place] = entry if held < mechanism.sparsity else 0
+            held += entry != 0
+        assert chance == definition(mechanism, tuple(became)).get(sent, 0)
+
+
+def test_the_secret_draw_follows_its_law() -> None:
+    mechanism = Concord(1.0, 6, 3, subset_size=4)
+    n = 200_000
+    marks = mechanism.marks(n, seeded(1))
+    agree, oppose = (marks == 1).sum(axis=1), (marks == -1).sum(axis=1)
+    for a, o, chance in secrets_of(mechanism):
+        seen = int(((agree == a) & (oppose == o)).sum())
+        expected = float(chance) * n
+        assert abs(seen - expected) < 6.5 * (expected + 1) ** 0.5
+
+
+# ---- the printed algorithm and other slips, each caught -----------------------------------------
+
+
+@dataclass
+class ZerosFromThePaddedDimension(SubsetStream):
+    """The printed start: d' zeros instead of d' - s."""
+
+    def __post_init__(self) -> None:
+        self.zeros += self.nonzeros
+
+
+@dataclass
+class CountsBeforeDividing(SubsetStream):
+    """The printed order: an entry is counted before the division by what is left."""
+
+    def observe(self, entry: int, coins: Coins) -> int:
+        sign = 1 - 2 * coins.below(2)
+        if entry and self.nonzeros:
+            self.nonzeros -= 1
+            drawn = coins.below(max(self.nonzeros, 1))
+            if drawn < self.agree:
+                self.agree -= 1
+                return entry
+            if drawn < self.agree + self.oppose:
+                self.oppose -= 1
+                return -entry
+            return 0
+        self.zeros -= 1
+        drawn = coins.below(max(self.zeros, 1))
+        if drawn < self.chosen:
+            self.chosen -= 1
+            return sign
+        return 0
+
+
+@dataclass
+class AsPrinted(CountsBeforeDividing, ZerosFromThePaddedDimension):
+    """Both slips at once."""
+
+
+@dataclass
+class SymbolsInsteadOfPositions(SubsetStream):
+    """False symbols sampled from the symbols: both signs of an entry are two chances."""
+
+    def observe(self, entry: int, coins: Coins) -> int:
+        if entry and self.nonzeros:
+            return super().observe(entry, coins)
+        for sign in (1, -1):
+            if coins.below(2 * self.zeros) < self.chosen:
+                self.chosen -= 1
+                self.zeros -= 1
+                return sign
+        self.zeros -= 1
+        return 0
+
+
+def worst(laws: list[Law]) -> Fraction | None:
+    """Return the largest ratio of two laws; None if it has no bound."""
+    ratio = Fraction(1)
+    for sent in {sent for law in laws for sent in law}:
+        chances = [law.get(sent, Fraction(0)) for law in laws]
+        if max(chances) and not min(chances):
+            return None
+        if max(chances):
+            ratio = max(ratio, max(chances) / min(chances))
+    return ratio
+
+
+MECHANISM = ExSub(1.0, 3, 2, subset_size=2)
+
+
+def laws_of(make: Callable[..., SubsetStream]) -> list[Law]:
+    return [online_law(MECHANISM, fixed(vector), make) for vector in MECHANISM.inputs()]
+
+
+def test_the_corrected_sampler_spends_epsilon_and_no_more() -> None:
+    ratio = worst(laws_of(SubsetStream))
+    assert ratio == MECHANISM.worst_ratio
+    assert ratio <= exp_below(1.0)
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        ZerosFromThePaddedDimension,
+        CountsBeforeDividing,
+        AsPrinted,
+        SymbolsInsteadOfPositions,
+    ],
+)
+def test_printed_slips_are_caught(slip: type[SubsetStream]) -> None:
+    laws = laws_of(slip)
+    right = [definition(MECHANISM, vector) for vector in MECHANISM.inputs()]
+    assert laws != right
+    if slip is AsPrinted:
+        assert worst(laws) is None  # no bound at all
+
+
+def test_a_server_that_draws_the_secret_reads_the_data() -> None:
+    agree, oppose = 2, 0  # what the server knows: both symbols sent are the input's
+
+    def told(vector: Sent) -> Law:
+        law: Law = {}
+
+        def run(coins: Coins) -> Sent:
+            device = SubsetStream(agree, oppose, 2, 0, 3)
+            return tuple(device.observe(entry, coins) for entry in vector)
+
+        for sent, chance in paths(run):
+            law[sent] = law.get(sent, Fraction(0)) + chance
+        return law
+
+    assert worst([told((1, 1, 0)), told((0, 1, 1))]) is None
+
+
+# ---- state ----------------------------------------------------------------------------------
+
+
+def test_a_restored_stream_goes_on_exactly() -> None:
+    mechanism = Concord(1.0, 50, 5, subset_size=20)
+    stream = SubsetStream.begin(mechanism, seeded(1))
+    first = [stream.observe(entry, Coins(seeded(entry + 5))) for entry in (0, 1, 0)]
+    again = SubsetStream.restore(stream.save())
+    rest = [(0, 1, -1, 0)[index % 4] for index in range(47)]
+    one, two = Coins(seeded(9)), Coins(seeded(9))
+    assert [stream.observe(e, one) for e in rest] == [again.observe(e, two) for e in rest]
+    assert len(first) == 3
+
+
+def test_an_entry_that_cannot_be_is_refused_and_changes_nothing() -> None:
+    stream = SubsetStream.begin(ExSub(1.0, 3, 1), seeded(1))
+    before = stream.save()
+    with pytest.raises(InputError, match="entry is 2"):
+        stream.observe(2, Coins(seeded(1)))
+    assert stream.save() == before
+
+
+def test_a_stream_that_is_too_long_is_refused() -> None:
+    stream = SubsetStream.begin(ExSub(1.0, 2, 1, exact_sparsity=True), seeded(1))
+    coins = Coins(seeded(1))
+    stream.observe(0, coins)
+    with pytest.raises(MismatchError, match="more entries"):
+        stream.observe(0, coins)
