@@ -78,9 +78,9 @@ class Domain:
         return self.items if isinstance(self.items, int) else len(self.items)
 
     @property
-    def labels(self) -> tuple[Label, ...]:
+    def labels(self) -> Sequence[Label]:
         """What the items are called, in the order of their codes."""
-        return tuple(range(self.items)) if isinstance(self.items, int) else self.items
+        return range(self.items) if isinstance(self.items, int) else self.items
 
     @cached_property
     def _codes(self) -> dict[Label, int]:

@@ -193,7 +193,9 @@ class Mechanism(ABC):
         judged = self.valid(reports)
         if not judged.all():
             index = int(np.argmin(judged))
-            raise ReportError(f"reports[{index}] = {reports[index]} cannot come from {self}.")
+            raise ReportError(
+                f"reports[{index}] = {reports[index]} cannot come from {self.name} as it is configured."
+            )
         return reports
 
     @abstractmethod
