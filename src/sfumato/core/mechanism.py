@@ -194,7 +194,7 @@ class Mechanism(ABC):
         if not judged.all():
             index = int(np.argmin(judged))
             raise ReportError(
-                f"reports[{index}] = {reports[index]} cannot come from {self.name} as it is configured."
+                f"reports[{index}] = {reports[index]} cannot come from {self.name} as configured."
             )
         return reports
 

@@ -170,7 +170,7 @@ def test_lists_of_items_are_judged() -> None:
     assert not packed(mechanism, 0, 7, 7)  # twice
     assert not packed(mechanism, 0, 7, 40)  # there is no item 40
     assert not packed(mechanism, 255, 0, 7)
-    with pytest.raises(ReportError, match="cannot come from SubsetSelection"):
+    with pytest.raises(ReportError, match="cannot come from subset_selection"):
         mechanism.decode(bytes([7, 0, 39]))
 
 
