@@ -40,11 +40,11 @@ class Family:
 
 def _sparse(dimension: int, sparsity: int, n: int, draw: np.random.Generator) -> Any:
     """Vectors of exactly so many non-zeros, each with a fair sign."""
-    vectors = np.zeros((n, dimension), dtype=np.int8)
+    vectors = np.empty(n, dtype=[("position", "u4", (sparsity,)), ("sign", "i1", (sparsity,))])
     first = draw.integers(dimension, size=(n, 1))
     places = (first + np.arange(sparsity) * (dimension // sparsity)) % dimension
-    signs = (2 * draw.integers(2, size=places.shape) - 1).astype(np.int8)
-    np.put_along_axis(vectors, places, signs, axis=1)
+    vectors["position"] = np.sort(places, axis=1)
+    vectors["sign"] = 2 * draw.integers(2, size=places.shape) - 1
     return vectors
 
 

@@ -135,8 +135,7 @@ def test_the_simulated_error_is_the_exact_one(kind: type[SignedSubset], epsilon:
     vector = np.zeros(dimension, dtype=int)
     vector[[3, 9, 20, 31]] = [1, -1, 1, -1]
     reports = mechanism.randomize(np.tile(vector, (n, 1)), seeded(7))
-    bits = mechanism._bits(reports)  # noqa: SLF001
-    signs = 2.0 * bits - 1 if mechanism.dense else bits[:, ::2].astype(float) - bits[:, 1::2]
+    signs = mechanism.form.signs(reports)
     errors = ((signs / mechanism.probabilities.contrast - vector) ** 2).sum(axis=1)
     standard_error = errors.std() / math.sqrt(n)
     assert abs(errors.mean() - mechanism.mse) < 5.8 * standard_error
@@ -150,6 +149,39 @@ def test_mappings_and_arrays_are_the_same_vectors() -> None:
     assert arrays.tobytes() == mappings.tobytes()
     assert arrays["position"].tolist() == [[1, 4], [6, 7]]
     assert arrays["sign"].tolist() == [[1, -1], [1, 1]]
+
+
+def listed(positions: list[list[int]], signs: list[list[int]]) -> Any:
+    width = len(positions[0])
+    array = np.empty(len(positions), dtype=[("position", "i8", width), ("sign", "i8", width)])
+    array["position"], array["sign"] = positions, signs
+    return array
+
+
+def test_listed_non_zeros_are_the_same_vectors_in_any_order() -> None:
+    mechanism = Concord(1.0, 6, 2)
+    rows = mechanism.encode([[0, 1, 0, 0, -1, 0], [0] * 6, [0, 0, 0, 0, 0, 1]])
+    given = listed([[4, 1], [3, 3], [2, 5]], [[-1, 1], [0, 0], [0, 1]])
+    assert mechanism.encode(given).tobytes() == rows.tobytes()
+    longer = listed([[1, 3, 4]], [[1, 1, -1]])
+    assert mechanism.encode(longer)["position"].tolist() == [[1, 3]]
+    assert mechanism.encode(listed([[2]], [[-1]]))["position"].tolist() == [[2, 6]]
+
+
+@pytest.mark.parametrize(
+    ("positions", "signs", "message"),
+    [
+        ([[1, 6]], [[1, 1]], "position 6; 0..5"),
+        ([[1, -1]], [[1, 1]], "position -1"),
+        ([[1, 2]], [[1, 2]], "sign 2"),
+        ([[2, 2]], [[1, 1]], "names entry 2 twice"),
+    ],
+)
+def test_bad_lists_get_one_sentence(
+    positions: list[list[int]], signs: list[list[int]], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Concord(1.0, 6, 2).encode(listed(positions, signs))
 
 
 def test_of_too_many_non_zeros_the_first_are_kept() -> None:

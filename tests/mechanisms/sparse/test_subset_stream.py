@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import comb
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -101,17 +101,11 @@ def fixed(vector: Sent) -> Stream:
 def definition(mechanism: SignedSubset, vector: Sent) -> Law:
     law = mechanism.law(vector)
     plain: Law = {}
-    for report, numerator in zip(law.outputs, law.numerators, strict=True):
-        signs = unpack(mechanism, report)
-        plain[signs] = Fraction(numerator, law.denominator)
+    for signs, numerator in zip(
+        mechanism.form.signs(law.outputs).tolist(), law.numerators, strict=True
+    ):
+        plain[tuple(signs)] = Fraction(numerator, law.denominator)
     return plain
-
-
-def unpack(mechanism: SignedSubset, report: Any) -> Sent:
-    bits = mechanism._bits(report.reshape(1))[0].tolist()  # noqa: SLF001
-    if mechanism.dense:
-        return tuple(1 if bit else -1 for bit in bits)
-    return tuple(plus - minus for plus, minus in zip(bits[::2], bits[1::2], strict=True))
 
 
 CASES = [

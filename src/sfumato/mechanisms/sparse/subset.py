@@ -25,6 +25,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import ternary
+from sfumato.mechanisms.sparse.subset_form import SubsetForm
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
 from sfumato.randomness import ONE, Source
 
@@ -32,6 +33,11 @@ __all__ = ["Concord", "ExSub", "SignedSubset"]
 
 LARGEST_DIMENSION: Final = 1 << 24
 LISTED_DIMENSION: Final = 8
+
+
+def _signs(n: int, rng: Source) -> NDArray[np.int8]:
+    """Return n fair signs."""
+    return (rng.words(n, 8) & np.uint8(2)).view(np.int8) - np.int8(1)
 
 
 @dataclass(frozen=True)
@@ -159,49 +165,29 @@ class SignedSubset(Mechanism):
                         sent[position] = sign
                 total[tuple(sent)] = total.get(tuple(sent), 0) + weight
         kinds = sorted(total)
-        outputs = np.empty(len(kinds), dtype=self.report_dtype)
-        self._pack(np.array(kinds, dtype=np.int8), outputs)
+        outputs = np.concatenate([self.form.of_signs(kind) for kind in kinds])
         return Law(outputs, tuple(total[kind] for kind in kinds), sum(total.values()))
 
-    # ---- reports: entries in two bits each, or in one if all carry a sign --------------------
+    # ---- reports ---------------------------------------------------------------------------
+
+    @cached_property
+    def form(self) -> SubsetForm:
+        """The bytes of a report."""
+        return SubsetForm(self.dimension, self.padded_dimension, self.size)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """0 for none, 1 for plus, 2 for minus in two bits each; dense: 1 for plus in one bit."""
-        bits = self.dimension * (1 if self.dense else 2)
-        return np.dtype([("packed", "u1", ((bits + 7) // 8,))])
-
-    def _pack(self, signs: NDArray[np.int8], reports: NDArray[Any]) -> None:
-        if self.dense:
-            bits = signs > 0
-        else:
-            bits = np.empty((len(signs), 2 * self.dimension), dtype=bool)
-            np.greater(signs, 0, out=bits[:, 0::2])
-            np.less(signs, 0, out=bits[:, 1::2])
-        reports["packed"] = np.packbits(bits, axis=1, bitorder="little")
-
-    def _bits(self, reports: NDArray[Any]) -> NDArray[np.uint8]:
-        count = self.dimension * (1 if self.dense else 2)
-        return np.unpackbits(reports["packed"], axis=1, count=count, bitorder="little")
+        """The shortest of three forms; see :class:`SubsetForm`."""
+        return self.form.dtype
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which reports are a subset of a possible size, with nothing behind its end."""
-        good = np.ones(len(reports), dtype=bool)
-        used = self.dimension * (1 if self.dense else 2) % 8
-        if used:
-            good &= reports["packed"][:, -1] >> used == 0
-        if not self.dense:
-            plus, minus = np.moveaxis(self._bits(reports).reshape(len(reports), -1, 2), 2, 0)
-            good &= ~(plus & minus).any(axis=1)
-            sent = plus.sum(axis=1) + minus.sum(axis=1)
-            stubs = self.padded_dimension - self.dimension
-            good &= (sent <= self.size) & (sent >= self.size - stubs)
-        return good
+        return self.form.valid(reports)
 
     @property
     def chunk(self) -> int:
-        """About a megabyte of entries at a time."""
-        return max(16, (1 << 20) // self.padded_dimension)
+        """A few megabytes at a time."""
+        return max(16, (1 << 22) // max(self.padded_dimension, 64))
 
     # ---- the device ------------------------------------------------------------------------
 
@@ -220,38 +206,42 @@ class SignedSubset(Mechanism):
         weighted law, without ever summing it. Nobody's data are looked at, but the marks are
         secret: whoever knows them reads the data off the report.
         """
-        marks = np.zeros((n, self.sparsity), dtype=np.int8)
+        marks = np.zeros((self.sparsity, n), dtype=np.int8)
         open_ = np.arange(n)
         while open_.size:
-            drawn = np.empty((open_.size, self.sparsity), dtype=np.int8)
-            hits = np.zeros(open_.size, dtype=np.int64)
+            drawn = np.empty((self.sparsity, open_.size), dtype=np.int8)
+            left = np.full(open_.size, self.size, dtype=np.int32)
             for rank in range(self.sparsity):
-                hit = rng.below(self.padded_dimension - rank, open_.size) < self.size - hits
-                signs = (rng.words(open_.size, 8) & np.uint8(2)).astype(np.int8) - 1
-                drawn[:, rank] = signs * hit
-                hits += hit
-            agree, oppose = (drawn == 1).sum(axis=1), (drawn == -1).sum(axis=1)
+                hit = rng.below(self.padded_dimension - rank, open_.size, np.int32) < left
+                drawn[rank] = _signs(open_.size, rng) * hit
+                left -= hit
+            agree = (drawn == 1).sum(axis=0, dtype=np.int32)
+            oppose = (drawn == -1).sum(axis=0, dtype=np.int32)
             kept = self._accepts(agree, oppose) | rng.bernoulli(self.refused_weight, open_.size)
-            marks[open_[kept]] = drawn[kept]
+            marks[:, open_[kept]] = drawn[:, kept]
             open_ = open_[~kept]
-        return marks
+        return marks.T
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
-        n = len(encoded)
-        marks = self.marks(n, rng)
-        padded = np.zeros((n, self.padded_dimension), dtype=np.int8)
-        hits = np.count_nonzero(marks, axis=1)
+        positions = np.ascontiguousarray(encoded["position"].T)
+        marks = np.ascontiguousarray(self.marks(len(encoded), rng).T)
+        hits = np.count_nonzero(marks, axis=0)
         zeros = self.padded_dimension - self.sparsity
+        # Symbols in columns, one row for each place in a subset: 2 * position + [minus].
+        shape = (self.size + self.sparsity, len(encoded))
+        symbols = np.full(shape, 2 * self.padded_dimension, dtype=positions.dtype)
+        sent = marks * encoded["sign"].T
+        np.copyto(symbols[: self.sparsity], (positions << 1) + (sent < 0), where=sent != 0)
         for count in range(min(self.sparsity, self.size) + 1):
-            rows = np.flatnonzero(hits == count)
-            if rows.size:
-                chosen = rng.subsets(zeros, self.size - count, rows.size)
-                for position in encoded["position"][rows].T:  # in order: step over each non-zero
-                    chosen += chosen >= position[:, None]
-                signs = (rng.words(chosen.size, 8) & np.uint8(2)).astype(np.int8) - 1
-                padded[rows[:, None], chosen] = signs.reshape(chosen.shape)
-        np.put_along_axis(padded, encoded["position"], marks * encoded["sign"], axis=1)
-        self._pack(padded[:, : self.dimension], reports)
+            people = np.flatnonzero(hits == count)
+            if people.size and self.size > count:
+                chosen = rng.subsets(zeros, self.size - count, people.size).T.astype(symbols.dtype)
+                for position in positions[:, people]:  # in order: step over each non-zero
+                    chosen += chosen >= position
+                minus = rng.words(chosen.size, 8).reshape(chosen.shape) & np.uint8(1)
+                rows = slice(self.sparsity, self.sparsity + self.size - count)
+                symbols[rows, people] = (chosen << 1) + minus
+        self.form.write(symbols, reports)
 
     # ---- the server ------------------------------------------------------------------------
 
@@ -261,13 +251,7 @@ class SignedSubset(Mechanism):
         return (2, self.dimension)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        bits = self._bits(reports)
-        sums = np.zeros(bits.shape[1], dtype=np.int64)
-        for start in range(0, len(bits), 255):  # what a byte can count
-            sums += np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8)
-        if self.dense:
-            return np.stack([sums, len(reports) - sums])
-        return np.ascontiguousarray(sums.reshape(-1, 2).T)
+        return self.form.counts(reports)
 
     def truth(self, values: Any) -> NDArray[np.float64]:
         """Return the mean of each entry, or the share of people in whom it is not zero."""
@@ -364,7 +348,7 @@ class ExSub(SignedSubset):
 
     Cost
     ----
-    Device O(d), d/4 bytes, server O(d) per report.
+    Device O(m + s), m symbols or d/4 bytes (d/8 if dense), server O(m) or O(d) per report.
 
     Examples
     --------
@@ -450,7 +434,7 @@ class Concord(SignedSubset):
 
     Cost
     ----
-    Device O(d), d/4 bytes (d/8 if dense), server O(d) per report.
+    Device O(m + s), m symbols or d/4 bytes (d/8 if dense), server O(m) or O(d) per report.
 
     Examples
     --------

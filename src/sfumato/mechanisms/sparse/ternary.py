@@ -13,32 +13,90 @@ from sfumato.errors import InputError
 __all__ = ["encode", "encoded_dtype"]
 
 
-def encoded_dtype(sparsity: int) -> np.dtype[Any]:
+def encoded_dtype(dimension: int, sparsity: int) -> np.dtype[Any]:
     """Return the form of one padded vector: where its non-zeros are, in order, and their signs."""
-    return np.dtype([("position", "<i8", (sparsity,)), ("sign", "i1", (sparsity,))])
+    place = np.min_scalar_type(2 * (dimension + sparsity))
+    return np.dtype([("position", place, (sparsity,)), ("sign", "i1", (sparsity,))])
 
 
 def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
     """Return vectors with exactly ``sparsity`` non-zeros each, in order of position.
 
+    Values are rows of -1, 0 and 1; mappings from entry to sign; or, quickest, an array with the
+    fields ``position`` and ``sign`` of a few columns each.
+
     A vector with fewer gets positive entries behind its end (the stubs); of one with more, the
     first ones are kept: a rule that looks at nothing but the order, and whose use never leaves
     the device.
     """
-    dense = _dense(values, dimension)
-    encoded = np.empty(len(dense), dtype=encoded_dtype(sparsity))
-    # The rank of each non-zero in its row says into which column it goes.
-    rows, positions = np.nonzero(dense)
-    starts = np.searchsorted(rows, np.arange(len(dense)))
-    ranks = np.arange(rows.size) - starts[rows]
-    kept = ranks < sparsity
-    counts = np.minimum(np.bincount(rows, minlength=len(dense)), sparsity)
-    stubs = dimension + np.arange(sparsity) - counts[:, None]
-    encoded["position"] = stubs
+    names = getattr(getattr(values, "dtype", None), "names", None)
+    if names is not None and {"position", "sign"} <= set(names):
+        positions, signs = _listed(values, dimension)
+    else:
+        positions, signs = _nonzeros(_dense(values, dimension), dimension)
+    encoded = np.empty(len(positions), dtype=encoded_dtype(dimension, sparsity))
+    columns = min(sparsity, positions.shape[1])
+    held = positions[:, :columns] < dimension
+    counts = np.count_nonzero(held, axis=1)
+    if columns == sparsity and bool(held.all()):
+        encoded["position"], encoded["sign"] = positions[:, :columns], signs[:, :columns]
+        return encoded
+    encoded["position"] = dimension + np.arange(sparsity) - counts[:, None]
     encoded["sign"] = 1
-    encoded["position"][rows[kept], ranks[kept]] = positions[kept]
-    encoded["sign"][rows[kept], ranks[kept]] = dense[rows[kept], positions[kept]]
+    np.copyto(
+        encoded["position"][:, :columns], positions[:, :columns], where=held, casting="unsafe"
+    )
+    np.copyto(encoded["sign"][:, :columns], signs[:, :columns], where=held)
     return encoded
+
+
+def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Return the non-zeros of each row in order, filled up with positions behind the end."""
+    rows, columns = np.nonzero(dense)
+    counts = np.bincount(rows, minlength=len(dense))
+    ranks = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    width = int(counts.max(initial=0))
+    positions = np.full((len(dense), width), dimension, dtype=np.int64)
+    signs = np.ones((len(dense), width), dtype=np.int8)
+    positions[rows, ranks] = columns
+    signs[rows, ranks] = dense[rows, columns]
+    return positions, signs
+
+
+def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return listed non-zeros in order, filled up with positions behind the end."""
+    positions, signs = values["position"], values["sign"]
+    if positions.ndim != 2 or positions.shape != signs.shape or not positions.size:
+        raise InputError(
+            f"position has shape {positions.shape} and sign {signs.shape}; the same number of "
+            "columns for at least one person is expected."
+        )
+    if positions.dtype.kind not in "iu" or signs.dtype.kind not in "iu":
+        raise InputError(
+            f"position and sign have dtypes {positions.dtype} and {signs.dtype}; whole numbers "
+            "are expected."
+        )
+    _refuse(values, (signs < -1) | (signs > 1), "sign", "-1, 0 or 1 is expected")
+    last = f"0..{dimension - 1} are there"
+    _refuse(values, (positions < 0) | (positions >= dimension), "position", last)
+    signs = signs.astype(np.int8, copy=False)
+    if bool((signs != 0).all()) and bool((positions[:, 1:] > positions[:, :-1]).all()):
+        return positions, signs
+    places = np.where(signs != 0, positions.astype(np.int64), dimension)
+    order = np.argsort(places, axis=1, kind="stable")
+    places = np.take_along_axis(places, order, axis=1)
+    twice = np.zeros(places.shape, dtype=bool)
+    twice[:, 1:] = (places[:, 1:] == places[:, :-1]) & (places[:, 1:] < dimension)
+    if twice.any():
+        row, column = np.argwhere(twice)[0]
+        raise InputError(f"values[{row}] names entry {places[row, column]} twice; once is enough.")
+    return places, np.take_along_axis(signs, order, axis=1)
+
+
+def _refuse(values: NDArray[Any], wrong: NDArray[np.bool_], field: str, right: str) -> None:
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(f"values[{row}] has {field} {values[field][row, column]}; {right}.")
 
 
 def _dense(values: Any, dimension: int) -> NDArray[np.int8]:
