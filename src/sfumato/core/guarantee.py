@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Literal
 
 __all__ = ["Guarantee"]
@@ -50,9 +51,9 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        strength = f"epsilon {self.epsilon:.6g}"
+        strength = f"epsilon {_rounded_up(self.epsilon, 6)}"
         if self.delta:
-            strength += f", delta {self.delta:.3g}"
+            strength += f", delta {_rounded_up(self.delta, 3)}"
         within = f" over any {self.window} consecutive periods" if self.window else ""
         sentence = (
             f"{self.unit[:1].upper()}{self.unit[1:]} is protected with {strength}{within} "
@@ -61,3 +62,9 @@ class Guarantee:
         if self.assumptions:
             sentence += ", provided that " + " and ".join(self.assumptions)
         return sentence + "."
+
+
+def _rounded_up(bound: float, digits: int) -> str:
+    """Return a bound in so many digits, never below it."""
+    shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(bound)))
+    return f"{float(shown):.{digits}g}"

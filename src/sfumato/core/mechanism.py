@@ -190,12 +190,14 @@ class Mechanism(ABC):
             )
         if reports.ndim != 1:
             raise ReportError(f"reports have shape {reports.shape}; a flat array is expected.")
-        judged = self.valid(reports)
-        if not judged.all():
-            index = int(np.argmin(judged))
-            raise ReportError(
-                f"reports[{index}] = {reports[index]} cannot come from {self.name} as configured."
-            )
+        for start in range(0, len(reports), self.chunk):
+            judged = self.valid(reports[start : start + self.chunk])
+            if not judged.all():
+                index = start + int(np.argmin(judged))
+                raise ReportError(
+                    f"reports[{index}] = {reports[index]} cannot come from {self.name} "
+                    "as configured."
+                )
         return reports
 
     @abstractmethod
@@ -209,9 +211,10 @@ class Mechanism(ABC):
 
     def tally(self, reports: Reports) -> Tally:
         """Return what the reports add up to."""
+        self.checked(reports)
         sums = np.zeros(self.tally_shape, dtype=np.int64)
         for start in range(0, len(reports), self.chunk):
-            sums += self._sums(self.checked(reports[start : start + self.chunk]))
+            sums += self._sums(reports[start : start + self.chunk])
         return Tally(len(reports), sums)
 
     @abstractmethod
