@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.mechanisms.density.distribution import Distribution
 from sfumato.mechanisms.density.square_wave import SquareWave
 
-__all__ = ["SquareWave"]
+__all__ = ["Distribution", "SquareWave"]

@@ -1,0 +1,315 @@
+"""A whole distribution from blurred reports: density, moments and quantiles, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import frames
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.density.bounds import quantile_bounds
+from sfumato.mechanisms.density.em import Band, fit
+from sfumato.mechanisms.mean.window import SlidingWindow
+from sfumato.randomness import ONE, Source, seeded
+
+__all__ = ["Distribution", "Statistic"]
+
+Floats = NDArray[np.float64]
+
+TOLERANCE: Final = 1e-3
+_NAMED: Final = ("mean", "variance", "density")
+_BLOCK: Final = 16  # rounds that are fitted together: their temporaries stay in cache
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """How people's numbers are spread, as far as blurred reports tell.
+
+    All of it is made from the tally alone: any number of questions costs no privacy. The numbers
+    of a bucket are taken as spread evenly over it.
+
+    Parameters
+    ----------
+    mechanism
+        What blurred the numbers.
+    tally
+        How often each place was reported.
+    shares
+        The share of people in each of the grid's steps.
+    smooth
+        Whether neighbours were averaged while fitting.
+    buckets
+        How many buckets the density is shown in.
+    log_likelihood
+        Of the reports, under these shares.
+    iterations
+        How many steps the fit took.
+
+    """
+
+    mechanism: SlidingWindow
+    tally: Tally
+    shares: Floats
+    smooth: bool
+    buckets: int
+    log_likelihood: float
+    iterations: int
+
+    @classmethod
+    def of(
+        cls, mechanism: SlidingWindow, tally: Tally, *, smooth: bool, buckets: int | None
+    ) -> Self:
+        """Return the distribution that makes a tally of places likely."""
+        shown = mechanism.grid if buckets is None else buckets
+        whole = isinstance(shown, (int, np.integer)) and not isinstance(shown, bool)
+        if not whole or shown < 1 or mechanism.grid % shown:
+            raise ConfigurationError(
+                f"buckets is {buckets!r}; a number that divides the grid's {mechanism.grid} steps "
+                "is expected."
+            )
+        if tally.sums.shape != (mechanism.size,) or tally.n < 1 or tally.sums.sum() != tally.n:
+            raise MismatchError(
+                f"the tally has n = {tally.n} and shape {tally.sums.shape}; how often each of "
+                f"{mechanism.size} places was reported, at least once, is expected."
+            )
+        counts = tally.sums[None].astype(np.float64)
+        found = fit(band(mechanism), counts, tolerance(mechanism, smooth=smooth), smooth=smooth)
+        return cls(
+            mechanism,
+            tally,
+            found.shares[0],
+            smooth,
+            int(shown),
+            float(found.log_likelihood[0]),
+            int(found.iterations[0]),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the people behind the reports were promised."""
+        return self.mechanism.guarantee
+
+    # ---- what it says ----------------------------------------------------------------------
+
+    @property
+    def points(self) -> Floats:
+        """The ends of the grid's steps."""
+        return np.array(self.mechanism.inputs())
+
+    @property
+    def edges(self) -> Floats:
+        """The ends of the buckets."""
+        return self.points[:: self.mechanism.grid // self.buckets]
+
+    @property
+    def masses(self) -> Floats:
+        """The share of people in each bucket."""
+        return np.asarray(self.shares.reshape(self.buckets, -1).sum(axis=1))
+
+    @property
+    def density(self) -> Floats:
+        """The height of each bucket, in shares per unit of the numbers."""
+        return self.masses / np.diff(self.edges)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the numbers."""
+        points = self.points
+        return float(self.shares @ (points[1:] + points[:-1]) / 2)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the numbers."""
+        points = self.points - self.mean
+        # The mean square of numbers spread evenly from a to b is (a^2 + ab + b^2) / 3.
+        squares = points[1:] ** 2 + points[1:] * points[:-1] + points[:-1] ** 2
+        return float(self.shares @ squares / 3)
+
+    def cdf(self, values: ArrayLike) -> Floats:
+        """Return the share of numbers up to each value."""
+        return np.asarray(np.interp(np.asarray(values, dtype=np.float64), self.points, self._below))
+
+    def quantile(self, shares: ArrayLike) -> Floats:
+        """Return the value up to which each share of the numbers lies."""
+        return np.asarray(np.interp(_inside(shares), self._below, self.points))
+
+    @property
+    def _below(self) -> Floats:
+        below = np.concatenate([[0.0], np.cumsum(self.shares)])
+        return np.asarray(below / below[-1])
+
+    # ---- how well it is known --------------------------------------------------------------
+
+    def interval(
+        self,
+        statistic: Statistic,
+        level: float = 0.95,
+        rounds: int = 200,
+        rng: Source | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return an interval for anything that is computed from the distribution.
+
+        The reports are drawn again, from themselves, and what they say is computed again; the
+        interval leaves out equal shares of the results on both sides. For the mean and the
+        variance that is their unbiased estimate from the moments of the reports, for all else a
+        new fit. A new fit follows the noise of the reports, but not what smoothing does to a
+        density with jumps or with peaks of a few steps' width: :meth:`bounds` holds there, too.
+
+        Parameters
+        ----------
+        statistic
+            "mean", "variance", "density", or a function of a distribution:
+            ``lambda it: it.quantile([0.1, 0.5, 0.9])``.
+        level
+            How often such intervals contain the truth.
+        rounds
+            How often the reports are drawn again.
+        rng
+            Where the draws come from; by default always the same, as nobody's privacy is at stake.
+
+        """
+        if not callable(statistic) and statistic not in _NAMED:
+            raise ConfigurationError(
+                f"statistic is {statistic!r}; {', '.join(_NAMED)} or a function is expected."
+            )
+        least = math.ceil(round(2 / (1 - _level(level)), 6))
+        if rounds < least:
+            raise ConfigurationError(
+                f"rounds is {rounds}; a level of {level} needs at least {least}."
+            )
+        n, draw = self.tally.n, (rng or seeded(0)).simulator()
+        tallies = draw.multinomial(n, self.tally.sums / n, size=rounds)
+        # The k-th of m results lies above a share k/(m+1) of all that could have come.
+        ends = partial(np.quantile, q=[(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
+        if statistic in {"mean", "variance"}:
+            low, high = ends([self._moments(sums)[statistic] for sums in tallies])
+            return low, high
+        measure = statistic if callable(statistic) else _density
+        low, high = ends([measure(again) for again in self._fitted(tallies, start=self.shares)])
+        drift = self._drift(measure) if self.smooth else 0.0
+        return np.minimum(low, low - drift), np.maximum(high, high - drift)
+
+    def _drift(self, measure: Callable[[Distribution], ArrayLike]) -> Floats:
+        """Return how far smoothing moves a statistic when there is no noise.
+
+        These shares are smoothed already. To fit them again, from the very counts they predict,
+        changes them about as much as the first fit changed the true ones.
+        """
+        counts = self.tally.n * band(self.mechanism).places(self.shares)
+        (again,) = self._fitted(counts[None], start=None)
+        drift: Floats = np.asarray(measure(again)) - np.asarray(measure(self))
+        return drift
+
+    def _moments(self, sums: NDArray[np.int64]) -> dict[str, float]:
+        """Return the unbiased mean and variance behind counts of places."""
+        mechanism, places = self.mechanism, np.arange(self.mechanism.size)
+        total, squares = int(sums @ places), int(sums @ places**2)
+        point, spread = mechanism.place_moments(self.tally.n, total, squares)
+        # Rounding adds a sixth of a squared step to the variance of evenly spread numbers.
+        variance = spread - point**2 - 1 / 6
+        step = mechanism.step
+        return {"mean": mechanism.low + step * point, "variance": step**2 * variance}
+
+    def _fitted(self, counts: NDArray[Any], start: Floats | None) -> list[Self]:
+        """Return the distributions of other counts of places, each fitted as this one was."""
+        law, within = band(self.mechanism), tolerance(self.mechanism, smooth=self.smooth)
+        fits = [
+            fit(
+                law,
+                counts[first : first + _BLOCK].astype(np.float64),
+                within,
+                smooth=self.smooth,
+                start=start,
+                accelerate=True,
+            )
+            for first in range(0, len(counts), _BLOCK)
+        ]
+        return [replace(self, shares=shares) for found in fits for shares in found.shares]
+
+    def bounds(self, shares: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return an interval for each quantile that holds whatever the distribution is.
+
+        Nothing is assumed but that more of the numbers lie below a larger value. It is two to
+        three times as wide as :meth:`interval` for smooth densities, and still right for peaks,
+        gaps, jumps and numbers that many people share.
+
+        Parameters
+        ----------
+        shares
+            Which quantiles: 0.5 is the median.
+        level
+            How often such intervals contain the truth, at least.
+
+        """
+        wanted = _inside(shares)
+        low, high = quantile_bounds(
+            band(self.mechanism), self.tally.sums, self.shares, wanted.ravel(), _level(level)
+        )
+        points = self.points
+        return points[low].reshape(wanted.shape), points[high].reshape(wanted.shape)
+
+    # ---- as a table ------------------------------------------------------------------------
+
+    def columns(self) -> dict[str, Any]:
+        """Return the buckets as plain columns."""
+        edges = self.edges.tolist()
+        return {
+            "from": edges[:-1],
+            "to": edges[1:],
+            "share": self.masses.tolist(),
+            "density": self.density.tolist(),
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Return the buckets as a pandas, polars or pyarrow table."""
+        return frames.table(self.columns(), backend)
+
+    def __repr__(self) -> str:
+        low, middle, high = self.quantile([0.25, 0.5, 0.75])
+        return (
+            f"mean {self.mean:.4g}, quartiles {low:.4g}, {middle:.4g}, {high:.4g}\n"
+            f"n = {self.tally.n}, {self.buckets} buckets. {self.guarantee}"
+        )
+
+
+Statistic = str | Callable[[Distribution], ArrayLike]
+
+
+def band(mechanism: SlidingWindow) -> Band:
+    """Return the law of a mechanism's buckets."""
+    floor = (ONE - mechanism.kept) / (ONE * mechanism.size)
+    rise = mechanism.kept / (ONE * mechanism.width)
+    return Band(mechanism.grid, mechanism.width, floor, rise)
+
+
+def tolerance(mechanism: SlidingWindow, *, smooth: bool) -> float:
+    """Return the change of the log-likelihood at which a fit ends.
+
+    The factor e^epsilon is the paper's; beyond epsilon 4 it would end a fit that has hardly begun.
+    """
+    return TOLERANCE if smooth else TOLERANCE * math.exp(min(mechanism.epsilon, 4.0))
+
+
+def _density(distribution: Distribution) -> Floats:
+    return distribution.density
+
+
+def _level(level: float) -> float:
+    if not 0 < level < 1:
+        raise ConfigurationError(f"level is {level}; a number between 0 and 1 is expected.")
+    return level
+
+
+def _inside(shares: ArrayLike) -> Floats:
+    wanted = np.asarray(shares, dtype=np.float64)
+    if not ((wanted >= 0) & (wanted <= 1)).all():
+        raise InputError(f"shares are {shares!r}; numbers in 0..1 are expected.")
+    return wanted
