@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from sfumato import mechanisms
 from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
 from sfumato.errors import SfumatoError
-from sfumato.mechanisms import (
-    GRR,
-    OLH,
-    OUE,
-    Adaptive,
-    Concord,
-    ExSub,
-    Hybrid,
-    Piecewise,
-    SquareWave,
-    StochasticRounding,
-    SubsetSelection,
-)
 from sfumato.randomness import secure, seeded
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms import (
+        GRR,
+        OLH,
+        OUE,
+        Adaptive,
+        Concord,
+        ExSub,
+        Hybrid,
+        Piecewise,
+        SquareWave,
+        StochasticRounding,
+        SubsetSelection,
+    )
 
 __all__ = [
     "GRR",
@@ -40,3 +45,9 @@ __all__ = [
     "secure",
     "seeded",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in mechanisms.__all__:  # imported when first asked for
+        return getattr(mechanisms, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,11 +1,19 @@
-"""One file, one mechanism. A new one needs its file and its line here, nothing else."""
+"""One file, one mechanism. A new one needs its file and its lines here, nothing else.
+
+A room is imported when a mechanism of it is first asked for, so that a device which uses one does
+not pay for all.
+"""
 
 from __future__ import annotations
 
-from sfumato.mechanisms.density import SquareWave
-from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
-from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
-from sfumato.mechanisms.sparse import Concord, ExSub
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.density import SquareWave
+    from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
+    from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
+    from sfumato.mechanisms.sparse import Concord, ExSub
 
 __all__ = [
     "GRR",
@@ -20,3 +28,14 @@ __all__ = [
     "StochasticRounding",
     "SubsetSelection",
 ]
+
+_ROOMS = ("frequency", "mean", "density", "sparse")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for room in _ROOMS:
+            module = import_module(f"{__name__}.{room}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
