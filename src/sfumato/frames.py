@@ -120,9 +120,12 @@ def _from_frame(values: Any, what: str) -> NDArray[Any]:
 
 def _refuse_missing(missing: Any, what: str) -> None:
     absent = np.flatnonzero(np.asarray(missing))
+    if absent.size == 1:
+        raise InputError(f"{what}[{absent[0]}] is missing; drop or fill it first.")
     if absent.size:
-        others = f", as are {absent.size - 1} others" if absent.size > 1 else ""
-        raise InputError(f"{what}[{absent[0]}] is missing{others}; drop or fill it first.")
+        raise InputError(
+            f"{what}[{absent[0]}] and {absent.size - 1} more are missing; drop or fill them first."
+        )
 
 
 def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
