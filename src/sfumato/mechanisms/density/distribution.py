@@ -159,9 +159,10 @@ class Distribution:
 
         The reports are drawn again, from themselves, and what they say is computed again; the
         interval leaves out equal shares of the results on both sides. For the mean and the
-        variance that is their unbiased estimate from the moments of the reports, for all else a
-        new fit. A new fit follows the noise of the reports, but not what smoothing does to a
-        density with jumps or with peaks of a few steps' width: :meth:`bounds` holds there, too.
+        variance that is their unbiased estimate from the moments of the reports. For all else it
+        is a new fit, and the interval is widened by what smoothing does to this fit when it is
+        applied once more: right for densities that change slowly over a few of the grid's steps.
+        :meth:`bounds` also holds for jumps and for peaks narrower than that.
 
         Parameters
         ----------
@@ -194,8 +195,8 @@ class Distribution:
             return low, high
         measure = statistic if callable(statistic) else _density
         low, high = ends([measure(again) for again in self._fitted(tallies, start=self.shares)])
-        drift = self._drift(measure) if self.smooth else 0.0
-        return np.minimum(low, low - drift), np.maximum(high, high - drift)
+        drift = np.abs(self._drift(measure)) if self.smooth else 0.0
+        return low - drift, high + drift
 
     def _drift(self, measure: Callable[[Distribution], ArrayLike]) -> Floats:
         """Return how far smoothing moves a statistic when there is no noise.
