@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -529,3 +531,9 @@ def test_a_source_that_repeats_itself_is_refused_where_privacy_is_real() -> None
     for repeating in (seeded(1), Scripted()):
         with pytest.raises(InsecureRandomness, match=r"real data need randomness.secure\(\)"):
             refuse_seeded(repeating)
+
+
+def test_a_secure_source_cannot_be_copied() -> None:
+    for copier in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(InsecureRandomness, match="cannot be copied"):
+            copier(Secure())

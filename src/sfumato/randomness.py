@@ -423,6 +423,10 @@ class Secure(Source):
         self._forget()
         os.register_at_fork(after_in_child=self._after_fork)
 
+    def __reduce__(self) -> Any:
+        """Refuse to be copied or pickled: two copies would hand out the same coins."""
+        raise InsecureRandomness("a secure source cannot be copied; call secure() instead.")
+
     def _after_fork(self) -> None:
         self._lock = threading.Lock()
         self._forget()
@@ -441,7 +445,9 @@ class Secure(Source):
             if self._used + size > len(self._pool):
                 # Fast key erasure: the block's first bytes replace the key that made it.
                 self._pool = _keystream(self._key, _POOL)
-                self._key = bytes(self._pool[:32])
+                # Fresh entropy goes in, too, so that a cloned machine goes its own way.
+                fresh = zip(self._pool[:32], os.urandom(32), strict=True)
+                self._key = bytes(one ^ other for one, other in fresh)
                 self._pool[:32] = bytes(32)
                 self._used = 32
             start, self._used = self._used, self._used + size

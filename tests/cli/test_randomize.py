@@ -191,3 +191,34 @@ def test_outputs_that_cannot_be(pets: Path, tmp_path: Path) -> None:
     assert "there is no folder" in refused(*words, tmp_path / "nowhere" / "r.parquet")
     assert "not a regular file" in refused(*words, "/dev/null", "--force")
     assert answer(*words, kept, "--force")["reports"] == 3000
+
+
+def test_the_layout_of_the_file_says_nothing_of_the_values(tmp_path: Path) -> None:
+    # A CSV is read in pieces whose number of rows depends on how long the lines are.
+    layouts = []
+    for name, odd in (("one", "yes"), ("two", "no")):
+        source, target = tmp_path / f"{name}.csv", tmp_path / f"{name}.parquet"
+        answers = ["no"] * 400_000
+        answers[1_000] = odd
+        source.write_text("answer\n" + "\n".join(answers) + "\n")
+        answer(
+            "randomize", source, "--mechanism", "grr", "--epsilon", "1", "--domain", "yes,no",
+            "-o", target,
+        )  # fmt: skip
+        metadata = pq.ParquetFile(target).metadata
+        layouts.append([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
+    assert layouts[0] == layouts[1]
+    assert len(set(layouts[0][:-1])) == 1
+    assert sum(layouts[0]) == 400_000
+
+
+def test_a_broken_row_is_not_quoted(tmp_path: Path) -> None:
+    source = tmp_path / "people.csv"
+    source.write_text("name,answer\nAnn,no\nBob,no,a secret\n")
+    sentence = refused(
+        "randomize", source, "--column", "answer", "--mechanism", "grr", "--epsilon", "1",
+        "--domain", "yes,no", "-o", tmp_path / "out.parquet",
+    )  # fmt: skip
+    assert "Expected 2 columns, got 3" in sentence
+    assert "Bob" not in sentence
+    assert "secret" not in sentence

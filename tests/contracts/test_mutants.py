@@ -151,6 +151,25 @@ class HashWithoutOffset(OLH):
         super()._pack(numbers, reports)
 
 
+@caught_by("sampler_follows_its_law")
+class TellsOneItem(GRR):
+    """One item of the domain is sent in the clear."""
+
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+        super()._randomize(encoded, rng, reports)
+        reports["item"] = np.where(encoded == 3, encoded, reports["item"])
+
+
+@caught_by("one_report_is_as_private_as_many")
+class OneAloneIsSentInTheClear(GRR):
+    """Right in every batch, and naked on a device, which draws a batch of one."""
+
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+        super()._randomize(encoded, rng, reports)
+        if encoded.size == 1:
+            reports["item"] = encoded
+
+
 @caught_by("same_seed_same_reports")
 class GlobalRandomness(GRR):
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
@@ -193,6 +212,15 @@ class CoinsDependOnTheData(GRR):
             if code == 0:
                 rng.words(1)
             super()._randomize(encoded[index : index + 1], rng, reports[index : index + 1])
+
+
+@caught_by("people_do_not_touch_each_other")
+class CoinsAtTheEnd(GRR):
+    """Holders of the first item take coins after everybody's report is made."""
+
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+        super()._randomize(encoded, rng, reports)
+        rng.words(int((encoded == 0).sum()))
 
 
 # ---- the server -----------------------------------------------------------------------------
@@ -256,6 +284,25 @@ class IntervalsOfOneSigma(GRR):
                 return right.interval(0.68)
 
         return Narrow(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+
+
+@caught_by("estimates_are_unbiased_and_cover")
+class IntervalsAreEndless(GRR):
+    def _estimate(self, tally: Tally) -> FrequencyEstimate:
+        right = super()._estimate(tally)
+
+        class Wide(type(right)):  # type: ignore[misc]
+            def interval(self, level: float = 0.95) -> Any:
+                del level
+                return self.values - 1e6, self.values + 1e6
+
+        return Wide(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+
+
+@caught_by("estimates_are_unbiased_and_cover")
+class ForgetsThatSharesVaryTogether(GRR):
+    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+        return Covariance(super()._covariance(share, n).variances())
 
 
 @caught_by("simulated_tallies_agree")

@@ -60,8 +60,7 @@ def exact_ratio(mechanism: Mechanism) -> Fraction:
                 f"the law of {value!r} sums to {total}/{law.denominator}, not to 1",
             )
             _demand(
-                law.outputs.tobytes() == laws[0].outputs.tobytes()
-                and law.denominator == laws[0].denominator,
+                law.outputs.tobytes() == laws[0].outputs.tobytes(),
                 f"the law of {value!r} lists other outputs than that of {mechanism.inputs()[0]!r}",
             )
         found = worst_ratio(laws)
@@ -141,13 +140,17 @@ def _chi_squared_tail(statistic: float, freedom: int) -> float:
 
 
 def sampler_follows_its_law(mechanism: Mechanism) -> None:
-    """Reports fit the stated law, and fit neither the law at 0.9 nor at 1.1 epsilon."""
+    """Reports fit the stated law, and fit neither the law at 0.9 nor at 1.1 epsilon.
+
+    A few inputs are drawn many times, so that a tenth of epsilon is seen; every other input, and
+    values between them where there are any, often enough to see one that is treated differently.
+    """
     draws = 400_000
     rejected = dict.fromkeys((0.9, 1.1), False)
-    for index, value in enumerate(_few(mechanism.inputs())):
+    few = _few(mechanism.inputs())
+    for index, value in enumerate(few):
         reports = mechanism.randomize([value] * draws, seeded(index))
-        p_value = _fit(mechanism, mechanism, value, reports)
-        _demand(p_value > ALARM, f"reports of {value!r} do not follow the law (p = {p_value:.1e})")
+        _must_fit(mechanism, value, reports)
         for factor in rejected:
             wrong = replace(mechanism, epsilon=mechanism.epsilon * factor)
             if wrong.report_dtype == mechanism.report_dtype:
@@ -156,6 +159,25 @@ def sampler_follows_its_law(mechanism: Mechanism) -> None:
                 rejected[factor] = True
     for factor, caught in rejected.items():
         _demand(caught, f"{draws} reports cannot be told from {factor} epsilon")
+    for index, value in enumerate([*mechanism.inputs(), *mechanism.probes()]):
+        _must_fit(mechanism, value, mechanism.randomize([value] * 4_000, seeded(100 + index)))
+
+
+def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
+    """A batch of one, which is what a device draws, follows the law too, whatever came before."""
+    values = _few(mechanism.inputs())
+    rng = seeded(12)
+    drawn: list[list[NDArray[Any]]] = [[] for _ in values]
+    for _ in range(1_500):
+        for reports, value in zip(drawn, values, strict=True):
+            reports.append(mechanism.randomize([value], rng))
+    for reports, value in zip(drawn, values, strict=True):
+        _must_fit(mechanism, value, np.concatenate(reports))
+
+
+def _must_fit(mechanism: Mechanism, value: Any, reports: NDArray[Any]) -> None:
+    p_value = _fit(mechanism, mechanism, value, reports)
+    _demand(p_value > ALARM, f"reports of {value!r} do not follow the law (p = {p_value:.1e})")
 
 
 def _few(inputs: Any) -> list[Any]:
@@ -190,15 +212,17 @@ def people_do_not_touch_each_other(mechanism: Mechanism) -> None:
     """
     people = _people(mechanism, 64)
     for seed in range(24):
-        before = mechanism.randomize(people, seeded(seed))
+        rng = seeded(seed)
+        before, next_coins = mechanism.randomize(people, rng), rng.take(8)
         for changed, value in product((0, 31, 63), _few(mechanism.inputs())):
             altered = people.copy()
             altered[changed] = value
-            after = mechanism.randomize(altered, seeded(seed))
+            rng = seeded(seed)
+            after = mechanism.randomize(altered, rng)
             same = np.arange(64) != changed
             _demand(
-                before[same].tobytes() == after[same].tobytes(),
-                f"person {changed} holding {value!r} changed somebody else's report",
+                before[same].tobytes() == after[same].tobytes() and rng.take(8) == next_coins,
+                f"person {changed} holding {value!r} changed somebody else's report or coins",
             )
 
 
@@ -273,14 +297,19 @@ def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
     n, rounds = 400, 600
     people = _people(mechanism, n)
     truth = mechanism.truth(people)
-    estimates = []
-    covered = 0
+    estimates, sums = [], []
+    covered, reached = 0, 0.0
+    weights = 1 + seeded(13).simulator().normal(size=truth.size) / 2
     for start in range(rounds):
         tally = mechanism.tally(mechanism.randomize(people, seeded(1000 + start)))
         estimate = mechanism.estimate(tally)
         low, high = estimate.interval(0.95)
         covered += int(((low <= truth) & (truth <= high)).sum())
-        estimates.append((estimate.values - truth) / estimate.standard_errors)
+        reached += float(((high - low) / (2 * 1.96 * estimate.standard_errors)).sum())
+        error = estimate.values - truth
+        estimates.append(error / estimate.standard_errors)
+        if estimate.covariance.joint:
+            sums.append(float(weights @ error) / math.sqrt(float(estimate.variance_of(weights))))
     z = np.array(estimates)
     limit = -NormalDist().inv_cdf(ALARM / (2 * truth.size))
     drift = np.abs(z.mean(axis=0)) * math.sqrt(rounds)
@@ -292,8 +321,15 @@ def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
         bool(((spread > 1 - reach) & (spread < 1 + reach)).all()),
         f"the true variance is {spread.min():.2f} to {spread.max():.2f} times the stated one",
     )
+    together = float(np.mean(np.square(sums))) if sums else 1.0
+    _demand(
+        abs(together - 1) < reach,
+        f"the true variance of a weighted sum is {together:.2f} times the stated one",
+    )
     share = covered / (rounds * truth.size)
     _demand(share > 0.92, f"95% intervals cover {share:.1%}")
+    wide = reached / (rounds * truth.size)
+    _demand(wide < 1.5, f"95% intervals are {wide:.2f} times as wide as the noise")
 
 
 def simulated_tallies_agree(mechanism: Mechanism) -> None:
@@ -332,6 +368,7 @@ MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
     epsilon_is_spent_and_not_exceeded,
     reports_are_integers,
     sampler_follows_its_law,
+    one_report_is_as_private_as_many,
     same_seed_same_reports,
     people_do_not_touch_each_other,
     tally_adds_up,

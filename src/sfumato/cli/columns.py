@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +34,9 @@ def readable(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
         if isinstance(error, OSError) and error.filename:
             raise
-        msg = f"{path} cannot be read: {str(error).splitlines()[0].rstrip('.')}."
+        # A reader may quote the whole row it stumbled over: people's data have no place here.
+        said = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", str(error).splitlines()[0])
+        msg = f"{path} cannot be read: {said.rstrip('.')}."
         raise InputError(msg) from error
 
 

@@ -33,20 +33,38 @@ def rows_at_once(mechanism: Mechanism) -> int:
 
 
 class Writer:
-    """Appends reports to a file that is being written."""
+    """Appends reports to a file that is being written.
 
-    def __init__(self, file: pq.ParquetWriter, schema: pa.Schema) -> None:
+    Row groups have a fixed number of reports, however they arrive: the pieces a CSV is read in
+    depend on the lengths of its lines, and those on the raw values.
+    """
+
+    def __init__(self, file: pq.ParquetWriter, schema: pa.Schema, rows: int) -> None:
         self._file = file
         self._schema = schema
+        self._rows = rows
+        self._waiting = b""
         self.count = 0
 
     def write(self, reports: NDArray[Any]) -> None:
         """Append reports, byte for byte as a device sends them."""
-        data = pa.py_buffer(np.ascontiguousarray(reports).tobytes())
-        kind = pa.binary(reports.dtype.itemsize)
-        column = pa.Array.from_buffers(kind, len(reports), [None, data])
-        self._file.write_batch(pa.record_batch([column], schema=self._schema))
+        size = reports.dtype.itemsize
+        waiting = self._waiting + np.ascontiguousarray(reports).tobytes()
+        whole = len(waiting) // size // self._rows * self._rows * size
+        for start in range(0, whole, self._rows * size):
+            self._write(waiting[start : start + self._rows * size], size)
+        self._waiting = waiting[whole:]
         self.count += len(reports)
+
+    def finish(self) -> None:
+        """Write what is left."""
+        if self._waiting:
+            self._write(self._waiting, self._schema.field(COLUMN).type.byte_width)
+
+    def _write(self, data: bytes, size: int) -> None:
+        buffers = [None, pa.py_buffer(data)]
+        column = pa.Array.from_buffers(pa.binary(size), len(data) // size, buffers)
+        self._file.write_batch(pa.record_batch([column], schema=self._schema))
 
 
 @contextmanager
@@ -62,7 +80,9 @@ def writer(path: Path, mechanism: Mechanism, *, force: bool) -> Iterator[Writer]
             file, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
         ) as parquet,
     ):
-        yield Writer(parquet, schema)
+        reports = Writer(parquet, schema, rows_at_once(mechanism))
+        yield reports
+        reports.finish()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sfumato.core.domain import Label
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, MismatchError
 
-__all__ = ["Covariance", "Estimate", "FrequencyEstimate"]
+__all__ = ["Covariance", "Estimate", "FrequencyEstimate", "checked_level"]
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,9 @@ class Covariance:
     """A covariance matrix kept as diag(diagonal) + factor @ core @ factor.T.
 
     A million items then need a few columns instead of a million squared entries. A dense matrix
-    is the case of a zero diagonal and an identity factor (:meth:`dense`).
+    is the case of a zero diagonal and an identity factor (:meth:`dense`). Where only the variance
+    of each value is known and not how they vary together, ``joint`` is false, and a sum of several
+    is refused instead of answered wrongly.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Covariance:
     diagonal: Floats
     factor: Floats | None = None
     core: Floats | None = None
+    joint: bool = True
 
     @classmethod
     def dense(cls, matrix: ArrayLike) -> Self:
@@ -68,14 +71,24 @@ class Covariance:
             raise MismatchError(
                 f"weights have shape {rows.shape}; the last axis must have length {self.size}."
             )
+        self._refuse_sums(rows)
         total = (rows * rows) @ self.diagonal
         if self.factor is not None and self.core is not None:
             inner = rows @ self.factor
             total = total + np.einsum("...i,ij,...j->...", inner, self.core, inner)
         return np.maximum(total, 0.0)
 
+    def _refuse_sums(self, rows: Floats) -> None:
+        if not self.joint and bool((np.count_nonzero(rows, axis=-1) > 1).any()):
+            raise MismatchError(
+                "the weights name several values, of which only each one's own variance is known; "
+                "ask for them one at a time."
+            )
+
     def matrix(self) -> Floats:
         """Return the full matrix."""
+        if not self.joint:
+            raise MismatchError("only the variance of each value is known, not the whole matrix.")
         full = np.diag(self.diagonal)
         if self.factor is not None and self.core is not None:
             full = full + self.factor @ self.core @ self.factor.T
@@ -83,6 +96,7 @@ class Covariance:
 
     def mapped(self, weights: Floats) -> Covariance:
         """Return the covariance of weights @ values."""
+        self._refuse_sums(weights)
         full = (weights * self.diagonal) @ weights.T
         if self.factor is not None and self.core is not None:
             inner = weights @ self.factor
@@ -154,7 +168,7 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each value's interval at this level: it misses its truth so rarely, on its own."""
-        reach = intervals.z_score(_level(level)) * self.standard_errors
+        reach = intervals.z_score(checked_level(level)) * self.standard_errors
         return self.values - reach, self.values + reach
 
     def band(self, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -163,7 +177,7 @@ class Estimate:
         Šidák's inequality: jointly normal values stay in a box at least as often as independent
         ones would, whatever their correlation.
         """
-        return self.interval(_level(level) ** (1 / self.values.size))
+        return self.interval(checked_level(level) ** (1 / self.values.size))
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
         """Return item, estimate and interval as plain columns."""
@@ -221,12 +235,13 @@ class FrequencyEstimate(Estimate):
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each share's interval, by the exact law of its count where counts are small."""
-        low, high = intervals.shares(self.counts, self.n, self.p, self.q, _level(level))
+        low, high = intervals.shares(self.counts, self.n, self.p, self.q, checked_level(level))
         # With hardly any noise the exact interval is a single share, just beside the estimate.
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
 
-def _level(level: float) -> float:
+def checked_level(level: float) -> float:
+    """Return the level of an interval if it can be one."""
     if not 0 < level < 1:
         raise ConfigurationError(
             f"level is {level}; a share of truths covered lies between 0 and 1."

@@ -11,9 +11,21 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
-__all__ = ["exp_above", "exp_below", "log_above", "log_below"]
+import numpy as np
+
+__all__ = ["exp_above", "exp_below", "is_finite_number", "log_above", "log_below"]
 
 _DIGITS = Context(prec=50)
+
+
+def is_finite_number(given: object) -> bool:
+    """Return whether this is a number that a float can hold, and not a truth value."""
+    if isinstance(given, bool) or not isinstance(given, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(given)
+    except OverflowError:
+        return False
 
 
 def _decimal(x: Fraction, *, up: bool) -> Decimal:

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["exact", "score", "shares", "z_score"]
+__all__ = ["exact", "score", "shares", "wilson", "z_score"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -61,6 +61,15 @@ def score(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Float
     middle = a + k * s / 2
     reach = np.sqrt(np.maximum(k * k * s * s / 4 + k * (a * s + b), 0.0))
     return (middle - reach) / (p - q), (middle + reach) / (p - q)
+
+
+def wilson(ones: Ints, n: int, level: float) -> tuple[Floats, Floats]:
+    """Return the probabilities within z standard deviations of their own of a share of ones."""
+    k = z_score(level) ** 2 / n
+    share = ones / n
+    middle = share + k / 2
+    reach = np.sqrt(k * share * (1 - share) + k * k / 4)
+    return (middle - reach) / (1 + k), (middle + reach) / (1 + k)
 
 
 def exact(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Floats, Floats]:

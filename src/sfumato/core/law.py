@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,9 @@ class Law:
 def worst_ratio(laws: Sequence[Law]) -> Fraction | None:
     """Return the largest ratio of two inputs' probabilities of one output; None if unbounded."""
     worst = Fraction(1)
-    for column in zip(*(law.numerators for law in laws), strict=True):
+    whole = lcm(*(law.denominator for law in laws))
+    scaled = [[whole // law.denominator * n for n in law.numerators] for law in laws]
+    for column in zip(*scaled, strict=True):
         low, high = min(column), max(column)
         if high and not low:
             return None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate
-from sfumato.core.exact import log_above, log_below
+from sfumato.core.exact import is_finite_number, log_above, log_below
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
@@ -53,8 +53,7 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         """Refuse an epsilon that 64-bit thresholds cannot keep."""
         given = self.epsilon
-        number = isinstance(given, (int, float, np.integer, np.floating))
-        if isinstance(given, bool) or not number or not math.isfinite(given):
+        if not is_finite_number(given):
             raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
         if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
             raise ConfigurationError(
@@ -92,6 +91,10 @@ class Mechanism(ABC):
     @abstractmethod
     def inputs(self) -> Sequence[Any]:
         """Return every value a device can hold."""
+
+    def probes(self) -> Sequence[Any]:
+        """Return values worth a check that are not among :meth:`inputs`, if there are any."""
+        return ()
 
     def publics(self) -> Sequence[Any]:
         """Return every value of the report's public part, drawn uniformly and without the data.
@@ -160,7 +163,7 @@ class Mechanism(ABC):
 
         """
         encoded = self.encode(values)
-        reports = np.empty(len(encoded), dtype=self.report_dtype)
+        reports = np.zeros(len(encoded), dtype=self.report_dtype)
         for start in range(0, len(encoded), self.chunk):
             chunk = slice(start, start + self.chunk)
             self._randomize(encoded[chunk], rng, reports[chunk])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.errors import ConfigurationError, InputError
+from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
 from sfumato.mechanisms.sparse.subset_law import best_law, subset_law
 from sfumato.randomness import seeded
@@ -117,7 +117,9 @@ def test_no_other_size_is_better(goal: Any) -> None:
     for kind in (ExSub, Concord):
         best = kind(1.0, 40, 3, goal=goal)
         for size in range(1, 44):
-            assert best.mse <= kind(1.0, 40, 3, subset_size=size, goal=goal).mse * (1 + 1e-12)
+            threshold = best.probabilities.threshold
+            law = subset_law(1.0, 43, 3, size, threshold if size >= (threshold or 0) else 1)
+            assert best.mse <= law.mse(goal, 40) * (1 + 1e-12)
 
 
 def test_the_printed_size_is_about_half_and_costs_a_sixth() -> None:
@@ -234,3 +236,33 @@ def test_a_bad_vector_gets_one_sentence(values: Any, message: str) -> None:
 def test_exactly_s_non_zeros_are_demanded_if_declared() -> None:
     with pytest.raises(InputError, match="has 1 non-zero entries; exactly 2"):
         ExSub(1.0, 4, 2, exact_sparsity=True).randomize([[1, 0, 0, 0]], seeded(1))
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3, 4])
+def test_a_given_threshold_is_used(threshold: int) -> None:
+    mechanism = Concord(1.0, 10, 4, threshold=threshold)
+    assert mechanism.accept_threshold == mechanism.facts()["threshold"] == threshold
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ExSub(1.0, 3, 2, subset_size=5, goal="frequency"),
+        Concord(1.0, 3, 2, subset_size=4, threshold=1, goal="frequency"),
+    ],
+    ids=str,
+)
+def test_sizes_that_do_not_tell_frequencies_are_refused(mechanism: SignedSubset) -> None:
+    with pytest.raises(ConfigurationError, match="do not tell how often"):
+        mechanism.facts()
+
+
+def test_sums_of_entries_are_refused_as_their_covariance_is_not_known() -> None:
+    mechanism = Concord(1.0, 4, 2)
+    reports = mechanism.randomize([[1, 0, 0, -1]] * 50, seeded(1))
+    estimate = mechanism.estimate(mechanism.tally(reports))
+    assert estimate.variance_of([0, 2, 0, 0]) == pytest.approx(4 * estimate.standard_errors[1] ** 2)
+    with pytest.raises(MismatchError, match="one at a time"):
+        estimate.variance_of([1, 1, 0, 0])
+    with pytest.raises(MismatchError, match="one at a time"):
+        estimate.combine([[1, -1, 0, 0]], ["difference"])

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from sfumato.core.exact import exp_below
-from sfumato.errors import InputError, MismatchError
+from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
 from sfumato.mechanisms.sparse.subset_stream import SubsetStream
 from sfumato.randomness import ONE, Coins, seeded
@@ -297,8 +297,14 @@ def test_an_entry_that_cannot_be_is_refused_and_changes_nothing() -> None:
 
 
 def test_a_stream_that_is_too_long_is_refused() -> None:
-    stream = SubsetStream.begin(ExSub(1.0, 2, 1, exact_sparsity=True), seeded(1))
+    stream = SubsetStream.begin(ExSub(1.0, 2, 1), seeded(1))
     coins = Coins(seeded(1))
-    stream.observe(0, coins)
+    for _ in range(2):
+        stream.observe(0, coins)
     with pytest.raises(MismatchError, match="more entries"):
         stream.observe(0, coins)
+
+
+def test_a_stream_needs_stubs() -> None:
+    with pytest.raises(ConfigurationError, match="streams need stubs"):
+        SubsetStream.begin(ExSub(1.0, 4, 2, exact_sparsity=True), seeded(1))

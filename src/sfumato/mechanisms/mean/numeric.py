@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import frames
 from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.exact import is_finite_number
 from sfumato.core.intervals import z_score
 from sfumato.core.law import Law
 from sfumato.core.mechanism import Mechanism
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LARGEST_GRID: Final = 1 << 14
+NARROWEST: Final = 1e-100
 
 
 class Moments(NamedTuple):
@@ -55,13 +57,17 @@ class NumericMechanism(Mechanism):
         super().__post_init__()
         for name in ("low", "high"):
             end = getattr(self, name)
-            number = isinstance(end, (int, float, np.integer, np.floating))
-            if isinstance(end, bool) or not number or not isfinite(end):
+            if not is_finite_number(end):
                 raise ConfigurationError(f"{name} is {end!r}; a finite number is expected.")
             object.__setattr__(self, name, float(end))
-        if not self.low < self.high or not isfinite(self.high - self.low):
+        if not self.low < self.high:
             raise ConfigurationError(
                 f"the interval is [{self.low:g}, {self.high:g}]; low must be below high."
+            )
+        if not NARROWEST <= self.high - self.low <= 1 / NARROWEST:  # its square must be a number
+            raise ConfigurationError(
+                f"the interval is [{self.low:g}, {self.high:g}]; its width must lie in "
+                f"{NARROWEST:g}..{1 / NARROWEST:g}."
             )
         if not isinstance(self.clip, (bool, np.bool_)):
             raise ConfigurationError(f"clip is {self.clip!r}; true or false is expected.")
@@ -85,6 +91,10 @@ class NumericMechanism(Mechanism):
         points = self.low + self.step * np.arange(self.grid + 1)
         points[-1] = self.high
         return [float(point) for point in points]
+
+    def probes(self) -> Sequence[float]:
+        """Return numbers between the grid points."""
+        return [self.low + share * (self.high - self.low) for share in (0.01, 0.29, 0.5001, 0.9999)]
 
     def truth(self, values: Any) -> Floats:
         """Return the mean of the people's values (clipped ones, if told to clip)."""

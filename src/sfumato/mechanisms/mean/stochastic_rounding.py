@@ -12,12 +12,38 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.exact import exp_below
+from sfumato.core.intervals import wilson
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
 from sfumato.randomness import ONE, Source
 
 __all__ = ["StochasticRounding"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BitEstimate(Estimate):
+    """A mean from bits: intervals come from the number of ones, and hold for few bits too.
+
+    Parameters
+    ----------
+    ones
+        How many bits are 1.
+    zero, one
+        The numbers that a share of ones of 0 and of 1 stands for.
+
+    """
+
+    ones: int = 0
+    zero: float = 0.0
+    one: float = 1.0
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return Wilson's interval of the share of ones, as numbers."""
+        ends = wilson(np.array([self.ones]), self.n, checked_level(level))
+        low, high = (self.zero + end * (self.one - self.zero) for end in ends)
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -47,8 +73,8 @@ class StochasticRounding(NumericMechanism):
     Error
     -----
     n Var = ((e^epsilon + 1)/(e^epsilon - 1))^2 - v^2 on [-1, 1]. A bit says nothing of how spread
-    out the numbers are, so the interval takes them as all equal: it covers at least what it says,
-    and more where numbers are spread and epsilon is above 1.
+    out the numbers are, so the interval (Wilson's, of the share of ones) takes them as all
+    equal: it covers more than it says where numbers are spread and epsilon is above 1.
 
     Cost
     ----
@@ -116,6 +142,20 @@ class StochasticRounding(NumericMechanism):
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         return np.array([np.count_nonzero(reports["symbol"])])
+
+    def _estimate(self, tally: Tally) -> Estimate:
+        found = super()._estimate(tally)
+        zero, one = (self.low + self.step * (self._zero + x * ONE / self.slope) for x in (0, 1))
+        return BitEstimate(
+            found.values,
+            found.covariance,
+            found.labels,
+            found.n,
+            found.guarantee,
+            ones=int(tally.sums[0]),
+            zero=zero,
+            one=one,
+        )
 
     @cached_property
     def _zero(self) -> float:

@@ -93,8 +93,9 @@ class SignedSubset(Mechanism):
     @cached_property
     def probabilities(self) -> SubsetLaw:
         """The law in use, by exact minimisation unless a size is given."""
-        if self.subset_size is not None:
-            return self._sized(self.subset_size)
+        return self._told(self._sized(self.subset_size) if self.subset_size else self._best())
+
+    def _best(self) -> SubsetLaw:
         return best_law(
             self.epsilon,
             self.padded_dimension,
@@ -102,7 +103,17 @@ class SignedSubset(Mechanism):
             concord=isinstance(self, Concord),
             estimate=self.goal,
             entries=self.dimension,
+            threshold=getattr(self, "threshold", None),
         )
+
+    def _told(self, law: SubsetLaw) -> SubsetLaw:
+        """Return the law if it tells what is asked for."""
+        if self.goal == "frequency" and not law.tells_presence:
+            raise ConfigurationError(
+                f"subset_size is {law.size}; subsets of that size do not tell how often an entry "
+                "is there, smaller ones do."
+            )
+        return law
 
     @abstractmethod
     def _sized(self, size: int) -> SubsetLaw:
@@ -267,7 +278,7 @@ class SignedSubset(Mechanism):
         sent = plus + minus
         mean = (plus - minus) / law.contrast
         # How often an entry is sent tells how many hold it (not if every entry is always sent).
-        held = (sent - 2 * law.p_false) / law.presence if law.presence > 0 else np.abs(mean)
+        held = (sent - 2 * law.p_false) / law.presence if law.tells_presence else np.abs(mean)
         if self.goal == "frequency":
             share = np.clip(held, 0.0, 1.0)
             absent, present = law.presence_variances()
@@ -278,7 +289,7 @@ class SignedSubset(Mechanism):
             values, noise = mean, (1 - share) * absent + share * present
         return Estimate(
             values=values,
-            covariance=Covariance(noise / tally.n),
+            covariance=Covariance(noise / tally.n, joint=False),
             labels=tuple(range(self.dimension)),
             n=tally.n,
             guarantee=self.guarantee,
@@ -372,6 +383,12 @@ class ExSub(SignedSubset):
     name: ClassVar[str] = "exsub"
     summary: ClassVar[str] = "sparse signed vectors; subsets that hit the input at least once"
 
+    def __post_init__(self) -> None:
+        """Check that the papers' size is wanted or not."""
+        super().__post_init__()
+        if not isinstance(self.paper, (bool, np.bool_)):
+            raise ConfigurationError(f"paper is {self.paper!r}; true or false is expected.")
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Small instances."""
@@ -390,7 +407,7 @@ class ExSub(SignedSubset):
         if self.paper and self.subset_size is None:
             e, s = exp(self.epsilon), self.sparsity
             parts = e * s + s + 2 if self.goal == "value" else e * s + 2 * s + 1
-            return self._sized(ceil(self.padded_dimension / parts))
+            return self._told(self._sized(ceil(self.padded_dimension / parts)))
         return super().probabilities
 
     def _sized(self, size: int) -> SubsetLaw:

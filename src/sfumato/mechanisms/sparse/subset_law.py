@@ -59,6 +59,11 @@ class SubsetLaw:
     presence: float
     accepted: float
 
+    @property
+    def tells_presence(self) -> bool:
+        """Whether an entry that is there is sent noticeably more often than one that is not."""
+        return self.presence > 1e-9 * self.p_false
+
     def value_variances(self) -> tuple[float, float]:
         """Return the variance of the value estimate at a zero and at a non-zero entry."""
         if self.contrast <= 0:
@@ -70,7 +75,7 @@ class SubsetLaw:
 
     def presence_variances(self) -> tuple[float, float]:
         """Return the variance of the presence estimate at a zero and at a non-zero entry."""
-        if self.presence <= 0:  # how often an entry is sent says nothing of whether it is there
+        if not self.tells_presence:
             return inf, inf
         absent, present = 2 * self.p_false, self.p_true + self.p_reverse
         scale = self.presence**2
@@ -147,9 +152,16 @@ def subset_law(
 
 
 def best_law(
-    epsilon: float, dimension: int, sparsity: int, *, concord: bool, estimate: str, entries: int
+    epsilon: float,
+    dimension: int,
+    sparsity: int,
+    *,
+    concord: bool,
+    estimate: str,
+    entries: int,
+    threshold: int | None = None,
 ) -> SubsetLaw:
-    """Return the law of least exact error over all sizes (and thresholds).
+    """Return the law of least exact error over all sizes (and thresholds, unless one is given).
 
     All sizes are tried up to 512; beyond, sizes a twentieth apart and then those around the best,
     twice: the error is smooth on that scale.
@@ -157,13 +169,15 @@ def best_law(
 
     @cache
     def error(size: int) -> tuple[float, int | None]:
-        thresholds = range(1, min(sparsity, size) + 1) if concord else (None,)
-        found = (inf, thresholds[0])
-        for threshold in thresholds:
+        if not concord or threshold is not None:
             law = subset_law(epsilon, dimension, sparsity, size, threshold)
-            found = min(found, (law.mse(estimate, entries), threshold), key=lambda pair: pair[0])
+            return law.mse(estimate, entries), threshold
+        found: tuple[float, int | None] = (inf, 1)
+        for tried in range(1, min(sparsity, size) + 1):
+            law = subset_law(epsilon, dimension, sparsity, size, tried)
+            found = min(found, (law.mse(estimate, entries), tried), key=lambda pair: pair[0])
             # Neyman and Pearson: accept what agrees more than the mean. Past it, errors only grow.
-            if threshold is not None and threshold > sparsity * law.contrast + 2:
+            if tried > sparsity * law.contrast + 2:
                 break
         return found
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from typing import Self
 
-from sfumato.errors import InputError, MismatchError
+from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.randomness import Coins, Source
 
@@ -58,6 +58,11 @@ class SubsetStream:
     @classmethod
     def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
         """Draw the secret counts for a new vector; do it on the device, and tell nobody."""
+        if mechanism.exact_sparsity:
+            raise ConfigurationError(
+                "exact_sparsity is true; a stream that ends with fewer changes would have to stop "
+                "where it can be seen, so streams need stubs."
+            )
         marks = mechanism.marks(1, rng)[0].tolist()
         agree, oppose = marks.count(1), marks.count(-1)
         return cls(
