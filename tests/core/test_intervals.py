@@ -119,14 +119,16 @@ def test_drawn_counts_are_covered_as_stated(mechanism: FrequencyOracle, n: int) 
         assert within_bounds(np.array([share]), np.array([expected]), n), (h, share)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS[1::3], ids=str)
-@pytest.mark.parametrize("n", [1_000, 100_000])
+@pytest.mark.parametrize(
+    ("mechanism", "n"),
+    # where some count is large enough to have an upper bound
+    [(m, n) for m in MECHANISMS[1::3] for n in (1_000, 100_000) if n * m.p >= 20],
+    ids=str,
+)
 def test_intervals_of_another_epsilon_or_level_are_rejected(
     mechanism: FrequencyOracle, n: int
 ) -> None:
     """What would pass whatever the intervals are shows nothing."""
-    if n * mechanism.p < 20:
-        return  # no count is large enough to have an upper bound
     holders = spread(n, 24)
     expected = expected_counts(holders, n, mechanism)
     for level in (0.93, 0.98):
@@ -233,6 +235,19 @@ def test_the_ends_of_a_score_interval_are_z_deviations_of_their_own_away() -> No
         mean = n * (end * p + (1 - end) * q)
         variance = n * (end * p * (1 - p) + (1 - end) * q * (1 - q))
         assert np.abs(counts - mean) == pytest.approx(z * np.sqrt(variance))
+
+
+def test_the_ends_of_wilsons_interval_are_z_deviations_of_their_own_away() -> None:
+    ones = np.array([1, 20, 300, 499])
+    for end in intervals.wilson(ones, 500, 0.9):
+        away = intervals.z_score(0.9) * np.sqrt(500 * end * (1 - end))
+        assert np.abs(ones - 500 * end) == pytest.approx(away)
+
+
+def test_wilsons_interval_of_none_and_of_all_stays_a_probability() -> None:
+    low, high = intervals.wilson(np.array([0, 50]), 50, 0.95)
+    assert low.tolist() == pytest.approx([0, 50 / (50 + 1.959964**2)], abs=1e-6)
+    assert high.tolist() == pytest.approx([1 - 50 / (50 + 1.959964**2), 1], abs=1e-6)
 
 
 ANY: list[FrequencyOracle] = [

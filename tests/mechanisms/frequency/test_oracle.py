@@ -128,18 +128,6 @@ def test_shares_are_unbiased_and_vary_together_exactly_as_stated(
     )
 
 
-@pytest.mark.parametrize("mechanism", [GRR(1.0, 4), OUE(1.0, 3), OLH(1.0, 4)], ids=str)
-def test_the_closed_variance_is_that_of_the_supports(mechanism: FrequencyOracle) -> None:
-    n = 1000
-    for share in (0.0, 0.25, 1.0):
-        held = round(share * n)
-        tally = np.zeros(mechanism.size)
-        tally[0] = held * mechanism.p + (n - held) * mechanism.q
-        p, q = mechanism.p, mechanism.q
-        exact = (share * p * (1 - p) + (1 - share) * q * (1 - q)) / mechanism.gap**2
-        assert mechanism.variance(share) == pytest.approx(exact)
-
-
 def test_the_variances_are_those_of_the_literature() -> None:
     for epsilon in (0.5, 1.0, 3.0):
         e = np.exp(epsilon)

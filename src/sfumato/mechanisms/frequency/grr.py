@@ -46,7 +46,7 @@ class GRR(FrequencyOracle):
 
     Cost
     ----
-    Device O(1), 1 to 3 bytes, server O(1) per report.
+    Device O(1), 1, 2 or 4 bytes, server O(1) per report.
 
     Examples
     --------

@@ -219,7 +219,8 @@ class OLH(FrequencyOracle):
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         numbers = self._unpack(reports)
         sums = np.zeros(self.size, dtype=np.int64)
-        block = max(64, (1 << 20) // self.size)  # the table of buckets stays near a megabyte
+        # The table of buckets stays near a megabyte; of the largest domains near a hundred.
+        block = max(8, min(64, (1 << 27) // self.size), (1 << 20) // self.size)
         for start in range(0, len(reports), block):
             sums += self._supported(numbers[:, start : start + block])
         return sums
