@@ -110,7 +110,7 @@ def covered(
 
 
 def test_quantile_intervals_cover_and_narrower_ones_would_not() -> None:
-    found = covered(SquareWave(1.0, 0, 1, grid=256), "beta", 10_000, 60, scales=(1.0, 0.6))
+    found = covered(SquareWave(1.0, 0, 1, grid=256), "beta", 10_000, 60, scales=(1.0, 0.5))
     right, narrow = found.mean(axis=1)
     assert right > 0.9
     assert narrow < 0.85
