@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.density import SquareWave
     from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
     from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
-    from sfumato.mechanisms.sparse import Concord, ExSub
+    from sfumato.mechanisms.sparse import CoCo, Collision, Concord, ExSub
 
 __all__ = [
     "GRR",
     "OLH",
     "OUE",
     "Adaptive",
+    "CoCo",
+    "Collision",
     "Concord",
     "ExSub",
     "Hybrid",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sfumato.mechanisms.sparse.coco import CoCo
+from sfumato.mechanisms.sparse.collision import Collision
 from sfumato.mechanisms.sparse.subset import Concord, ExSub
 
-__all__ = ["Concord", "ExSub"]
+__all__ = ["CoCo", "Collision", "Concord", "ExSub"]

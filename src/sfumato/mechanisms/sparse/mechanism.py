@@ -1,0 +1,150 @@
+"""What all mechanisms for sparse vectors share: inputs, stubs, estimates from symbol counts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.sparse import ternary
+
+__all__ = ["EntryLaw", "SparseMechanism"]
+
+LISTED_DIMENSION: Final = 8
+
+
+class EntryLaw(Protocol):
+    """What the two counts of an entry say of it."""
+
+    @property
+    def p_false(self) -> float:
+        """How often a report supports either symbol of a zero entry."""
+
+    @property
+    def contrast(self) -> float:
+        """How much more often a report supports the symbol of an entry than its opposite."""
+
+    @property
+    def presence(self) -> float:
+        """How much more often a report supports either symbol of a non-zero than of a zero."""
+
+    def value_variances(self) -> tuple[float, float]:
+        """Return the variance of the value estimate at a zero and at a non-zero entry."""
+
+    def presence_variances(self) -> tuple[float, float]:
+        """Return the variance of the presence estimate at a zero and at a non-zero entry."""
+
+    def mse(self, estimate: str, entries: int) -> float:
+        """Return the total over the real entries, for one user with s non-zeros."""
+
+
+class SparseMechanism(Mechanism):
+    """Takes vectors of -1, 0 and 1 with few non-zeros; counts support for each signed entry."""
+
+    dimension: int
+    sparsity: int
+    exact_sparsity: bool
+    goal: Literal["value", "frequency"]
+
+    def _check_vectors(self, largest_dimension: int) -> None:
+        self._whole("dimension", 1, largest_dimension)
+        self._whole("sparsity", 1, self.dimension)
+        if not isinstance(self.exact_sparsity, (bool, np.bool_)):
+            raise ConfigurationError(
+                f"exact_sparsity is {self.exact_sparsity!r}; true or false is expected."
+            )
+        if self.goal not in ("value", "frequency"):
+            raise ConfigurationError(f"goal is {self.goal!r}; value or frequency is expected.")
+        if self.exact_sparsity and self.sparsity == self.dimension and self.goal == "frequency":
+            raise ConfigurationError(
+                f"sparsity is {self.sparsity}, exactly, of {self.dimension} entries; then every "
+                "entry is there and frequencies are known."
+            )
+
+    def _whole(self, name: str, least: int, most: int) -> None:
+        given = getattr(self, name)
+        whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+        if not whole or not least <= given <= most:
+            raise ConfigurationError(
+                f"{name} is {given!r}; a whole number in {least}..{most} is expected."
+            )
+        object.__setattr__(self, name, int(given))
+
+    @property
+    def padded_dimension(self) -> int:
+        """Entries and stubs: a vector of at most s non-zeros is filled up to exactly s."""
+        return self.dimension + (0 if self.exact_sparsity else self.sparsity)
+
+    @property
+    @abstractmethod
+    def probabilities(self) -> EntryLaw:
+        """The law in use, by exact minimisation unless it is given."""
+
+    def inputs(self) -> Sequence[tuple[int, ...]]:
+        """Return every vector of at most (or exactly) s non-zeros (small dimensions only)."""
+        if self.dimension > LISTED_DIMENSION:
+            raise ConfigurationError(
+                f"dimension is {self.dimension}; vectors are listed up to {LISTED_DIMENSION}."
+            )
+        counts = [self.sparsity] if self.exact_sparsity else range(self.sparsity + 1)
+        return [
+            vector
+            for vector in product((0, 1, -1), repeat=self.dimension)
+            if sum(map(abs, vector)) in counts
+        ]
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        """Return the non-zeros of each vector, filled up with stubs."""
+        encoded = ternary.encode(values, self.dimension, self.sparsity)
+        if self.exact_sparsity:
+            ternary.refuse_stubs(encoded, self.dimension, self.sparsity)
+        return encoded
+
+    @property
+    def tally_shape(self) -> tuple[int, ...]:
+        """How often each entry was supported as plus and as minus."""
+        return (2, self.dimension)
+
+    def truth(self, values: Any) -> NDArray[np.float64]:
+        """Return the mean of each entry, or the share of people in whom it is not zero."""
+        encoded = self.encode(values)
+        signs = np.ones_like(encoded["sign"]) if self.goal == "frequency" else encoded["sign"]
+        total = np.zeros(self.padded_dimension)
+        np.add.at(total, encoded["position"], signs)
+        return total[: self.dimension] / len(encoded)
+
+    def _estimate(self, tally: Tally) -> Estimate:
+        law = self.probabilities
+        plus, minus = tally.sums / tally.n
+        sent = plus + minus
+        mean = (plus - minus) / law.contrast
+        # How often an entry is sent tells how many hold it (not if every entry is always sent).
+        held = (sent - 2 * law.p_false) / law.presence if law.presence > 0 else np.abs(mean)
+        if self.goal == "frequency":
+            share = np.clip(held, 0.0, 1.0)
+            absent, present = law.presence_variances()
+            values, noise = held, (1 - share) * absent + share * present
+        else:
+            share = np.clip(held, np.minimum(np.abs(mean), 1.0), 1.0)
+            absent, present = law.value_variances()
+            values, noise = mean, (1 - share) * absent + share * present
+        return Estimate(
+            values=values,
+            covariance=Covariance(noise / tally.n, joint=False),
+            labels=tuple(range(self.dimension)),
+            n=tally.n,
+            guarantee=self.guarantee,
+        )
+
+    @property
+    def mse(self) -> float:
+        """Total over the real entries, for one user with s non-zeros."""
+        return self.probabilities.mse(self.goal, self.dimension)
