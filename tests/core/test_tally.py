@@ -58,10 +58,12 @@ def test_a_long_tally_is_shown_short() -> None:
     [
         (-1, [0], "n is -1; a tally counts 0 or more reports."),
         (1, [0.5], "sums have dtype float64; a tally holds integers."),
+        (2.5, [0], "n is 2.5; a tally counts 0 or more reports."),
+        (1, [1 << 63], "sums have a number above 2^63 - 1; a tally holds 64-bit integers."),
         (1, ["a"], "sums have dtype <U1; a tally holds integers."),
     ],
 )
-def test_what_no_tally_can_be_is_refused(n: int, sums: list[Any], says: str) -> None:
+def test_what_no_tally_can_be_is_refused(n: Any, sums: list[Any], says: str) -> None:
     with pytest.raises(MismatchError) as caught:
         Tally(n, np.array(sums))
     assert str(caught.value) == says

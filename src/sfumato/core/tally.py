@@ -40,11 +40,13 @@ class Tally:
 
     def __post_init__(self) -> None:
         """Own the sums, as read-only integers."""
-        if self.n < 0:
-            raise MismatchError(f"n is {self.n}; a tally counts 0 or more reports.")
+        if isinstance(self.n, bool) or not isinstance(self.n, (int, np.integer)) or self.n < 0:
+            raise MismatchError(f"n is {self.n!r}; a tally counts 0 or more reports.")
         given = np.asarray(self.sums)
         if given.dtype.kind not in "iu":
             raise MismatchError(f"sums have dtype {given.dtype}; a tally holds integers.")
+        if given.dtype == np.uint64 and bool((given > np.iinfo(np.int64).max).any()):
+            raise MismatchError("sums have a number above 2^63 - 1; a tally holds 64-bit integers.")
         sums = given.astype(np.int64)
         sums.flags.writeable = False
         object.__setattr__(self, "n", int(self.n))
