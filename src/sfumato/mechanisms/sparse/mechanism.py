@@ -127,7 +127,8 @@ class SparseMechanism(Mechanism):
         sent = plus + minus
         mean = (plus - minus) / law.contrast
         # How often an entry is sent tells how many hold it (not if every entry is always sent).
-        held = (sent - 2 * law.p_false) / law.presence if law.presence > 0 else np.abs(mean)
+        told = law.presence > 1e-9 * law.p_false
+        held = (sent - 2 * law.p_false) / law.presence if told else np.abs(mean)
         if self.goal == "frequency":
             share = np.clip(held, 0.0, 1.0)
             absent, present = law.presence_variances()

@@ -7,7 +7,7 @@ often than they oppose it: the better test, by Neyman and Pearson, of what the i
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,13 +18,10 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import exp_above
 from sfumato.core.law import Law
-from sfumato.core.mechanism import Mechanism
-from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse import ternary
+from sfumato.mechanisms.sparse.mechanism import SparseMechanism
 from sfumato.mechanisms.sparse.subset_form import SubsetForm
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
 from sfumato.randomness import ONE, Source
@@ -32,7 +29,6 @@ from sfumato.randomness import ONE, Source
 __all__ = ["Concord", "ExSub", "SignedSubset"]
 
 LARGEST_DIMENSION: Final = 1 << 24
-LISTED_DIMENSION: Final = 8
 
 
 def _signs(n: int, rng: Source) -> NDArray[np.int8]:
@@ -41,7 +37,7 @@ def _signs(n: int, rng: Source) -> NDArray[np.int8]:
 
 
 @dataclass(frozen=True)
-class SignedSubset(Mechanism):
+class SignedSubset(SparseMechanism):
     """Sends a random signed subset of the entries of a sparse vector of -1, 0 and 1."""
 
     dimension: int
@@ -53,37 +49,11 @@ class SignedSubset(Mechanism):
     def __post_init__(self) -> None:
         """Check the sizes."""
         super().__post_init__()
-        self._whole("dimension", 1, LARGEST_DIMENSION)
-        self._whole("sparsity", 1, self.dimension)
+        self._check_vectors(LARGEST_DIMENSION)
         if self.subset_size is not None:
             self._whole("subset_size", 1, self.padded_dimension)
-        if not isinstance(self.exact_sparsity, (bool, np.bool_)):
-            raise ConfigurationError(
-                f"exact_sparsity is {self.exact_sparsity!r}; true or false is expected."
-            )
-        if self.goal not in ("value", "frequency"):
-            raise ConfigurationError(f"goal is {self.goal!r}; value or frequency is expected.")
-        if self.exact_sparsity and self.sparsity == self.dimension and self.goal == "frequency":
-            raise ConfigurationError(
-                f"sparsity is {self.sparsity}, exactly, of {self.dimension} entries; then every "
-                "entry is there and frequencies are known."
-            )
-
-    def _whole(self, name: str, least: int, most: int) -> None:
-        given = getattr(self, name)
-        whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not whole or not least <= given <= most:
-            raise ConfigurationError(
-                f"{name} is {given!r}; a whole number in {least}..{most} is expected."
-            )
-        object.__setattr__(self, name, int(given))
 
     # ---- sizes and probabilities -----------------------------------------------------------
-
-    @property
-    def padded_dimension(self) -> int:
-        """Entries and stubs: a vector of at most s non-zeros is filled up to exactly s."""
-        return self.dimension + (0 if self.exact_sparsity else self.sparsity)
 
     @property
     @abstractmethod
@@ -146,19 +116,6 @@ class SignedSubset(Mechanism):
 
     # ---- the law ---------------------------------------------------------------------------
 
-    def inputs(self) -> Sequence[tuple[int, ...]]:
-        """Return every vector of at most (or exactly) s non-zeros (small dimensions only)."""
-        if self.dimension > LISTED_DIMENSION:
-            raise ConfigurationError(
-                f"dimension is {self.dimension}; vectors are listed up to {LISTED_DIMENSION}."
-            )
-        counts = [self.sparsity] if self.exact_sparsity else range(self.sparsity + 1)
-        return [
-            vector
-            for vector in product((0, 1, -1), repeat=self.dimension)
-            if sum(map(abs, vector)) in counts
-        ]
-
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the law of what is sent, by listing all subsets (small dimensions only)."""
         del public
@@ -201,13 +158,6 @@ class SignedSubset(Mechanism):
         return max(16, (1 << 22) // max(self.padded_dimension, 64))
 
     # ---- the device ------------------------------------------------------------------------
-
-    def encode(self, values: Any) -> NDArray[Any]:
-        """Return the non-zeros of each vector, filled up with stubs."""
-        encoded = ternary.encode(values, self.dimension, self.sparsity)
-        if self.exact_sparsity:
-            ternary.refuse_stubs(encoded, self.dimension, self.sparsity)
-        return encoded
 
     def marks(self, n: int, rng: Source) -> NDArray[np.int8]:
         """Return what the subset does to each non-zero in turn: 1 agree, -1 oppose, 0 skip.
@@ -256,49 +206,8 @@ class SignedSubset(Mechanism):
 
     # ---- the server ------------------------------------------------------------------------
 
-    @property
-    def tally_shape(self) -> tuple[int, ...]:
-        """How often each entry was sent as plus and as minus."""
-        return (2, self.dimension)
-
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         return self.form.counts(reports)
-
-    def truth(self, values: Any) -> NDArray[np.float64]:
-        """Return the mean of each entry, or the share of people in whom it is not zero."""
-        encoded = self.encode(values)
-        signs = np.ones_like(encoded["sign"]) if self.goal == "frequency" else encoded["sign"]
-        total = np.zeros(self.padded_dimension)
-        np.add.at(total, encoded["position"], signs)
-        return total[: self.dimension] / len(encoded)
-
-    def _estimate(self, tally: Tally) -> Estimate:
-        law = self.probabilities
-        plus, minus = tally.sums / tally.n
-        sent = plus + minus
-        mean = (plus - minus) / law.contrast
-        # How often an entry is sent tells how many hold it (not if every entry is always sent).
-        held = (sent - 2 * law.p_false) / law.presence if law.tells_presence else np.abs(mean)
-        if self.goal == "frequency":
-            share = np.clip(held, 0.0, 1.0)
-            absent, present = law.presence_variances()
-            values, noise = held, (1 - share) * absent + share * present
-        else:
-            share = np.clip(held, np.minimum(np.abs(mean), 1.0), 1.0)
-            absent, present = law.value_variances()
-            values, noise = mean, (1 - share) * absent + share * present
-        return Estimate(
-            values=values,
-            covariance=Covariance(noise / tally.n, joint=False),
-            labels=tuple(range(self.dimension)),
-            n=tally.n,
-            guarantee=self.guarantee,
-        )
-
-    @property
-    def mse(self) -> float:
-        """Total over the real entries, for one user with s non-zeros."""
-        return self.probabilities.mse(self.goal, self.dimension)
 
     @property
     def influence(self) -> float:
