@@ -126,8 +126,8 @@ class SquareWave(SlidingWindow):
 
         From the paper are expectation maximization, the binomial average of neighbours after each
         step, and where to stop: when a step improves the log-likelihood by less than 0.001, or
-        0.001 e^epsilon without smoothing. Ours are a limit of 10,000 steps, the exact law of the
-        grid, and steps that need no matrix.
+        0.001 e^epsilon without smoothing. Ours are e^4 for any larger epsilon, a limit of 10,000
+        steps, the exact law of the grid, and steps that need no matrix.
 
         Parameters
         ----------
