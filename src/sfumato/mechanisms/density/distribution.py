@@ -190,13 +190,14 @@ class Distribution:
         tallies = draw.multinomial(n, self.tally.sums / n, size=rounds)
         # The k-th of m results lies above a share k/(m+1) of all that could have come.
         ends = partial(np.quantile, q=[(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
-        if statistic in {"mean", "variance"}:
+        if not callable(statistic) and statistic != "density":
             low, high = ends([self._moments(sums)[statistic] for sums in tallies])
             return low, high
         measure = statistic if callable(statistic) else _density
         low, high = ends([measure(again) for again in self._fitted(tallies, start=self.shares)])
         drift = np.abs(self._drift(measure)) if self.smooth else 0.0
-        return low - drift, high + drift
+        low, high = low - drift, high + drift
+        return low if callable(statistic) else np.maximum(low, 0.0), high
 
     def _drift(self, measure: Callable[[Distribution], ArrayLike]) -> Floats:
         """Return how far smoothing moves a statistic when there is no noise.
