@@ -19,6 +19,7 @@ __all__ = ["Band", "Fit", "fit"]
 Floats = NDArray[np.float64]
 
 MOST_ITERATIONS: Final = 10_000
+_KERNEL: Final = 4  # 1 + 2 + 1
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Band:
 
     Bucket i lies between the grid points i and i + 1. An even number between them is rounded to
     each of the two half of the time, so the bucket's law is exactly the average of theirs. Arrays
-    have buckets or places along their last axis, and any number of rows.
+    have buckets or places along their last axis, and one row or several.
 
     Parameters
     ----------
@@ -49,28 +50,68 @@ class Band:
         return self.grid + self.width
 
     def places(self, shares: Floats) -> Floats:
-        """Return the probability of each place, for people of whom each bucket has its share."""
-        grid, width = self.grid, self.width
-        # Cumulative shares at the grid points -width .. size. Each is at least the one before, in
-        # floating point too, so no probability falls below the floor.
-        below = np.zeros((*shares.shape[:-1], self.size + width + 1))
-        np.add.accumulate(shares, axis=-1, out=below[..., width + 1 : width + grid + 1])
-        below[..., width + grid + 1 :] = below[..., width + grid, None]
-        window = below[..., width:] - below[..., : self.size + 1]
-        chances: Floats = window[..., 1:] + window[..., :-1]
-        chances *= self.rise / 2
-        chances += self.floor
-        return chances
+        """Return the probability of each place, for people of whom each bucket has its share.
+
+        Shares count in proportion to their sum.
+        """
+        rows = np.atleast_2d(shares)
+        return _Room(self, len(rows)).places(rows).reshape(*shares.shape[:-1], self.size)
 
     def pull(self, weights: Floats) -> Floats:
         """Return the mean weight that a report of each bucket lands on."""
-        before = np.zeros((*weights.shape[:-1], self.size + 1))
-        np.add.accumulate(weights, axis=-1, out=before[..., 1:])
-        window = before[..., self.width :] - before[..., : self.grid + 1]
-        mean: Floats = window[..., 1:] + window[..., :-1]
-        mean *= self.rise / 2
-        mean += self.floor * before[..., -1, None]
-        return mean
+        rows = np.atleast_2d(weights)
+        return _Room(self, len(rows)).pull(rows).reshape(*weights.shape[:-1], self.grid)
+
+
+class _Room:
+    """The two maps of a band with all the memory they need, as an iteration calls them often.
+
+    What a map returns is overwritten when it is called again.
+    """
+
+    def __init__(self, band: Band, rows: int) -> None:
+        grid, width, size = band.grid, band.width, band.size
+        self.floor, self.half = band.floor, band.rise / 2
+        # Cumulative shares at the grid points -width .. size. Each is at least the one before, in
+        # floating point too, so no probability falls below the floor.
+        below = np.zeros((rows, size + width + 1))
+        self.below = below[:, width + 1 : width + grid + 1]
+        self.all, self.beyond = below[:, width + grid, None], below[:, width + grid + 1 :]
+        self.to, self.fro = below[:, width:], below[:, : size + 1]
+        self.held = _Pairs(rows, size + 1)
+        # Cumulative weights before each place, and of all places.
+        before = np.zeros((rows, size + 1))
+        self.before, self.total = before[:, 1:], before[:, -1, None]
+        self.end, self.start = before[:, width:], before[:, : grid + 1]
+        self.landed = _Pairs(rows, grid + 1)
+
+    def places(self, shares: Floats) -> Floats:
+        """Return the probability of each place."""
+        np.add.accumulate(shares, axis=1, out=self.below)
+        np.copyto(self.beyond, self.all)
+        np.subtract(self.to, self.fro, out=self.held.values)
+        return self.held.sums(self.half / self.all, self.floor)
+
+    def pull(self, weights: Floats) -> Floats:
+        """Return the mean weight of each bucket."""
+        np.add.accumulate(weights, axis=1, out=self.before)
+        np.subtract(self.end, self.start, out=self.landed.values)
+        return self.landed.sums(self.half, self.floor * self.total)
+
+
+class _Pairs:
+    """Values at points, and what lies between: the sum of the values at both ends."""
+
+    def __init__(self, rows: int, points: int) -> None:
+        self.values = np.empty((rows, points))
+        self.left, self.right = self.values[:, :-1], self.values[:, 1:]
+        self.between = np.empty((rows, points - 1))
+
+    def sums(self, factor: float | Floats, more: float | Floats) -> Floats:
+        """Return factor times the sums, and something more."""
+        np.add(self.left, self.right, out=self.between)
+        np.multiply(self.between, factor, out=self.between)
+        return np.add(self.between, more, out=self.between)
 
 
 class Fit(NamedTuple):
@@ -113,44 +154,52 @@ def fit(
         stays the same: a plain step that changes too little.
 
     """
-    rows = np.arange(len(counts))
-    n = counts.sum(axis=-1, keepdims=True)
+    rows, n = np.arange(len(counts)), counts.sum(axis=1)
     begin = np.full(band.grid, 1 / band.grid) if start is None else start
-    shares = np.repeat(begin[None], len(counts), axis=0)
+    shares = np.repeat(begin[None], rows.size, axis=0)
     found = Fit(shares.copy(), np.zeros(rows.size), np.full(rows.size, MOST_ITERATIONS))
+    weights = counts / (n[:, None] * (_KERNEL if smooth else 1))
+    room = _Room(band, rows.size)
     older, before, leapt = shares, np.zeros(rows.size), True
     for iteration in range(MOST_ITERATIONS):
-        chances = band.places(shares)
+        chances = room.places(shares)
         likelihood = np.vecdot(counts, np.log(chances))
         done = np.abs(likelihood - before) < tolerance
-        if not leapt and done.any():
-            found.shares[rows[done]] = shares[done]
+        if not leapt and np.count_nonzero(done):
+            found.shares[rows[done]] = _normal(shares[done])
             found.log_likelihood[rows[done]] = likelihood[done]
             found.iterations[rows[done]] = iteration
             left = ~done
-            rows, counts, n, shares = rows[left], counts[left], n[left], shares[left]
+            rows, counts, weights, shares = rows[left], counts[left], weights[left], shares[left]
             chances, likelihood, older = chances[left], likelihood[left], older[left]
             if not rows.size:
                 return found
-        step = shares * band.pull(counts / chances)
-        step /= n
+            room = _Room(band, rows.size)
+        step = shares * room.pull(weights / chances)
         if smooth:
             step = _smoothed(step)
         leapt = accelerate and iteration % 2 == 1
+        if accelerate:
+            step = _normal(step)
         older, shares = shares, _leap(older, shares, step) if leapt else step
         before = likelihood
-    found.shares[rows], found.log_likelihood[rows] = shares, before
+    found.shares[rows], found.log_likelihood[rows] = _normal(shares), before
     return found
 
 
+def _normal(shares: Floats) -> Floats:
+    """Return shares that sum to 1."""
+    normal: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return normal
+
+
 def _smoothed(shares: Floats) -> Floats:
-    """Return the binomial average of each share and its neighbours: weights 1, 2, 1."""
-    mean = 2 * shares
-    mean[:, 1:] += shares[:, :-1]
-    mean[:, :-1] += shares[:, 1:]
-    mean[:, :: mean.shape[1] - 1] *= 4 / 3  # the ends have one neighbour less
-    mean /= mean.sum(axis=-1, keepdims=True)
-    return mean
+    """Return the binomial sum of each share and its neighbours: weights 1, 2, 1."""
+    total = shares + shares
+    total[:, 1:] += shares[:, :-1]
+    total[:, :-1] += shares[:, 1:]
+    total[:, :: shares.shape[1] - 1] *= _KERNEL / 3  # the ends have one neighbour less
+    return total
 
 
 def _leap(older: Floats, old: Floats, new: Floats) -> Floats:
@@ -164,6 +213,4 @@ def _leap(older: Floats, old: Floats, new: Floats) -> Floats:
     length = np.sqrt(np.vecdot(first, first) / np.maximum(np.vecdot(bend, bend), 1e-300))
     reach = np.maximum(length, 1.0)[:, None]
     ahead: Floats = older + reach * (2 * first + reach * bend)
-    np.maximum(ahead, new / 100, out=ahead)
-    ahead /= ahead.sum(axis=-1, keepdims=True)
-    return ahead
+    return _normal(np.maximum(ahead, new / 100))
