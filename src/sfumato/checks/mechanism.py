@@ -33,7 +33,6 @@ __all__ = ["MECHANISM_CHECKS", "CheckFailed", "Verdict", "check_mechanism"]
 
 ALARM: Final = 1e-9
 BUDGET_WASTED: Final = 1e-6
-LISTED: Final = 1 << 20  # numerators that are enumerated at most
 
 
 class CheckFailed(AssertionError):

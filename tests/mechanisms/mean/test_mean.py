@@ -205,6 +205,24 @@ def test_intervals_of_single_bits_cover(shape: str, epsilon: float) -> None:
     check_coverage(StochasticRounding(epsilon, 0.0, 1.0, grid=16), shape, most=0.965)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("mean", [0.0, 0.1, 0.5, 0.77])
+def test_intervals_of_single_bits_cover_the_mean_of_a_population(
+    mean: float, epsilon: float
+) -> None:
+    # Of people drawn from a population the ones are binomial, however spread its numbers are.
+    mechanism = StochasticRounding(epsilon, 0.0, 1.0)
+    chance = float(mechanism.law(mean).probabilities[1])
+    for n in (1_000, 100_000):
+        ones = seeded(5).simulator().binomial(n, chance, size=20_000)
+        kinds, counts = np.unique(ones, return_counts=True)
+        ends = [mechanism.estimate(Tally(n, np.array([k]))).interval(0.95) for k in kinds]
+        inside = np.array([low[0] <= mean <= high[0] for low, high in ends])
+        # Of fewer than twenty ones a single one moves the coverage by more than a point.
+        most = 0.96 if n * chance >= 20 else 0.97
+        assert 0.94 <= counts[inside].sum() / 20_000 <= most, n
+
+
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
 def test_intervals_of_single_bits_never_cover_less_than_they_say(epsilon: float) -> None:
     mechanism = StochasticRounding(epsilon, 0.0, 1.0, grid=16)

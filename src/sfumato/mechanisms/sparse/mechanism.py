@@ -16,7 +16,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import ternary
 
-__all__ = ["EntryLaw", "SparseMechanism"]
+__all__ = ["EntryLaw", "SparseMechanism", "tells_presence"]
 
 LISTED_DIMENSION: Final = 8
 
@@ -44,6 +44,11 @@ class EntryLaw(Protocol):
 
     def mse(self, estimate: str, entries: int) -> float:
         """Return the total over the real entries, for one user with s non-zeros."""
+
+
+def tells_presence(law: EntryLaw) -> bool:
+    """Return whether an entry that is there is sent noticeably more often than one that is not."""
+    return law.presence > 1e-9 * law.p_false
 
 
 class SparseMechanism(Mechanism):
@@ -127,7 +132,7 @@ class SparseMechanism(Mechanism):
         sent = plus + minus
         mean = (plus - minus) / law.contrast
         # How often an entry is sent tells how many hold it (not if every entry is always sent).
-        told = law.presence > 1e-9 * law.p_false
+        told = tells_presence(law)
         held = (sent - 2 * law.p_false) / law.presence if told else np.abs(mean)
         if self.goal == "frequency":
             share = np.clip(held, 0.0, 1.0)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.exact import exp_above
 from sfumato.core.law import Law
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
 from sfumato.mechanisms.sparse.subset_form import SubsetForm
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
 from sfumato.randomness import ONE, Source
@@ -78,7 +78,7 @@ class SignedSubset(SparseMechanism):
 
     def _told(self, law: SubsetLaw) -> SubsetLaw:
         """Return the law if it tells what is asked for."""
-        if self.goal == "frequency" and not law.tells_presence:
+        if self.goal == "frequency" and not tells_presence(law):
             raise ConfigurationError(
                 f"subset_size is {law.size}; subsets of that size do not tell how often an entry "
                 "is there, smaller ones do."

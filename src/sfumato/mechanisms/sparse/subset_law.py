@@ -19,6 +19,8 @@ from math import comb, inf
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.sparse.mechanism import tells_presence
+
 __all__ = ["SubsetLaw", "best_law", "subset_law"]
 
 Floats = NDArray[np.float64]
@@ -59,11 +61,6 @@ class SubsetLaw:
     presence: float
     accepted: float
 
-    @property
-    def tells_presence(self) -> bool:
-        """Whether an entry that is there is sent noticeably more often than one that is not."""
-        return self.presence > 1e-9 * self.p_false
-
     def value_variances(self) -> tuple[float, float]:
         """Return the variance of the value estimate at a zero and at a non-zero entry."""
         if self.contrast <= 0:
@@ -75,7 +72,7 @@ class SubsetLaw:
 
     def presence_variances(self) -> tuple[float, float]:
         """Return the variance of the presence estimate at a zero and at a non-zero entry."""
-        if not self.tells_presence:
+        if not tells_presence(self):
             return inf, inf
         absent, present = 2 * self.p_false, self.p_true + self.p_reverse
         scale = self.presence**2
