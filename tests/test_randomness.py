@@ -7,6 +7,7 @@ import pickle
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import permutations
 from math import exp, sqrt
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tests.fitting import ALARM, p_value, python
 
 from sfumato.errors import ConfigurationError, InsecureRandomness
-from sfumato.randomness import ONE, Secure, Source, refuse_seeded, secure, seeded
+from sfumato.randomness import ONE, Keyed, Secure, Source, refuse_seeded, secure, seeded
 
 LOW = (1 << 48) - 1
 
@@ -307,15 +308,37 @@ def test_a_larger_exponent_is_several_coins_in_a_row(exponent: str) -> None:
     )
 
 
-@pytest.mark.parametrize("rate", ["1/3", "1/2", "1", "3/2", "5/4", "3"])
-def test_a_geometric_number_has_its_exact_law(rate: str) -> None:
+def bits_of_exp(exponent: Fraction, bits: int) -> int:
+    """Return the first bits of e^-exponent."""
+    digits = Context(prec=bits)
+    power = digits.exp(digits.divide(Decimal(-exponent.numerator), Decimal(exponent.denominator)))
+    return int(digits.multiply(power, Decimal(1 << bits)))
+
+
+@pytest.mark.parametrize("rate", ["1/3", "1/2", "1", "5/4", "3", "1/1000003", "7/4294967295"])
+@pytest.mark.parametrize("k", [1, 2, 5, 12])
+def test_a_geometric_number_has_its_exact_law(rate: str, k: int) -> None:
+    """It is k or more for the uniform numbers up to e^(-rate k), told apart to the last bit."""
     x = Fraction(rate)
-    has_law(
-        lambda source: source.geometric(x, 1),
-        WalkingOnCoins,
-        lambda k: (1 - exp(-x)) * exp(-x * k),
-        cut=3e-6,
-    )
+    k *= max(1, round(1 / x) // 4)
+    top = bits_of_exp(x * k, 192)
+    words = np.array([top >> 128, (top >> 64) % ONE, top % ONE], dtype=np.uint64)
+    for step, sizes in ((-1, {k}), (1, {k - 1})):
+        for place, word in enumerate(words):
+            moved = words.copy()
+            moved[place] = (int(word) + step) % ONE
+            number = Scripted((moved, "<u8")).geometric(x, 1)[0]
+            assert {number} == sizes
+        for bit in range(4, 50, 3):
+            word = int(words[0]) + (step << bit)
+            if 0 < word < ONE:
+                number = Scripted(([word, 0, 0], "<u8")).geometric(x, 1)[0]
+                assert (number >= k) == (step < 0)
+
+
+def test_the_smallest_uniform_numbers_give_the_largest_sizes() -> None:
+    assert Scripted(([0, 1, 0], "<u8")).geometric(1, 1).tolist() == [88]  # 128 ln 2 = 88.7
+    assert Scripted(([ONE - 1], "<u8")).geometric(1, 1).tolist() == [0]
 
 
 @pytest.mark.parametrize("rate", ["1/3", "1", "5/2"])
@@ -506,7 +529,7 @@ def test_a_seed_gives_the_same_words_for_ever() -> None:
         1,
         1,
     ]
-    assert seeded(7).discrete_laplace(Fraction(1, 5), 8).tolist() == [10, -3, 7, -1, 3, -5, 5, -5]
+    assert seeded(7).discrete_laplace(Fraction(1, 5), 8).tolist() == [0, 5, -12, -11, 9, -5, 2, 3]
     assert seeded(7).permutation(6).tolist() == [2, 3, 4, 5, 1, 0]
 
 
@@ -537,3 +560,17 @@ def test_a_secure_source_cannot_be_copied() -> None:
     for copier in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(InsecureRandomness, match="cannot be copied"):
             copier(Secure())
+
+
+def test_a_keyed_source_repeats_with_its_key_and_purpose() -> None:
+    one, other = bytes(32), bytes(31) + b"1"
+    assert Keyed(one, "noise 1").take(40) == Keyed(one, "noise 1").take(40)
+    assert (
+        len({bytes(Keyed(k, p).take(8)) for k in (one, other) for p in ("noise 1", "noise")}) == 4
+    )
+    keyed = Keyed(one, "noise")
+    assert refuse_seeded(keyed) is keyed
+    with pytest.raises(InsecureRandomness, match="cannot be copied"):
+        copy.copy(keyed)
+    with pytest.raises(ConfigurationError, match="the key has 3 bytes; 32 are expected"):
+        Keyed(b"abc", "noise")

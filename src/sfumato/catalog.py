@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from sfumato import mechanisms
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.central import DiscreteLaplace
 
-__all__ = ["Parameter", "build", "find", "from_configuration", "names", "parameters"]
+__all__ = [
+    "NOISES",
+    "Parameter",
+    "build",
+    "find",
+    "from_configuration",
+    "names",
+    "parameters",
+    "parameters_of",
+]
+
+NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplace}
+"""What the central model adds; no mechanism, as there is no report and nothing to estimate."""
 
 _BY_NAME: Mapping[str, type[Mechanism]] = {
     getattr(mechanisms, public).name: getattr(mechanisms, public) for public in mechanisms.__all__
@@ -48,6 +62,11 @@ def find(name: str) -> type[Mechanism]:
 
 def parameters(name: str) -> list[Parameter]:
     """Return the parameters of a mechanism, in order."""
+    return parameters_of(find(name))
+
+
+def parameters_of(kind: type[Mechanism | Noise]) -> list[Parameter]:
+    """Return the fields of a class, in order."""
     return [
         Parameter(
             field.name,
@@ -55,7 +74,7 @@ def parameters(name: str) -> list[Parameter]:
             required=field.default is MISSING,
             default=None if field.default is MISSING else field.default,
         )
-        for field in fields(find(name))
+        for field in fields(kind)
     ]
 
 

@@ -13,9 +13,11 @@ themselves, never on anybody's data.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import threading
 from abc import ABC, abstractmethod
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, Final, Literal, cast
 
@@ -27,12 +29,24 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError, InsecureRandomness
 
-__all__ = ["Coins", "Secure", "Seeded", "Source", "members", "refuse_seeded", "secure", "seeded"]
+__all__ = [
+    "Coins",
+    "Keyed",
+    "Secure",
+    "Seeded",
+    "Source",
+    "members",
+    "refuse_seeded",
+    "secure",
+    "seeded",
+]
 
 BITS: Final = 64
 ONE: Final = 1 << BITS  # a threshold of ONE is certainty
 
 _LONGEST_TERM = 1 << 32
+_IN_CACHE = 1 << 15
+_FEW_WORDS = 1 << 20  # a word below it is no good approximation of what follows it
 _POOL = 1 << 16
 _BLOCK = 32
 _ZEROS = bytes(1 << 20)
@@ -94,6 +108,40 @@ def _short(name: str, given: Fraction | int) -> Fraction:
             f"{name} is {fraction}; a fraction with terms up to 2^32 is expected."
         )
     return fraction
+
+
+def _whole_parts(words: NDArray[np.uint64], rate: Fraction, result: Ints) -> Ints:
+    """Write the whole parts of -ln(V) / rate, and return the places where they are not certain."""
+    scale = float(1 / rate)
+    v = words.astype(np.float64)
+    v += 0.5
+    margin = scale / v  # twice what the bits that were not drawn can do
+    v *= 1 / ONE
+    size = np.log(v, out=v)
+    size *= -scale
+    # Rounding V to a float moves its logarithm by 2^-52 at most; the logarithm itself and two
+    # products err by a few units in the last place, and 32 of them are allowed.
+    margin += scale * 2.0**-51
+    margin += size * 2.0**-48
+    least = np.floor(size - margin)
+    size += margin
+    result[:] = least
+    certain = least == np.floor(size, out=size)
+    certain &= words >= np.uint64(_FEW_WORDS)
+    return np.flatnonzero(~certain)
+
+
+def _size(numerator: int, bits: int, rate: Fraction, digits: Context, *, up: bool) -> Decimal:
+    """Return -ln(numerator / 2^bits) / rate, rounded down or up."""
+    step = digits.next_plus if up else digits.next_minus
+    # ln and division are correctly rounded, so that one step outward brackets each; the power of
+    # two and the terms of the rate are exact.
+    two, top = digits.ln(Decimal(2)), digits.ln(Decimal(numerator))
+    two = step(two)
+    top = digits.next_minus(top) if up else digits.next_plus(top)
+    log = step(digits.subtract(step(digits.multiply(two, Decimal(bits))), top))
+    scaled = step(digits.multiply(log, Decimal(rate.denominator)))
+    return max(step(digits.divide(scaled, Decimal(rate.numerator))), Decimal(0))
 
 
 class Source(ABC):
@@ -353,39 +401,44 @@ class Source(ABC):
     def geometric(self, rate: Fraction | int, n: int) -> Ints:
         """Return n whole numbers with P[k] = (1 - e^-rate) e^(-rate k), rate > 0.
 
-        With rate = a / t in lowest terms: a uniform remainder U in [0, t) accepted with
-        probability e^(-U/t), plus t times a geometric number of rate 1, is geometric of rate
-        1 / t, and dividing by a gives rate a / t (Canonne, Kamath and Steinke 2020).
+        The whole part of -ln(V) / rate, for V uniform between 0 and 1, is such a number. V is known
+        to 64 bits; where these, and what a floating-point logarithm may be off, leave it open which
+        whole number it is, V gets further bits and the logarithm as many digits as it takes.
         """
         rate = _short("rate", rate)
         if rate <= 0:
             raise ConfigurationError(f"rate is {rate}; a geometric number needs a rate above 0.")
-        t = rate.denominator
-        remainder = np.empty(n, dtype=np.int64)
-        open_ = np.arange(n)
-        while open_.size:
-            drawn = self.below(t, open_.size)
-            kept = self._bernoulli_exp_fraction(drawn, t)
-            remainder[open_[kept]] = drawn[kept]
-            open_ = open_[~kept]
-        whole = np.zeros(n, dtype=np.int64)
-        open_ = np.arange(n)
-        while open_.size:
-            open_ = open_[self.bernoulli_exp(1, open_.size)]
-            whole[open_] += 1
-        return cast("Ints", (remainder + t * whole) // rate.numerator)
+        result = np.empty(n, dtype=np.int64)
+        for start in range(0, n, _IN_CACHE):
+            part = result[start : start + _IN_CACHE]
+            words = self.words(part.size)
+            open_ = _whole_parts(words, rate, part)
+            for place in open_.tolist():
+                part[place] = self._whole_part(int(words[place]), rate)
+        return result
+
+    def _whole_part(self, known: int, rate: Fraction) -> int:
+        """Return the whole part of -ln(V) / rate for V in [known, known + 1) / 2^64."""
+        bits = BITS
+        while True:
+            digits = Context(prec=60 + bits // 2)
+            most = _size(known, bits, rate, digits, up=True) if known else None
+            least = _size(known + 1, bits, rate, digits, up=False)
+            if most is not None and int(most) == int(least):
+                return int(least)
+            known = known << BITS | int(self.words(1)[0])
+            bits += BITS
 
     def discrete_laplace(self, rate: Fraction | int, n: int) -> Ints:
         """Return n integers with P[z] proportional to e^(-rate |z|), rate > 0."""
-        result = np.empty(n, dtype=np.int64)
-        open_ = np.arange(n)
-        while open_.size:
-            size = self.geometric(rate, open_.size)
-            negative = self.words(open_.size, 8) < 128
-            # Zero has one sign only: the second copy of it is drawn again.
-            kept = (size > 0) | ~negative
-            result[open_[kept]] = np.where(negative, -size, size)[kept]
-            open_ = open_[~kept]
+        result = self.geometric(rate, n)
+        sign = 1 - 2 * (self.words(n, 8) < 128).view(np.int8)
+        # Zero has one sign only: the second copy of it is drawn again.
+        again = np.flatnonzero(result == 0)
+        again = again[sign[again] < 0]
+        result *= sign
+        if again.size:
+            result[again] = self.discrete_laplace(rate, again.size)
         return result
 
 
@@ -469,6 +522,37 @@ class Seeded(Source):
         return bytearray(self._stream.update(bytes(size)))
 
 
+class Keyed(Source):
+    """The same coins for the same key and purpose: noise that survives a crash of its process.
+
+    Whoever knows the key knows the coins, so a key is kept like the data that they protect, and
+    forgotten as soon as nothing has to be drawn again.
+
+    Examples
+    --------
+    >>> key = bytes(secure().take(32))
+    >>> Keyed(key, "noise 1").take(8) == Keyed(key, "noise 1").take(8)
+    True
+    >>> Keyed(key, "noise 1").take(8) == Keyed(key, "noise 2").take(8)
+    False
+
+    """
+
+    def __init__(self, key: bytes, purpose: str) -> None:
+        if len(key) != _BLOCK:
+            raise ConfigurationError(f"the key has {len(key)} bytes; {_BLOCK} are expected.")
+        derived = hmac.digest(key, b"sfumato keyed " + purpose.encode(), "sha256")
+        self._stream = Cipher(AES(derived), CTR(_NONCE)).encryptor()
+
+    def __reduce__(self) -> Any:
+        """Refuse to be copied or pickled: two copies would hand out the same coins."""
+        raise InsecureRandomness("a keyed source cannot be copied; make it from its key again.")
+
+    def take(self, size: int) -> bytearray:
+        """Return the next ``size`` bytes of this key's stream."""
+        return bytearray(self._stream.update(bytes(size)))
+
+
 _SECURE: Secure | None = None
 
 
@@ -487,7 +571,7 @@ def seeded(seed: int) -> Seeded:
 
 def refuse_seeded(source: Source) -> Source:
     """Return ``source`` if real people may rely on it; raise otherwise."""
-    if not isinstance(source, Secure):
+    if not isinstance(source, (Secure, Keyed)):
         raise InsecureRandomness(
             f"the source is {type(source).__name__}, whose coins anyone can repeat; "
             "real data need randomness.secure()."

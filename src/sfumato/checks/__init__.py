@@ -1,4 +1,4 @@
-"""What every mechanism must show, as public functions that anyone can run on their own.
+"""What mechanisms and central noise must show, as public functions that anyone can run.
 
 >>> from sfumato import GRR
 >>> from sfumato.checks import check_mechanism
@@ -9,5 +9,13 @@ True
 from __future__ import annotations
 
 from sfumato.checks.mechanism import MECHANISM_CHECKS, CheckFailed, Verdict, check_mechanism
+from sfumato.checks.noise import NOISE_CHECKS, check_noise
 
-__all__ = ["MECHANISM_CHECKS", "CheckFailed", "Verdict", "check_mechanism"]
+__all__ = [
+    "MECHANISM_CHECKS",
+    "NOISE_CHECKS",
+    "CheckFailed",
+    "Verdict",
+    "check_mechanism",
+    "check_noise",
+]

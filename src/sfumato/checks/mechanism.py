@@ -24,12 +24,22 @@ from numpy.typing import NDArray
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.law import worst_ratio
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.noise import Noise
 from sfumato.core.tally import Tally
 from sfumato.engines import aggregate
 from sfumato.errors import InputError, ReportError
 from sfumato.randomness import seeded
 
-__all__ = ["MECHANISM_CHECKS", "CheckFailed", "Verdict", "check_mechanism"]
+__all__ = [
+    "ALARM",
+    "BUDGET_WASTED",
+    "MECHANISM_CHECKS",
+    "CheckFailed",
+    "Verdict",
+    "check_mechanism",
+    "chi_squared_tail",
+    "demand",
+]
 
 ALARM: Final = 1e-9
 BUDGET_WASTED: Final = 1e-6
@@ -39,7 +49,8 @@ class CheckFailed(AssertionError):
     """A mechanism does not do what it claims."""
 
 
-def _demand(claim: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+def demand(claim: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    """Raise unless the claim holds."""
     if not claim:
         raise CheckFailed(otherwise)
 
@@ -54,11 +65,11 @@ def exact_ratio(mechanism: Mechanism) -> Fraction:
         laws = [mechanism.law(value, public) for value in mechanism.inputs()]
         for value, law in zip(mechanism.inputs(), laws, strict=True):
             total = sum(law.numerators)
-            _demand(
+            demand(
                 total == law.denominator and min(law.numerators) >= 0,
                 f"the law of {value!r} sums to {total}/{law.denominator}, not to 1",
             )
-            _demand(
+            demand(
                 law.outputs.tobytes() == laws[0].outputs.tobytes(),
                 f"the law of {value!r} lists other outputs than that of {mechanism.inputs()[0]!r}",
             )
@@ -74,17 +85,17 @@ def exact_ratio(mechanism: Mechanism) -> Fraction:
 def epsilon_is_spent_and_not_exceeded(mechanism: Mechanism) -> None:
     """The worst likelihood ratio is at most e^epsilon and at least e^(epsilon (1 - 1e-6))."""
     ratio = exact_ratio(mechanism)
-    _demand(
+    demand(
         ratio <= exp_below(mechanism.epsilon),
         f"the law leaks epsilon {log_above(ratio):.9g}, more than {mechanism.epsilon:g}",
     )
-    _demand(
+    demand(
         ratio == mechanism.worst_ratio,
         f"worst_ratio says epsilon {log_above(mechanism.worst_ratio):.9g}, "
         f"the law says {log_above(ratio):.9g}",
     )
     used = log_below(ratio) / mechanism.epsilon
-    _demand(
+    demand(
         used >= 1 - BUDGET_WASTED or bool(mechanism.underspends),
         f"only {used:.6%} of epsilon is used, and the class does not say why (underspends)",
     )
@@ -95,7 +106,7 @@ def reports_are_integers(mechanism: Mechanism) -> None:
     dtype = mechanism.report_dtype
     parts = [dtype[name] for name in dtype.names] if dtype.names else [dtype]
     for part in parts:
-        _demand(
+        demand(
             part.base.kind in "iub",
             f"reports hold {part.base}; only integers may leave a device",
         )
@@ -129,10 +140,10 @@ def _fit(mechanism: Mechanism, law_of: Mechanism, value: Any, reports: NDArray[A
     if rare_expected:
         cells.append((rare_seen, max(rare_expected, 1e-300)))
     statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
-    return _chi_squared_tail(statistic, max(len(cells) - 1, 1))
+    return chi_squared_tail(statistic, max(len(cells) - 1, 1))
 
 
-def _chi_squared_tail(statistic: float, freedom: int) -> float:
+def chi_squared_tail(statistic: float, freedom: int) -> float:
     """Return P[chi-squared > statistic] by Wilson and Hilferty's cube root, good to far tails."""
     spread = 2 / (9 * freedom)
     return NormalDist().cdf(-((statistic / freedom) ** (1 / 3) - 1 + spread) / math.sqrt(spread))
@@ -157,7 +168,7 @@ def sampler_follows_its_law(mechanism: Mechanism) -> None:
             else:
                 rejected[factor] = True
     for factor, caught in rejected.items():
-        _demand(caught, f"{draws} reports cannot be told from {factor} epsilon")
+        demand(caught, f"{draws} reports cannot be told from {factor} epsilon")
     for index, value in enumerate([*mechanism.inputs(), *mechanism.probes()]):
         _must_fit(mechanism, value, mechanism.randomize([value] * 4_000, seeded(100 + index)))
 
@@ -176,7 +187,7 @@ def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
 
 def _must_fit(mechanism: Mechanism, value: Any, reports: NDArray[Any]) -> None:
     p_value = _fit(mechanism, mechanism, value, reports)
-    _demand(p_value > ALARM, f"reports of {value!r} do not follow the law (p = {p_value:.1e})")
+    demand(p_value > ALARM, f"reports of {value!r} do not follow the law (p = {p_value:.1e})")
 
 
 def _few(inputs: Any) -> list[Any]:
@@ -197,10 +208,10 @@ def same_seed_same_reports(mechanism: Mechanism) -> None:
     before = (random.getstate(), np.random.get_state()[1].tobytes())  # type: ignore[index]  # noqa: NPY002
     first, again = (mechanism.randomize(people, seeded(3)) for _ in range(2))
     after = (random.getstate(), np.random.get_state()[1].tobytes())  # type: ignore[index]  # noqa: NPY002
-    _demand(before == after, "global random state was used")
-    _demand(first.tobytes() == again.tobytes(), "one seed gave two different outcomes")
+    demand(before == after, "global random state was used")
+    demand(first.tobytes() == again.tobytes(), "one seed gave two different outcomes")
     other = mechanism.randomize(people, seeded(4))
-    _demand(first.tobytes() != other.tobytes(), "two seeds gave one outcome: no coins are used")
+    demand(first.tobytes() != other.tobytes(), "two seeds gave one outcome: no coins are used")
 
 
 def people_do_not_touch_each_other(mechanism: Mechanism) -> None:
@@ -219,7 +230,7 @@ def people_do_not_touch_each_other(mechanism: Mechanism) -> None:
             rng = seeded(seed)
             after = mechanism.randomize(altered, rng)
             same = np.arange(64) != changed
-            _demand(
+            demand(
                 before[same].tobytes() == after[same].tobytes() and rng.take(8) == next_coins,
                 f"person {changed} holding {value!r} changed somebody else's report or coins",
             )
@@ -232,27 +243,27 @@ def tally_adds_up(mechanism: Mechanism) -> None:
     """Tallying is a homomorphism: any split in any order has the same sum."""
     reports = mechanism.randomize(_people(mechanism, 999), seeded(6))
     whole = mechanism.tally(reports)
-    _demand(whole.n == len(reports), f"the tally of {len(reports)} reports says n = {whole.n}")
+    demand(whole.n == len(reports), f"the tally of {len(reports)} reports says n = {whole.n}")
     for cut in (0, 1, 500):
         parts = mechanism.tally(reports[cut:]) + mechanism.tally(reports[:cut])
-        _demand(parts == whole, f"two parts cut at {cut} do not add up to the whole")
-    _demand(mechanism.tally(reports[::-1].copy()) == whole, "the order of reports matters")
+        demand(parts == whole, f"two parts cut at {cut} do not add up to the whole")
+    demand(mechanism.tally(reports[::-1].copy()) == whole, "the order of reports matters")
 
 
 def engines_agree(mechanism: Mechanism) -> None:
     """The engine's tally of batches is the tally of everything."""
     reports = mechanism.randomize(_people(mechanism, 300), seeded(7))
     batches = (reports[start : start + 64] for start in range(0, 300, 64))
-    _demand(aggregate(mechanism, batches) == mechanism.tally(reports), "batches do not add up")
+    demand(aggregate(mechanism, batches) == mechanism.tally(reports), "batches do not add up")
 
 
 def wire_round_trip(mechanism: Mechanism) -> None:
     """Bytes out, bytes in: the same reports, and every one of them valid."""
     reports = mechanism.randomize(_people(mechanism, 300), seeded(8))
-    _demand(reports.dtype == mechanism.report_dtype, f"reports have dtype {reports.dtype}")
-    _demand(bool(mechanism.valid(reports).all()), "the mechanism refuses its own reports")
+    demand(reports.dtype == mechanism.report_dtype, f"reports have dtype {reports.dtype}")
+    demand(bool(mechanism.valid(reports).all()), "the mechanism refuses its own reports")
     decoded = mechanism.decode(reports.tobytes())
-    _demand(decoded.tobytes() == reports.tobytes(), "decoding changed the reports")
+    demand(decoded.tobytes() == reports.tobytes(), "decoding changed the reports")
 
 
 def garbage_is_refused(mechanism: Mechanism) -> None:
@@ -269,7 +280,7 @@ def garbage_is_refused(mechanism: Mechanism) -> None:
     noise = bytes(seeded(10).take(2000 * size)) + b"\xff" * size + bytes(size)
     shaped = np.frombuffer(noise, dtype=mechanism.report_dtype)
     for report, judged in zip(shaped, mechanism.valid(shaped), strict=True):
-        _demand(
+        demand(
             bool(judged) == (report.tobytes() in possible),
             f"report {report} is {'accepted' if judged else 'refused'}, against the law",
         )
@@ -313,22 +324,22 @@ def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
     limit = -NormalDist().inv_cdf(ALARM / (2 * truth.size))
     drift = np.abs(z.mean(axis=0)) * math.sqrt(rounds)
     # A standardized error has unit variance; 1.15 leaves room for the estimated standard error.
-    _demand(bool((drift < 1.15 * limit).all()), f"estimates are biased by {drift.max():.1f} sigma")
+    demand(bool((drift < 1.15 * limit).all()), f"estimates are biased by {drift.max():.1f} sigma")
     spread = (z**2).mean(axis=0)
     reach = limit * math.sqrt(2.6 / rounds)
-    _demand(
+    demand(
         bool(((spread > 1 - reach) & (spread < 1 + reach)).all()),
         f"the true variance is {spread.min():.2f} to {spread.max():.2f} times the stated one",
     )
     together = float(np.mean(np.square(sums))) if sums else 1.0
-    _demand(
+    demand(
         abs(together - 1) < reach,
         f"the true variance of a weighted sum is {together:.2f} times the stated one",
     )
     share = covered / (rounds * truth.size)
-    _demand(share > 0.92, f"95% intervals cover {share:.1%}")
+    demand(share > 0.92, f"95% intervals cover {share:.1%}")
     wide = reached / (rounds * truth.size)
-    _demand(wide < 1.5, f"95% intervals are {wide:.2f} times as wide as the noise")
+    demand(wide < 1.5, f"95% intervals are {wide:.2f} times as wide as the noise")
 
 
 def simulated_tallies_agree(mechanism: Mechanism) -> None:
@@ -340,27 +351,27 @@ def simulated_tallies_agree(mechanism: Mechanism) -> None:
     drawn, real = np.empty((2, rounds, *mechanism.tally_shape))
     for index in range(rounds):
         sample = mechanism.sample_tally(histogram, seeded(20_000 + index))
-        _demand(isinstance(sample, Tally) and sample.n == n, f"a sample of {n} says n = {sample.n}")
+        demand(isinstance(sample, Tally) and sample.n == n, f"a sample of {n} says n = {sample.n}")
         drawn[index] = sample.sums
         real[index] = mechanism.tally(mechanism.randomize(people, seeded(40_000 + index))).sums
     limit = -NormalDist().inv_cdf(ALARM / (4 * drawn[0].size))
     variance = (drawn.var(axis=0, ddof=1) + real.var(axis=0, ddof=1)) / 2
     apart = np.abs(drawn.mean(axis=0) - real.mean(axis=0))
-    _demand(
+    demand(
         bool((apart <= 1.1 * limit * np.sqrt(2 * variance / rounds)).all()),
         "simulated and real tallies differ in the mean",
     )
     ratio = (drawn.var(axis=0, ddof=1) + 1e-12) / (real.var(axis=0, ddof=1) + 1e-12)
     reach = 1.2 * limit * math.sqrt(4 / rounds)
-    _demand(bool((np.abs(np.log(ratio)) < reach).all()), "they differ in the spread")
+    demand(bool((np.abs(np.log(ratio)) < reach).all()), "they differ in the spread")
 
 
 def configuration_round_trip(mechanism: Mechanism) -> None:
     """The configuration is plain data and rebuilds an equal mechanism."""
     plain = json.loads(json.dumps(mechanism.configuration()))
-    _demand(plain.pop("mechanism") == mechanism.name, "the configuration does not say its name")
-    _demand(set(plain) == {field.name for field in fields(mechanism)}, "fields are missing")
-    _demand(type(mechanism)(**plain) == mechanism, "the rebuilt mechanism differs")
+    demand(plain.pop("mechanism") == mechanism.name, "the configuration does not say its name")
+    demand(set(plain) == {field.name for field in fields(mechanism)}, "fields are missing")
+    demand(type(mechanism)(**plain) == mechanism, "the rebuilt mechanism differs")
 
 
 MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
@@ -382,12 +393,12 @@ MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checks found about one mechanism.
+    """What the checks found about one mechanism, or about one kind of noise.
 
     ``failures`` has the name of each failed check and what it found.
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | Noise
     epsilon_claimed: float
     epsilon_exact_upper: float
     budget_used: float

@@ -8,11 +8,18 @@ import typer
 from rich.text import Text
 
 from sfumato import catalog
-from sfumato.checks import MECHANISM_CHECKS, Verdict, check_mechanism
+from sfumato.checks import (
+    MECHANISM_CHECKS,
+    NOISE_CHECKS,
+    Verdict,
+    check_mechanism,
+    check_noise,
+)
 from sfumato.cli import console, tables
 from sfumato.cli.options import Json
 from sfumato.cli.parameters import as_options
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.noise import Noise
 
 __all__ = ["check"]
 
@@ -32,8 +39,8 @@ def check(
 
     Example:  sfumato check grr
     """
-    names = catalog.names() if name is None else [name]
-    verdicts = _judge([example for each in names for example in catalog.find(each).examples()])
+    names = [*catalog.names(), *catalog.NOISES] if name is None else [name]
+    verdicts = _judge([example for each in names for example in _kind(each).examples()])
     if as_json:
         console.print_json([_record(verdict) for verdict in verdicts])
     else:
@@ -42,16 +49,27 @@ def check(
         raise typer.Exit(1)
 
 
-def _judge(examples: list[Mechanism]) -> list[Verdict]:
+def _kind(name: str) -> type[Mechanism | Noise]:
+    return catalog.NOISES[name] if name in catalog.NOISES else catalog.find(name)
+
+
+def _checks(example: Mechanism | Noise) -> int:
+    return len(NOISE_CHECKS if isinstance(example, Noise) else MECHANISM_CHECKS)
+
+
+def _judge(examples: list[Mechanism | Noise]) -> list[Verdict]:
     verdicts = []
     with console.progress() as bars:
-        task = bars.add_task("", total=len(examples) * len(MECHANISM_CHECKS))
+        task = bars.add_task("", total=sum(map(_checks, examples)))
         for example in examples:
 
             def step(claim: str, name: str = example.name) -> None:
                 bars.update(task, advance=1, description=f"{name}: {claim.replace('_', ' ')}")
 
-            verdicts.append(check_mechanism(example, step))
+            if isinstance(example, Noise):
+                verdicts.append(check_noise(example, step))
+            else:
+                verdicts.append(check_mechanism(example, step))
     return verdicts
 
 
@@ -83,7 +101,7 @@ def _print(verdicts: list[Verdict]) -> None:
             f"{verdict.budget_used:.6%}",
             Text(f"failed: {failed}", "bold red")
             if failed
-            else f"all {len(MECHANISM_CHECKS)} hold",
+            else f"all {_checks(verdict.mechanism)} hold",
         )
     console.out().print(table)
     for verdict in verdicts:

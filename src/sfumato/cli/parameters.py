@@ -15,6 +15,7 @@ import typer
 from sfumato import catalog
 from sfumato.cli import docstrings
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 
 __all__ = ["Given", "as_options", "build", "in_words", "read", "takes_parameters"]
@@ -101,8 +102,8 @@ def build(name: str, given: Given) -> Mechanism:
     return catalog.build(name, **values)
 
 
-def as_options(mechanism: Mechanism) -> str:
-    """Return the options that :func:`build` would need, for people to copy.
+def as_options(mechanism: Mechanism | Noise) -> str:
+    """Return the fields as options: of a mechanism those that :func:`build` would need.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def as_options(mechanism: Mechanism) -> str:
 
     """
     words = []
-    for parameter in catalog.parameters(mechanism.name):
+    for parameter in catalog.parameters_of(type(mechanism)):
         value = getattr(mechanism, parameter.name)
         if value != parameter.default or parameter.required:
             words += [_option(parameter.name), _written(value)]

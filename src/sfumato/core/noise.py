@@ -1,0 +1,158 @@
+"""The contract of central noise: integers in, integers out, and the exact law of the difference."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import is_finite_number
+from sfumato.errors import ConfigurationError
+from sfumato.randomness import Source
+
+__all__ = ["Noise", "NoiseLaw", "exact_epsilon", "short_rate"]
+
+Ints = NDArray[np.int64]
+
+SMALLEST_EPSILON: Final = 1e-6
+LARGEST_EPSILON: Final = 20.0
+_LONGEST_TERM: Final = 1 << 32
+
+
+def exact_epsilon(given: float) -> Fraction:
+    """Return epsilon as the decimal number that somebody wrote.
+
+    Examples
+    --------
+    >>> exact_epsilon(0.1)
+    Fraction(1, 10)
+
+    """
+    if not is_finite_number(given):
+        raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
+    if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
+        raise ConfigurationError(
+            f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+        )
+    return Fraction(repr(float(given)))
+
+
+def short_rate(rate: Fraction) -> Fraction:
+    """Return the rate with terms up to 2^32, rounded down: noise may only grow.
+
+    It loses less than one part in 2^30.
+
+    Examples
+    --------
+    >>> short_rate(Fraction(1, 50_000_000_001))
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.ConfigurationError: the noise would spread over 5e+10 units; 2^32 is the most, so
+    use a larger unit.
+
+    """
+    if max(rate.numerator, rate.denominator) <= _LONGEST_TERM:
+        return rate
+    if rate * _LONGEST_TERM < 1:
+        raise ConfigurationError(
+            f"the noise would spread over {float(1 / rate):.3g} units; 2^32 is the most, "
+            "so use a larger unit."
+        )
+    if rate >= 1:
+        denominator = _LONGEST_TERM // (int(rate) + 1)
+        return Fraction(math.floor(rate * denominator), denominator)
+    numerator = math.floor(rate * (_LONGEST_TERM - 1))
+    return Fraction(numerator, math.ceil(numerator / rate))
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """Two-sided geometric noise: P[z] = (1 - x) / (1 + x) x^|z| with x = e^-rate.
+
+    The rate is rational, so every statement about privacy is exact: no output is more than
+    e^(rate shift) times as likely after the true integers moved by ``shift`` in all.
+
+    Examples
+    --------
+    >>> law = NoiseLaw(Fraction(1, 2))
+    >>> law.epsilon(shift=2)
+    Fraction(1, 1)
+    >>> round(sum(law.probability(z) for z in range(-99, 100)), 12)
+    1.0
+
+    """
+
+    rate: Fraction
+
+    def epsilon(self, shift: int) -> Fraction:
+        """Return the logarithm of the worst likelihood ratio over integers so far apart."""
+        return self.rate * shift
+
+    def probability(self, z: int) -> float:
+        """Return P[z]."""
+        rate = float(self.rate)
+        return math.tanh(rate / 2) * math.exp(-rate * abs(z))
+
+    @property
+    def variance(self) -> float:
+        """The variance, 2 x / (1 - x)^2."""
+        return 1 / (2 * math.sinh(float(self.rate) / 2) ** 2)
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """The fourth cumulant over the squared variance: 3 for a fine grid, as of Laplace."""
+        return 3 + 1 / self.variance
+
+
+@dataclass(frozen=True)
+class Noise(ABC):
+    """What a trusted curator adds to integers before publishing them.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of everything that is added to at once.
+    sensitivity
+        By how much, in absolute values summed up, one event can move the integers.
+
+    """
+
+    epsilon: float
+    sensitivity: int
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Refuse what no noise can keep."""
+        exact_epsilon(self.epsilon)
+        given = self.sensitivity
+        if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+            raise ConfigurationError(f"sensitivity is {given!r}; a whole number is expected.")
+        if given < 1:
+            raise ConfigurationError(f"sensitivity is {given}; it must be at least 1.")
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "sensitivity", int(self.sensitivity))
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the noise as plain data: its name and its fields."""
+        return {"noise": self.name} | {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances for checks."""
+
+    @abstractmethod
+    def add(self, integers: Ints, rng: Source) -> Ints:
+        """Return the integers with fresh noise on each."""
+
+    @abstractmethod
+    def law(self) -> NoiseLaw:
+        """Return the exact law of what is added to each integer."""

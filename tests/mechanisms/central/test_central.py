@@ -1,0 +1,189 @@
+"""Noise and choices of the central model: privacy over the implemented laws."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.core.noise import NoiseLaw, short_rate
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.central import DiscreteLaplace, NoisyMax, SmoothQuantile
+from sfumato.mechanisms.central.smooth_sensitivity import smooth_sensitivity
+from sfumato.randomness import seeded
+
+# ---- rates ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [Fraction(1, 3), Fraction(1, 7 * 10**9), Fraction(123_456_789, 10**13), Fraction(10**10, 3)],
+)
+def test_a_short_rate_is_never_larger_and_hardly_smaller(rate: Fraction) -> None:
+    if rate < Fraction(1, 1 << 32):
+        with pytest.raises(ConfigurationError, match="use a larger unit"):
+            short_rate(rate)
+        return
+    short = short_rate(rate)
+    assert max(short.numerator, short.denominator) <= 1 << 32
+    assert rate * (1 - Fraction(1, 1 << 30)) <= short <= rate
+
+
+def test_the_scale_is_rounded_up_where_it_must_be() -> None:
+    noise = DiscreteLaplace(0.0123456789, 999_999)
+    assert noise.law().rate <= Fraction("0.0123456789") / 999_999
+    assert noise.law().epsilon(999_999) <= Fraction("0.0123456789")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "says"),
+    [
+        (0, 1, "epsilon is 0; it must lie in 1e-06..20."),
+        (math.nan, 1, "epsilon is nan; a positive number is expected."),
+        (1.0, 0, "sensitivity is 0; it must be at least 1."),
+        (1.0, 2.5, "sensitivity is 2.5; a whole number is expected."),
+    ],
+)
+def test_noise_that_cannot_be_is_refused(epsilon: float, sensitivity: int, says: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        DiscreteLaplace(epsilon, sensitivity)
+    assert str(caught.value) == says
+
+
+@pytest.mark.parametrize("rate", ["1/40", "1/2", "2"])
+def test_moments_of_the_noise(rate: str) -> None:
+    law = DiscreteLaplace(float(Fraction(rate)), 1).law()
+    z = np.arange(-3000, 3001)
+    chance = np.array([law.probability(int(k)) for k in z])
+    variance = float(chance @ z**2)
+    assert law.variance == pytest.approx(variance, rel=1e-9)
+    fourth = float(chance @ z.astype(np.float64) ** 4)
+    assert law.excess_kurtosis == pytest.approx(fourth / variance**2 - 3, rel=1e-9)
+
+
+# ---- noisy max --------------------------------------------------------------------------------
+
+X = Fraction(1, 2)
+REACH = 60
+TAIL = 4 * X**REACH
+
+
+@cache
+def law_of(mechanism: NoisyMax, scores: tuple[int, ...]) -> list[Fraction]:
+    return mechanism.law(list(scores), X, REACH)
+
+
+def worst(mechanism: NoisyMax, before: list[int], after: list[int]) -> Fraction:
+    """Return the largest ratio of a candidate's chances on two datasets."""
+    # Only differences of scores matter.
+    one, two = (
+        law_of(mechanism, tuple(s - min(scores) for s in scores)) for scores in (before, after)
+    )
+    return max(max((a + TAIL) / b, (b + TAIL) / a) for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("noise", ["laplace", "geometric"])
+def test_noisy_max_keeps_epsilon_exactly(noise: Literal["laplace", "geometric"]) -> None:
+    """All monotone neighbours of small score lists, over the integer law, ties included."""
+    mechanism = NoisyMax(1.0, noise=noise)
+    found = [
+        worst(mechanism, list(scores), [s + step for s, step in zip(scores, steps, strict=True)])
+        for scores in product((0, 1, 2), repeat=3)
+        for steps in product((0, 1), repeat=3)
+    ]
+    assert max(found) <= (1 + Fraction(1, 10**9)) / X
+    assert max(found) > 0.85 / X  # and spends most of it: half the noise would not pass
+
+
+def test_scores_that_move_both_ways_break_the_promise() -> None:
+    """Why the score must be monotone: the check can fail."""
+    assert worst(NoisyMax(1.0), [0, 1, 0], [1, 0, 1]) > Fraction(11, 10) / X
+
+
+def test_the_sampler_of_noisy_max_follows_its_law() -> None:
+    mechanism = NoisyMax(0.5, noise="geometric")
+    scores = [0, 2, 1, -1]
+    law = np.array([float(p) for p in mechanism.law(scores, Fraction(6065, 10_000), 60)])
+    rng = seeded(4)
+    wins = np.bincount([mechanism.select(np.array(scores), rng) for _ in range(20_000)])
+    assert np.abs(wins / 20_000 - law).max() < 6 * math.sqrt(0.25 / 20_000)
+    assert abs(law.sum() - 1) < 1e-9
+
+
+# ---- smooth sensitivity -----------------------------------------------------------------------
+
+
+def brute_force(ordered: NDArray[np.int64], bound: int, rank: int, b: float) -> float:
+    x = [0, *ordered.tolist(), bound]
+    return max(
+        float(x[j] - x[i]) * math.exp(-b * (j - i - 1))
+        for i in range(rank + 1)
+        for j in range(rank, len(x))
+        if i < j
+    )
+
+
+def test_smooth_sensitivity_equals_brute_force() -> None:
+    draw = seeded(5).simulator()
+    for _ in range(200):
+        m = int(draw.integers(1, 40))
+        ordered = np.sort(draw.integers(0, 100, m))
+        rank, b = int(draw.integers(1, m + 1)), float(draw.choice([1e-4, 0.01, 0.2, 2.0]))
+        found = smooth_sensitivity(ordered, 100, rank, b)
+        assert found == pytest.approx(brute_force(ordered, 100, rank, b), rel=1e-12)
+
+
+def attained_delta(
+    quantile: SmoothQuantile, one: NDArray[np.int64], other: NDArray[np.int64], bound: int
+) -> float:
+    """Return the least delta for which the two laws are (epsilon, delta)-close."""
+    (centre, law), (moved, its) = quantile.law(one, bound), quantile.law(other, bound)
+    reach = int(60 / float(min(law.rate, its.rate)))
+    z = np.arange(min(centre, moved) - reach, max(centre, moved) + reach)
+    first, second = (
+        np.tanh(float(law.rate) / 2) * np.exp(-float(law.rate) * np.abs(z - at))
+        for at, law in ((centre, law), (moved, its))
+    )
+    return float(np.maximum(first - math.exp(quantile.epsilon) * second, 0).sum())
+
+
+@pytest.mark.parametrize("beta", [None, 0.006])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_private_quantile_honours_delta(beta: float | None, epsilon: float) -> None:
+    """Over the integer laws of many neighbouring datasets, in both directions."""
+    delta, bound = 1e-4, 50
+    quantile = SmoothQuantile(epsilon, delta, 0.9, beta)
+    draw = seeded(6).simulator()
+    worst = 0.0
+    for _ in range(150):
+        values = draw.integers(0, draw.integers(2, bound + 1), 12)
+        other = values.copy()
+        other[draw.integers(12)] = int(draw.integers(bound + 1)) if draw.integers(2) else bound
+        worst = max(worst, attained_delta(quantile, values, other, bound))
+        worst = max(worst, attained_delta(quantile, other, values, bound))
+    assert worst <= delta
+
+
+def test_a_smooth_bound_that_stops_short_is_caught() -> None:
+    """Without the pairs that begin at the quantile itself, as one released program has it."""
+    # all values equal: the neighbour that moves the quantile to the bound is at distance one
+    values, moved = np.full(3, 10), np.array([10, 10, 50])
+    quantile = SmoothQuantile(2.0, 1e-4, 0.9)
+    assert attained_delta(quantile, values, moved, 50) <= 1e-4
+
+    class StopsShort(SmoothQuantile):
+        def law(self, values: NDArray[np.int64], bound: int) -> tuple[int, NoiseLaw]:
+            return super().law(values, min(bound, int(values.max())))
+
+    assert attained_delta(StopsShort(2.0, 1e-4, 0.9), values, moved, 50) > 1e-4
+
+
+def test_a_safety_term_that_cannot_be_paid_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="the safety term needs a smaller delta"):
+        SmoothQuantile(1.0, 0.3, 0.99, 0.001)
