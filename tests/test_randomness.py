@@ -286,6 +286,50 @@ def has_law(
         assert exact(outcome) - rest - 1e-12 < chance < exact(outcome) + 1e-12
 
 
+class WalkingBelow(Walking):
+    """The same, with a number below a given one as one choice."""
+
+    def _below_given(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.below(int(sizes[0]), 1)
+
+
+@pytest.mark.parametrize(("least", "most"), [(1, 1), (1, 8), (2, 5), (71, 75), (64, 64)])
+def test_a_number_below_a_secret_size_is_uniform(least: int, most: int) -> None:
+    for size in range(least, most + 1):
+        has_law(
+            lambda source, size=size: source.below_each(np.array([size]), least, most),  # type: ignore[misc]
+            WalkingBelow,
+            lambda number, size=size: float(number < size) / size,  # type: ignore[misc]
+            cut=1e-9,
+        )
+
+
+@pytest.mark.parametrize(("least", "most"), [(1, 8), (20, 60), (100, 130)])
+def test_a_secret_size_is_not_seen_in_the_coins(least: int, most: int) -> None:
+    sizes = least + np.arange(5000) % (most - least + 1)
+    ends = []
+    for secret in (sizes, sizes[::-1], np.full(5000, least), np.full(5000, most)):
+        rng = seeded(4)
+        drawn = rng.below_each(secret, least, most)
+        assert ((drawn >= 0) & (drawn < secret)).all()
+        ends.append(rng.take(8))
+    assert ends == ends[:1] * 4
+
+
+@pytest.mark.parametrize("k", [3, 5, 6, 7, 100, 1000, 65537, (1 << 24) - 1])
+def test_given_sizes_are_treated_as_one_size_is(k: int) -> None:
+    for word in (0, 1, (1 << 32) // k, (1 << 32) // k + 1, (1 << 32) - 1):
+        source = Scripted(([word, (1 << 32) - 1], "<u4"))
+        made = int(source._below_given(np.array([k]))[0])  # noqa: SLF001
+        assert (made, not source.left) == was_redrawn(k, word)
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 3), (4, 3), (1, 1 << 25)])
+def test_secret_sizes_of_no_use_are_refused(least: int, most: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"sizes lie in {least}..{most}"):
+        seeded(0).below_each(np.array([3]), least, most)
+
+
 @pytest.mark.parametrize("exponent", ["0", "1/3", "1/2", "7/8", "1", "4/3"])
 def test_an_exponential_coin_has_its_exact_probability(exponent: str) -> None:
     x = Fraction(exponent)

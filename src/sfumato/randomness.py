@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -49,6 +50,7 @@ _IN_CACHE = 1 << 15
 _FEW_WORDS = 1 << 20  # a word below it is no good approximation of what follows it
 _POOL = 1 << 16
 _BLOCK = 32
+_SHORT = 64
 _ZEROS = bytes(1 << 20)
 _NONCE = bytes(16)
 _WIDTHS: Final[tuple[Literal[8, 16, 32, 64], ...]] = (8, 16, 32, 64)
@@ -304,6 +306,41 @@ class Source(ABC):
         if again.size:
             result[again] = self._below_by_rejection(k, again.size)
         return result
+
+    def below_each(self, sizes: NDArray[Any], least: int, most: int) -> Ints:
+        """Return a uniform integer below each of the sizes, which lie in least..most.
+
+        The coins taken depend on least and most alone, so the sizes may be somebody's secret. If
+        all possible sizes divide one short number, a uniform number below that one is divided. If
+        not, a number below ``most`` is drawn, then one below that number, and so on until one is
+        below ``least``; the first of them that is below a size is uniform below it.
+        """
+        if not 1 <= least <= most <= 1 << 24:
+            raise ConfigurationError(
+                f"sizes lie in {least}..{most}; whole numbers in 1..2^24 are expected."
+            )
+        multiple = math.lcm(*range(least, most + 1)) if most < _SHORT else ONE
+        if multiple <= 1 << 24:
+            return cast("Ints", self.below(multiple, sizes.size) % sizes)
+        found = self.below(most, sizes.size)
+        open_ = np.flatnonzero(found >= least)
+        last = found[open_]
+        while open_.size:
+            last = self._below_given(last)
+            wanted = found[open_] >= sizes[open_]
+            found[open_[wanted]] = last[wanted]
+            goes_on = last >= least
+            open_, last = open_[goes_on], last[goes_on]
+        return found
+
+    def _below_given(self, sizes: Ints) -> Ints:
+        """Return a uniform integer below each of the sizes (Lemire), up to 2^24."""
+        scaled = self.words(sizes.size, 32).astype(np.int64) * sizes
+        again = np.flatnonzero(scaled & ((1 << 32) - 1) < (1 << 32) % sizes)
+        scaled >>= 32
+        if again.size:
+            scaled[again] = self._below_given(sizes[again])
+        return scaled
 
     def permutation(self, k: int) -> Ints:
         """Return a uniform order of 0..k-1: the order of k distinct random keys."""

@@ -12,6 +12,7 @@ from sfumato.core.exact import exp_below
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.coco import CoCo
 from sfumato.mechanisms.sparse.collision import Collision
+from sfumato.mechanisms.sparse.linear_hash import LinearHash
 
 
 @pytest.mark.parametrize("hash_range", [4, 6, 8])
@@ -26,12 +27,11 @@ def test_epsilon_is_spent_and_not_exceeded_conflicts_included(hash_range: int, e
 @pytest.mark.parametrize("hash_range", [4, 6])
 def test_supports_are_exact_conflicts_included(hash_range: int) -> None:
     mechanism = CoCo(1.0, 3, 2, hash_range, exact_sparsity=True)
-    assert mechanism.family.whole
+    assert isinstance(mechanism.family, LinearHash)
     held = np.zeros((2, 3))
     for seed in mechanism.publics():
         law = mechanism.law((1, -1, 0), seed)
-        vectors = mechanism.family.vectors(np.array([seed], dtype=np.uint64))
-        plus = mechanism.family.hash(np.arange(3)[:, None], vectors.repeat(1, axis=0))[:, 0]
+        plus = mechanism.family.table(3, np.array([seed]))[:, 0]
         held[0] += law.probabilities[plus]
         held[1] += law.probabilities[(plus + hash_range // 2) % hash_range]
     held /= len(mechanism.publics())

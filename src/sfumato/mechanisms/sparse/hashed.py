@@ -14,20 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.law import Law
+from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.hashing import LinearHash
+from sfumato.mechanisms.sparse.hashing import HashFamily, StretchedHash
+from sfumato.mechanisms.sparse.linear_hash import LinearHash
 from sfumato.mechanisms.sparse.mechanism import SparseMechanism
 from sfumato.randomness import Source
 
-__all__ = ["BucketLaw", "HashedVector", "step_over"]
+__all__ = ["BucketLaw", "HashedVector", "in_order", "step_over"]
 
 LARGEST_DIMENSION: Final = 1 << 20
 LARGEST_RANGE: Final = 1 << 15
-LARGEST_MATRIX: Final = 1 << 27
 LISTED_SEEDS: Final = 1 << 20
 POOL_BITS: Final = 16
 
 Ints = NDArray[np.int64]
+Buckets = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,25 @@ class BucketLaw:
         return (entries - self.sparsity) * both[0] + self.sparsity * both[1]
 
 
-def step_over(choice: Ints, ordered: Ints, repeated: NDArray[np.bool_], end: int) -> Ints:
-    """Return the free number of this rank; those in the ordered rows are taken (some repeat)."""
+def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
+    """Return the numbers of each column in order, and which of them repeat the one before."""
+    ordered = np.array(numbers)
+    for start in np.arange(len(ordered)) % 2:  # few rows: neighbours change places, row with row
+        lower, upper = ordered[start:-1:2], ordered[start + 1 :: 2]
+        smaller = np.minimum(lower, upper)
+        np.maximum(lower, upper, out=upper)
+        lower[:] = smaller
+    repeated = np.zeros(ordered.shape, dtype=bool)
+    np.equal(ordered[1:], ordered[:-1], out=repeated[1:])
+    return ordered, repeated
+
+
+def step_over(ranks: Ints, ordered: Buckets, repeated: NDArray[np.bool_]) -> Buckets:
+    """Return the free number of each rank; those in the ordered rows are taken (some repeat)."""
+    found = ranks.astype(np.uint16)
     for taken, again in zip(ordered, repeated, strict=True):
-        choice = choice + (choice >= np.where(again, end, taken))
-    return choice
+        found += (found >= taken) > again
+    return found
 
 
 @dataclass(frozen=True)
@@ -119,11 +135,6 @@ class HashedVector(SparseMechanism):
         elif self.least_range + 2 > LARGEST_RANGE:
             raise ConfigurationError(
                 f"sparsity is {self.sparsity}; hashes have up to {LARGEST_RANGE} buckets, too few."
-            )
-        if self.family.length * self.family.symbols > LARGEST_MATRIX:
-            raise ConfigurationError(
-                f"dimension is {self.dimension} and sparsity {self.sparsity}; a hash family for "
-                "them is too large."
             )
 
     # ---- sizes and probabilities -----------------------------------------------------------
@@ -167,13 +178,17 @@ class HashedVector(SparseMechanism):
         return int(ranges[np.argmin(errors)])
 
     @cached_property
-    def family(self) -> LinearHash:
+    def family(self) -> HashFamily:
         """The hash family: any s + 2 symbols are independent.
 
-        With an input's s, one more makes supports exact, two more variances and covariances.
+        With an input's s, one more makes supports exact, two more variances and covariances. If a
+        seed can number all hashes of an exactly independent family, it does.
         """
         strength = min(self.sparsity + 2, self._symbols)
-        return LinearHash(self._symbols, self.buckets, strength, self.seed_bits)
+        exact = LinearHash(self._symbols, self.buckets, strength)
+        if exact.fits(min(self.seed_bits, 63)):
+            return exact
+        return StretchedHash(self._symbols, self.buckets, self.seed_bits)
 
     # ---- the law ---------------------------------------------------------------------------
 
@@ -189,7 +204,7 @@ class HashedVector(SparseMechanism):
         """Return the law over the buckets, given a seed (by default zero)."""
         seed = np.array([public or 0], dtype=np.uint64)
         encoded = self.encode(np.asarray([value]))
-        hashed = self._hashed(encoded, self.family.vectors(seed))[:, 0]
+        hashed = self._hashed(encoded, seed)[:, 0]
         outputs = np.empty(self.buckets, dtype=self.report_dtype)
         outputs["seed"] = seed[0]
         outputs["bucket"] = np.arange(self.buckets)
@@ -211,7 +226,7 @@ class HashedVector(SparseMechanism):
         """Return log P[report | value] for each report, given its hash."""
         self.checked(reports)
         encoded = np.repeat(self.encode(np.asarray([value])), len(reports))
-        hashed = self._hashed(encoded, self.family.vectors(reports["seed"]))
+        hashed = self._hashed(encoded, reports["seed"])
         found: dict[tuple[int, ...], list[Fraction]] = {}
         logs = np.empty(len(reports))
         for index, (row, bucket) in enumerate(
@@ -244,33 +259,23 @@ class HashedVector(SparseMechanism):
 
     @property
     def chunk(self) -> int:
-        """A few megabytes at a time; more if reports share their seeds."""
-        people = max(16, (1 << 21) // (self.family.length + 4 * self.sparsity))
-        return max(people, 4 * self.family.seeds) if self._pooled else people
+        """About a megabyte at a time."""
+        return max(16, (1 << 16) // self.sparsity)
 
     # ---- the device ------------------------------------------------------------------------
 
     @abstractmethod
-    def _hashed(self, encoded: NDArray[Any], vectors: NDArray[Any]) -> Ints:
+    def _hashed(self, encoded: NDArray[Any], seeds: NDArray[Any]) -> Buckets:
         """Return the buckets of each person's symbols, one column for each person."""
 
     @abstractmethod
-    def _choose(self, hashed: Ints, rng: Source) -> Ints:
+    def _choose(self, hashed: Buckets, rng: Source) -> Buckets:
         """Return the bucket to send, by coins whose number does not depend on the data."""
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
         seeds = self.family.draw(len(encoded), rng)
-        hashed = self._hashed(encoded, self.family.vectors(seeds))
         reports["seed"] = seeds
-        reports["bucket"] = self._choose(hashed, rng)
-
-    def _one_of_each(self, sizes: Sequence[int], which: Ints, rng: Source) -> Ints:
-        """Return a number below sizes[which], having drawn one below each of the sizes."""
-        drawn = np.zeros(which.size, dtype=np.int64)
-        for index, size in enumerate(sizes):
-            number = rng.below(size, which.size)
-            np.copyto(drawn, number, where=which == index)
-        return drawn
+        reports["bucket"] = self._choose(self._hashed(encoded, seeds), rng)
 
     # ---- the server ------------------------------------------------------------------------
 
@@ -280,40 +285,44 @@ class HashedVector(SparseMechanism):
         """How many symbols the server hashes."""
 
     @abstractmethod
-    def _supported(self, remainders: NDArray[Any]) -> list[NDArray[np.bool_]]:
-        """Return which symbols are in the bucket, given what lies between, modulo t."""
+    def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return where a hashed symbol must be for each kind of support, given what was sent."""
 
-    @abstractmethod
-    def _pool_counts(self, hashed: Ints, counts: Ints) -> Ints:
-        """Return the sums of the symbols (rows), given counts by seed (columns) and bucket."""
+    def tally(self, reports: NDArray[Any]) -> Tally:
+        """Return what the reports add up to."""
+        return Tally(len(reports), self._sums(self.checked(reports)))
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        if self._pooled and len(reports) >= self.family.seeds:
+        if self._pooled and len(reports) >= 8 * self.family.seeds:
             return self._pool_sums(reports)
-        sums = np.zeros(2 * self.dimension, dtype=np.int64)
-        block = max(16, (1 << 18) // self._rows)  # remainders stay in cache
-        for start in range(0, len(reports), block):
-            part = reports[start : start + block]
-            vectors = self.family.vectors(part["seed"])
-            remainders = self.family.remainders(self._rows, vectors, part["bucket"])
-            found = [np.packbits(bits, axis=1) for bits in self._supported(remainders)]
-            counts = [np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in found]
-            sums += np.concatenate(counts)
-        return sums.reshape(self.tally_shape)
+        targets = self._targets(reports["bucket"])
+        return self.family.counts(self._rows, reports["seed"], targets).reshape(self.tally_shape)
 
     def _pool_sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the same by counting how often each seed came with each bucket."""
         seeds, t = self.family.seeds, self.buckets
-        pairs = reports["seed"].astype(np.int64) * t + reports["bucket"]
-        counts = np.bincount(pairs, minlength=seeds * t).reshape(seeds, t)
-        sums = np.zeros(self.tally_shape, dtype=np.int64)
-        block = max(16, (1 << 18) // self._rows)
+        counts = np.zeros(seeds * t, dtype=np.int64)
+        for start in range(0, len(reports), 1 << 20):
+            part = reports[start : start + (1 << 20)]
+            sent = part["seed"].astype(np.int64) * t + part["bucket"]
+            counts += np.bincount(sent, minlength=counts.size)
+        return self._supports(counts.reshape(seeds, t))
+
+    def _supports(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return the support of each signed entry, given how often each seed sends each bucket."""
+        seeds, t = weights.shape
+        places = self._targets(np.arange(t))
+        sums = np.zeros((len(places), self._rows), dtype=weights.dtype)
+        block = max(16, (1 << 18) // self._rows)  # temporaries stay in cache
         for start in range(0, seeds, block):
-            some = np.arange(start, min(start + block, seeds), dtype=np.uint64)
-            vectors = self.family.vectors(some)
-            none = np.zeros(some.size, dtype=np.int64)
-            hashed = self.family.remainders(self._rows, vectors, none).astype(np.int64) % t
-            sums += self._pool_counts(hashed, counts[start : start + block]).reshape(sums.shape)
-        return sums
+            part = weights[start : start + block]
+            table = self.family.table(self._rows, np.arange(start, start + len(part)))
+            cells = table + t * np.arange(len(part))
+            for target, place in enumerate(places):
+                sent = np.empty_like(part)
+                sent[:, place] = part
+                sums[target] += sent.ravel()[cells].sum(axis=1)
+        return sums.reshape(self.tally_shape)
 
     def facts(self) -> dict[str, Any]:
         """Return the sizes and the probabilities, too."""

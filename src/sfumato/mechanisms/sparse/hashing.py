@@ -1,42 +1,34 @@
-"""Hash families onto any number of buckets under which few symbols are exactly independent."""
+"""Hash families onto any number of buckets: what they share, and a quick one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.compiled import WORTH_COMPILING, available, compiled
 from sfumato.randomness import ONE, Source
 
-__all__ = ["LinearHash"]
+__all__ = ["HashFamily", "StretchedHash"]
 
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 _MIXERS: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_HALF: Final = np.uint64(32)
+_SHIFTS: Final = (np.uint64(30), np.uint64(27), np.uint64(31))
+_ONE, _FIVE, _HALF = np.uint64(1), np.uint64(5), np.uint64(32)
 _LOW: Final = np.uint64((1 << 32) - 1)
 
 
 @dataclass(frozen=True)
-class LinearHash:
-    """The hash of symbol x is row x of a fixed matrix times a random vector a, modulo t.
-
-    Any ``strength`` rows are linearly independent modulo every prime factor p of t, so with a
-    uniform in Z_t^m the buckets of any ``strength`` symbols are exactly independent and uniform,
-    for *every* t. Modulo p the rows are (1, x, x^2, ...), with x in the least field of
-    characteristic p that holds all symbols; the powers x^(ip) follow from x^i and are left out
-    (as in the parity checks of a BCH code). The rows for several primes are joined by the Chinese
-    remainder theorem. Few symbols have the unit matrix: then every function is a hash.
-
-    If the whole family has at most 2^seed_bits members (and 2^63), a seed is the number of a hash
-    and nothing is assumed. Otherwise a seed of so many bits is stretched to a by the mixer of
-    SplitMix64, and independence is as good as that generator.
+class HashFamily(ABC):
+    """Functions from symbols to buckets, each known by its seed.
 
     Parameters
     ----------
@@ -44,185 +36,154 @@ class LinearHash:
         How many there are.
     buckets
         t, two or more.
-    strength
-        How many symbols are independent.
-    seed_bits
-        Length of a seed.
-
-    Examples
-    --------
-    >>> family = LinearHash(symbols=9, buckets=6, strength=3)
-    >>> family.length, family.seeds == 6**5
-    (5, True)
-    >>> LinearHash(symbols=256, buckets=30, strength=9).length
-    37
 
     """
 
     symbols: int
     buckets: int
-    strength: int
-    seed_bits: int = 64
 
-    @cached_property
-    def _primes(self) -> tuple[int, ...]:
-        rest, found, p = self.buckets, [], 2
-        while rest > 1:
-            if p * p > rest:
-                p = rest
-            if rest % p == 0:
-                found.append(p)
-                while rest % p == 0:
-                    rest //= p
-            p += 1
-        return tuple(found)
-
-    def _powers(self, p: int) -> Iterator[int]:
-        return (i for i in range(1, self.strength) if i % p)
-
-    @cached_property
-    def length(self) -> int:
-        """m, how many numbers below t make up a."""
-        needed = (1 + _degree(p, self.symbols) * len([*self._powers(p)]) for p in self._primes)
-        return min(self.symbols, max(needed))
-
-    @cached_property
-    def whole(self) -> bool:
-        """Whether a seed is the number of a hash in the whole family."""
-        return bool(self.buckets**self.length <= 1 << min(self.seed_bits, 63))
-
-    @cached_property
+    @property
+    @abstractmethod
     def seeds(self) -> int:
         """How many seeds there are."""
-        return self.buckets**self.length if self.whole else 1 << self.seed_bits
 
     @cached_property
     def seed_dtype(self) -> np.dtype[Any]:
         """The shortest unsigned integer that holds a seed."""
         return np.min_scalar_type(self.seeds - 1).newbyteorder("<")
 
-    @cached_property
-    def matrix(self) -> NDArray[np.floating[Any]]:
-        """One row for each symbol; whole numbers, as floats in which every product is exact."""
-        if self.length == self.symbols:
-            joined = np.eye(self.symbols, dtype=np.int64)
-        else:
-            joined = np.zeros((self.symbols, self.length), dtype=np.int64)
-            radical = 1
-            for p in self._primes:
-                # Of the numbers that agree with what is joined, the one that agrees with p's rows.
-                joined += radical * ((self._rows(p) - joined) * pow(radical, -1, p) % p)
-                radical *= p
-        largest = int(joined.max()) * (self.buckets - 1) * self.length + 2 * self.buckets
-        return joined.astype(np.float32 if largest < 1 << 22 else np.float64)
-
-    def _rows(self, p: int) -> Ints:
-        """Return 1, x, x^2, ... in digits, for all symbols x, modulo p."""
-        degree = _degree(p, self.symbols)
-        x = np.arange(self.symbols)[:, None] // p ** np.arange(degree) % p
-        modulus = np.array(_irreducible(p, degree), dtype=np.int64)
-        power, columns = x, [np.ones((self.symbols, 1), dtype=np.int64)]
-        for i in range(1, self.strength):
-            if i % p:
-                columns.append(power)
-            if i + 1 < self.strength:
-                power = _times(power, x, modulus, p)
-        rows = np.concatenate(columns, axis=1)
-        return np.pad(rows, ((0, 0), (0, self.length - rows.shape[1])))
-
-    def draw(self, n: int, rng: Source) -> NDArray[np.uint64]:
+    def draw(self, n: int, rng: Source) -> Words:
         """Return n uniform seeds."""
-        if self.seeds == 1 << 64:
+        if self.seeds == ONE:
             return rng.words(n)
         return rng.below(self.seeds, n, np.uint64)
 
-    def vectors(self, seeds: NDArray[Any]) -> NDArray[np.floating[Any]]:
-        """Return the vector a of each seed, one in each row."""
-        numbers = np.empty((seeds.size, self.length), dtype=self.matrix.dtype)
-        rest, t = seeds.astype(np.uint64), np.uint64(self.buckets)
-        if self.whole:
-            for column in range(self.length):
-                numbers[:, column] = rest % t
-                rest //= t
-            return numbers
-        state = _mixed(rest)
-        for column in range(0, self.length, 2):
-            word = _mixed(state + np.uint64((column + 1) * _GOLDEN % ONE))
-            numbers[:, column] = (word >> _HALF) * t >> _HALF
-            if column + 1 < self.length:
-                numbers[:, column + 1] = (word & _LOW) * t >> _HALF
-        return numbers
+    @abstractmethod
+    def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
+        """Return the buckets of symbols (rows) by the hashes of these seeds (columns)."""
 
-    def hash(self, symbols: NDArray[Any], vectors: NDArray[np.floating[Any]]) -> Ints:
-        """Return the buckets of each person's symbols (a column) by their vector (a row)."""
-        hashed = np.empty(symbols.shape, dtype=np.int64)
-        for row, column in zip(hashed, symbols, strict=True):
-            row[:] = np.einsum("nm,nm->n", self.matrix[column], vectors)
-        return hashed % self.buckets
+    @abstractmethod
+    def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
+        """Return how many seeds put each of the first symbols into the bucket beside the seed.
 
-    def remainders(
-        self, symbols: int, vectors: NDArray[np.floating[Any]], buckets: NDArray[Any]
-    ) -> NDArray[np.floating[Any]]:
-        """Return hash less bucket for the first symbols (rows) and all seeds (columns).
-
-        Modulo t, between -t/2 and t/2: zero where the symbol is in the bucket.
+        One row for each list of buckets, one column for each symbol.
         """
-        kind = vectors.dtype.type
-        apart = self.matrix[:symbols] @ vectors.T
-        apart -= buckets.astype(kind)
-        turns = apart * kind(1 / self.buckets)
-        np.rint(turns, out=turns)
-        turns *= kind(self.buckets)
-        apart -= turns
-        return apart
+
+    def table(self, rows: int, seeds: NDArray[Any]) -> NDArray[np.uint16]:
+        """Return the bucket of each of the first symbols (rows) by each seed (columns)."""
+        symbols = np.broadcast_to(np.arange(rows)[:, None], (rows, seeds.size))
+        return self.hash(symbols, seeds)
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+@dataclass(frozen=True)
+class StretchedHash(HashFamily):
+    """The hash of symbol x is number x of the generator SplitMix64, started from the seed.
+
+    Every word of 64 bits is two numbers h of 32 bits, and h is in bucket floor(h t / 2^32). Over
+    all seeds of 64 bits every word is exactly uniform, so a bucket has probability 1/t to within
+    2^-32; how independent the buckets of several symbols are is a matter of that generator, which
+    passes the usual batteries of tests. A pool of few seeds is as even as so many random hashes.
+
+    Hashing a symbol takes a few instructions, whatever the number of symbols. To decode, no bucket
+    is computed at all: those h that fall into one are an interval.
+
+    Parameters
+    ----------
+    symbols
+        How many there are.
+    buckets
+        t, two or more.
+    seed_bits
+        Length of a seed.
+
+    Examples
+    --------
+    >>> family = StretchedHash(symbols=256, buckets=30, seed_bits=64)
+    >>> family.table(4, np.array([0, 1], dtype=np.uint64)).T.tolist()
+    [[14, 26, 18, 12], [25, 22, 15, 11]]
+
+    """
+
+    seed_bits: int = 64
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds there are."""
+        return 1 << self.seed_bits
+
+    def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
+        """Return the buckets of symbols (rows) by the hashes of these seeds (columns)."""
+        hashed = np.empty(symbols.shape, dtype=np.uint16)
+        states, t = _mixed(seeds.astype(np.uint64)), np.uint64(self.buckets)
+        for row, column in zip(hashed, symbols, strict=True):  # a row at a time stays in cache
+            places = column.astype(np.uint64)
+            words = _stretched(states, places >> _ONE)
+            words >>= (places & _ONE) << _FIVE  # the lower half, or the upper one
+            words &= _LOW
+            words *= t
+            words >>= _HALF
+            row[:] = words
+        return hashed
+
+    def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
+        """Return how many seeds put each of the first symbols into the bucket beside the seed."""
+        edges = np.array([-(-(b << 32) // self.buckets) for b in range(self.buckets + 1)])
+        first, wide = edges[:-1].astype(np.uint32), np.diff(edges).astype(np.uint32)
+        words = (rows + 1) // 2
+        found = np.zeros((len(buckets), 2, words), dtype=np.int64)
+        quick = seeds.size * words >= WORTH_COMPILING and available()
+        block = 1 << 14 if quick else max(16, (1 << 15) // words)  # temporaries stay in cache
+        for start in range(0, seeds.size, block):
+            states = _mixed(seeds[start : start + block].astype(np.uint64))
+            here = [each[start : start + block] for each in buckets]
+            firsts, widths = (np.stack([kind[each] for each in here]) for kind in (first, wide))
+            (_count_quickly if quick else _count)(states, firsts, widths, found)
+        return found.transpose(0, 2, 1).reshape(len(buckets), -1)[:, :rows]
+
+
+def _mixed(words: Words) -> Words:
     """Return the finalizer of SplitMix64: a permutation of 64-bit words that looks random."""
-    words = (words ^ words >> np.uint64(30)) * _MIXERS[0]
-    words = (words ^ words >> np.uint64(27)) * _MIXERS[1]
-    return np.asarray(words ^ words >> np.uint64(31))
+    words = words ^ words >> _SHIFTS[0]
+    words *= _MIXERS[0]
+    words ^= words >> _SHIFTS[1]
+    words *= _MIXERS[1]
+    words ^= words >> _SHIFTS[2]
+    return words
 
 
-# ---- fields -----------------------------------------------------------------------------------
+def _stretched(states: Words, places: NDArray[np.uint64]) -> Words:
+    """Return the words at these places (rows) of the generators in these states (columns)."""
+    return _mixed(states + (places + _ONE) * np.uint64(_GOLDEN))
 
 
-def _degree(p: int, size: int) -> int:
-    """Return the degree of the least field of characteristic p with so many elements."""
-    degree, held = 1, p
-    while held < size:
-        degree, held = degree + 1, held * p
-    return degree
+def _count(
+    states: Words, firsts: NDArray[np.uint32], widths: NDArray[np.uint32], found: Ints
+) -> None:
+    """Add how many words, lower half and upper half, lie in the intervals beside the states."""
+    places = np.arange(found.shape[2], dtype=np.uint64)[:, None]
+    words = _stretched(states, places)
+    for half, numbers in enumerate((words.astype(np.uint32), (words >> _HALF).astype(np.uint32))):
+        for target, (first, width) in enumerate(zip(firsts, widths, strict=True)):
+            found[target, half] += np.count_nonzero(numbers - first < width, axis=1)
 
 
-def _irreducible(p: int, degree: int) -> tuple[int, ...]:
-    """Return the lower coefficients of a monic irreducible polynomial, lowest first."""
-    for lower in product(range(p), repeat=degree):
-        candidate = (*lower[::-1], 1)
-        divisors = (
-            (*low, 1) for d in range(1, degree // 2 + 1) for low in product(range(p), repeat=d)
-        )
-        if not any(_divides(divisor, candidate, p) for divisor in divisors):
-            return candidate[:-1]
-    raise AssertionError  # there is one of every degree
-
-
-def _divides(divisor: tuple[int, ...], polynomial: tuple[int, ...], p: int) -> bool:
-    rest = list(polynomial)
-    while len(rest) >= len(divisor):
-        lead, shift = rest.pop(), len(rest) + 1 - len(divisor)
-        for place, coefficient in enumerate(divisor[:-1]):
-            rest[shift + place] = (rest[shift + place] - lead * coefficient) % p
-    return not any(rest)
-
-
-def _times(left: Ints, right: Ints, modulus: Ints, p: int) -> Ints:
-    """Return products in the field, row by row, digits lowest first."""
-    total = np.zeros_like(left)
-    for place in range(modulus.size - 1, -1, -1):
-        carry = total[:, -1:].copy()
-        total[:, 1:] = total[:, :-1].copy()
-        total[:, :1] = 0
-        total += right[:, place : place + 1] * left - carry * modulus
-        total %= p
-    return total
+@compiled
+def _count_quickly(
+    states: Words, firsts: NDArray[np.uint32], widths: NDArray[np.uint32], found: Ints
+) -> None:
+    """Add the same, word by word."""
+    words = np.empty(found.shape[2], dtype=np.uint64)
+    for person in range(states.size):
+        step = states[person]
+        for place in range(words.size):
+            step += np.uint64(_GOLDEN)
+            word = step
+            word = (word ^ (word >> _SHIFTS[0])) * _MIXERS[0]
+            word = (word ^ (word >> _SHIFTS[1])) * _MIXERS[1]
+            words[place] = word ^ (word >> _SHIFTS[2])
+        for target in range(firsts.shape[0]):
+            first, width = firsts[target, person], widths[target, person]
+            for place in range(words.size):
+                word = words[place]
+                found[target, 0, place] += np.uint32(np.uint32(word) - first) < width
+                found[target, 1, place] += np.uint32(np.uint32(word >> _HALF) - first) < width
