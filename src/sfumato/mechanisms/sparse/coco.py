@@ -68,8 +68,8 @@ class CoCo(HashedVector):
     -----
     Unbiased, with the stated variances, if any s + 2 entries have independent buckets: exactly so
     if a seed numbers a hash of the family :class:`LinearHash` (small vectors), else as good as the
-    generator that makes a hash of a seed. With contrast p_true - p_opposite the variance of a mean is
-    (2/t)/contrast^2 at a zero entry and (p_true + p_opposite)/contrast^2 - 1 at another.
+    generator that makes a hash of a seed. With contrast p_true - p_opposite the variance of a mean
+    is (2/t)/contrast^2 at a zero entry and (p_true + p_opposite)/contrast^2 - 1 at another.
 
     Cost
     ----

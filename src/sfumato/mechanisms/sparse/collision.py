@@ -64,8 +64,9 @@ class Collision(HashedVector):
     -----
     Unbiased, with the stated variances, if any s + 2 symbols have independent buckets: exactly so
     if a seed numbers a hash of the family :class:`LinearHash` (small vectors), else as good as the
-    generator that makes a hash of a seed. With contrast p_true - 1/t the variance is (2/t)(1 - 1/t)/contrast^2 at a
-    zero entry and (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2 at another.
+    generator that makes a hash of a seed. With contrast p_true - 1/t the variance is
+    (2/t)(1 - 1/t)/contrast^2 at a zero entry and (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2
+    at another.
 
     Cost
     ----
