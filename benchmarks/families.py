@@ -38,13 +38,14 @@ class Family:
     sent: Callable[[Any], int] = lambda _: 1
 
 
-def _sparse(dimension: int, sparsity: int, n: int, draw: np.random.Generator) -> Any:
-    """Vectors of exactly so many non-zeros, each with a fair sign."""
+def _sparse(mechanism: Any, n: int, draw: np.random.Generator) -> Any:
+    """Vectors of exactly so many non-zeros, each with a fair sign if it may have one."""
+    dimension, sparsity = mechanism.dimension, mechanism.sparsity
     vectors = np.empty(n, dtype=[("position", "u4", (sparsity,)), ("sign", "i1", (sparsity,))])
     first = draw.integers(dimension, size=(n, 1))
     places = (first + np.arange(sparsity) * (dimension // sparsity)) % dimension
     vectors["position"] = np.sort(places, axis=1)
-    vectors["sign"] = 2 * draw.integers(2, size=places.shape) - 1
+    vectors["sign"] = draw.choice(mechanism.entries[1:], size=places.shape)
     return vectors
 
 
@@ -60,8 +61,8 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "dimension": size - min(8, size // 2),
             "sparsity": min(8, size // 2),
         },
-        inputs=lambda mechanism, n, draw: _sparse(mechanism.dimension, mechanism.sparsity, n, draw),
-        symbols=lambda mechanism: 2 * mechanism.dimension,
+        inputs=_sparse,
+        symbols=lambda mechanism: len(mechanism.entries[1:]) * mechanism.dimension,
         sent=lambda mechanism: mechanism.size,
     ),
     "low": Family(

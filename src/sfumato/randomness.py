@@ -18,8 +18,12 @@ import math
 import os
 import threading
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -36,6 +40,7 @@ __all__ = [
     "Secure",
     "Seeded",
     "Source",
+    "Wheel",
     "members",
     "refuse_seeded",
     "secure",
@@ -51,6 +56,7 @@ _FEW_WORDS = 1 << 20  # a word below it is no good approximation of what follows
 _POOL = 1 << 16
 _BLOCK = 32
 _SHORT = 64
+_FEW_DRAWS = 1 << 12  # for which no table is made
 _ZEROS = bytes(1 << 20)
 _NONCE = bytes(16)
 _WIDTHS: Final[tuple[Literal[8, 16, 32, 64], ...]] = (8, 16, 32, 64)
@@ -354,16 +360,20 @@ class Source(ABC):
 
     def subsets(self, k: int, m: int, n: int) -> Ints:
         """Return n uniform m-subsets of 0..k-1, one per row, in no particular order."""
+        return np.ascontiguousarray(self.subset_columns(k, m, n).T, dtype=np.int64)
+
+    def subset_columns(self, k: int, m: int, n: int) -> NDArray[Any]:
+        """Return n uniform m-subsets of 0..k-1, one per column, in the smallest dtype."""
         _check_subset(k, m)
-        chosen = np.empty((n, m), dtype=np.int64)
+        chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
         few = m <= 64 or m * m <= k
         block = 1 << 14 if few else max(1, (1 << 22) // k)  # temporaries stay in cache
         for start in range(0, n, block):
-            rows = chosen[start : start + block]
+            columns = chosen[:, start : start + block]
             if few:
-                rows[:] = self._few_of_many(k, m, len(rows)).T
+                columns[:] = self._few_of_many(k, m, columns.shape[1])
             else:
-                rows[:] = members(self.subset_lanes(k, m, len(rows)))
+                columns[:] = members(self.subset_lanes(k, m, columns.shape[1])).T
         return chosen
 
     def _few_of_many(self, k: int, m: int, n: int) -> NDArray[Any]:
@@ -503,6 +513,76 @@ class Coins:
             self._left -= width
             if drawn < k:
                 return drawn
+
+
+class Wheel:
+    """Draws from a finite law given by whole-number weights, however long, exactly.
+
+    Sixteen bits decide all but few draws by a table, sixty-four all but one in 2^64 for each
+    weight; there the weights themselves decide, with as many more bits as it takes.
+
+    Parameters
+    ----------
+    weights
+        Returns the weights, the same each time; they are not kept, as they may be long.
+
+    Examples
+    --------
+    >>> wheel = Wheel(lambda: [1, 0, 3])
+    >>> np.bincount(wheel.draw(8_000, seeded(1)), minlength=3).tolist()
+    [2034, 0, 5966]
+
+    """
+
+    def __init__(self, weights: Callable[[], Iterable[int]]) -> None:
+        self._weights = weights
+        self._total = sum(weights())
+        if self._total < 1:
+            raise ConfigurationError(f"the weights sum to {self._total}; 1 or more is expected.")
+        self._words = np.array(self._edges(BITS), dtype=np.uint64)
+        self._dtype: np.dtype[Any] = np.min_scalar_type(self._words.size)
+
+    def _edges(self, bits: int) -> list[int]:
+        """Return where each outcome that is not the last one ends, in whole steps of 2^-bits."""
+        ends = accumulate(self._weights())
+        return [(end << bits) // self._total for end in ends if end < self._total]
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[Any], Bools]:
+        """Which outcome each 16 bits stand for, and whether an edge lies among what they begin."""
+        starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+        outcomes = np.searchsorted(self._words, starts, side="right").astype(self._dtype)
+        split = np.zeros(1 << 16, dtype=bool)
+        split[(self._words >> np.uint64(48)).astype(np.int64)] = True
+        return outcomes, split
+
+    def draw(self, n: int, rng: Source) -> NDArray[Any]:
+        """Return n outcomes, each the place of a weight."""
+        if n < _FEW_DRAWS:
+            return self._find(rng.words(n), rng)
+        outcomes, split = self._table
+        first = rng.words(n, 16)
+        found: NDArray[Any] = outcomes[first]
+        open_ = np.flatnonzero(split[first])
+        if open_.size:
+            rest = rng.words(open_.size) >> np.uint64(16)
+            found[open_] = self._find(first[open_].astype(np.uint64) << np.uint64(48) | rest, rng)
+        return found
+
+    def _find(self, words: NDArray[np.uint64], rng: Source) -> NDArray[Any]:
+        found = np.searchsorted(self._words, words, side="right").astype(self._dtype)
+        for place in np.flatnonzero(np.isin(words, self._words)):
+            found[place] = self._beyond(int(words[place]), rng)
+        return found
+
+    def _beyond(self, drawn: int, rng: Source) -> int:
+        """Return the outcome of a draw that begins with the first bits of an edge."""
+        bits = BITS
+        while True:
+            drawn, bits = drawn << BITS | int(rng.words(1)[0]), bits + BITS
+            edges = self._edges(bits)
+            if drawn not in edges:
+                return bisect_right(edges, drawn)
 
 
 class Secure(Source):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.density import SquareWave
     from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
     from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
-    from sfumato.mechanisms.sparse import CoCo, Collision, Concord, ExSub
+    from sfumato.mechanisms.sparse import CoCo, Collision, Concord, ExSub, PrivSet
 
 __all__ = [
     "GRR",
@@ -26,6 +26,7 @@ __all__ = [
     "ExSub",
     "Hybrid",
     "Piecewise",
+    "PrivSet",
     "SquareWave",
     "StochasticRounding",
     "SubsetSelection",

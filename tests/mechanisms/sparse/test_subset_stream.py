@@ -152,7 +152,7 @@ def test_the_secret_draw_follows_its_law() -> None:
     mechanism = Concord(1.0, 6, 3, subset_size=4)
     n = 200_000
     marks = mechanism.marks(n, seeded(1))
-    agree, oppose = (marks == 1).sum(axis=1), (marks == -1).sum(axis=1)
+    agree, oppose = (marks == 1).sum(axis=0), (marks == -1).sum(axis=0)
     for a, o, chance in secrets_of(mechanism):
         seen = int(((agree == a) & (oppose == o)).sum())
         expected = float(chance) * n

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from itertools import product
-from typing import Any, Final, Literal, Protocol
+from itertools import combinations, product
+from math import comb
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,9 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import ternary
 
-__all__ = ["EntryLaw", "SparseMechanism", "tells_presence"]
+__all__ = ["EntryLaw", "SparseInput", "SparseMechanism", "tells_presence"]
 
-LISTED_DIMENSION: Final = 8
+LISTED_INPUTS: Final = 20_000
 
 
 class EntryLaw(Protocol):
@@ -51,24 +52,26 @@ def tells_presence(law: EntryLaw) -> bool:
     return law.presence > 1e-9 * law.p_false
 
 
-class SparseMechanism(Mechanism):
-    """Takes vectors of -1, 0 and 1 with few non-zeros; counts support for each signed entry."""
+class SparseInput(Mechanism):
+    """Takes vectors of -1, 0 and 1 with few non-zeros, filled up to exactly s with stubs."""
 
     dimension: int
     sparsity: int
     exact_sparsity: bool
-    goal: Literal["value", "frequency"]
 
-    def _check_vectors(self, largest_dimension: int) -> None:
+    entries: ClassVar[tuple[int, ...]] = (0, 1, -1)
+    """What an entry can be."""
+
+    def _check_sizes(self, largest_dimension: int) -> None:
         self._whole("dimension", 1, largest_dimension)
         self._whole("sparsity", 1, self.dimension)
         if not isinstance(self.exact_sparsity, (bool, np.bool_)):
             raise ConfigurationError(
                 f"exact_sparsity is {self.exact_sparsity!r}; true or false is expected."
             )
-        if self.goal not in ("value", "frequency"):
-            raise ConfigurationError(f"goal is {self.goal!r}; value or frequency is expected.")
-        if self.exact_sparsity and self.sparsity == self.dimension and self.goal == "frequency":
+
+    def _refuse_full_vectors(self) -> None:
+        if self.exact_sparsity and self.sparsity == self.dimension:
             raise ConfigurationError(
                 f"sparsity is {self.sparsity}, exactly, of {self.dimension} entries; then every "
                 "entry is there and frequencies are known."
@@ -88,23 +91,22 @@ class SparseMechanism(Mechanism):
         """Entries and stubs: a vector of at most s non-zeros is filled up to exactly s."""
         return self.dimension + (0 if self.exact_sparsity else self.sparsity)
 
-    @property
-    @abstractmethod
-    def probabilities(self) -> EntryLaw:
-        """The law in use, by exact minimisation unless it is given."""
-
     def inputs(self) -> Sequence[tuple[int, ...]]:
-        """Return every vector of at most (or exactly) s non-zeros (small dimensions only)."""
-        if self.dimension > LISTED_DIMENSION:
-            raise ConfigurationError(
-                f"dimension is {self.dimension}; vectors are listed up to {LISTED_DIMENSION}."
-            )
+        """Return every vector of at most (or exactly) s non-zeros (if there are few)."""
+        d, kinds = self.dimension, len(self.entries) - 1
         counts = [self.sparsity] if self.exact_sparsity else range(self.sparsity + 1)
-        return [
-            vector
-            for vector in product((0, 1, -1), repeat=self.dimension)
-            if sum(map(abs, vector)) in counts
-        ]
+        if sum(comb(d, k) * kinds**k for k in counts) > LISTED_INPUTS:
+            raise ConfigurationError(
+                f"dimension is {d} and sparsity {self.sparsity}; vectors are listed only if there "
+                f"are up to {LISTED_INPUTS}."
+            )
+        vectors = []
+        for count in counts:
+            for places in combinations(range(d), count):
+                for held in product(self.entries[1:], repeat=count):
+                    named = dict(zip(places, held, strict=True))
+                    vectors.append(tuple(named.get(place, 0) for place in range(d)))
+        return vectors
 
     def encode(self, values: Any) -> NDArray[Any]:
         """Return the non-zeros of each vector, filled up with stubs."""
@@ -112,6 +114,24 @@ class SparseMechanism(Mechanism):
         if self.exact_sparsity:
             ternary.refuse_stubs(encoded, self.dimension, self.sparsity)
         return encoded
+
+
+class SparseMechanism(SparseInput):
+    """Counts support for each signed entry."""
+
+    goal: Literal["value", "frequency"]
+
+    def _check_vectors(self, largest_dimension: int) -> None:
+        self._check_sizes(largest_dimension)
+        if self.goal not in ("value", "frequency"):
+            raise ConfigurationError(f"goal is {self.goal!r}; value or frequency is expected.")
+        if self.goal == "frequency":
+            self._refuse_full_vectors()
+
+    @property
+    @abstractmethod
+    def probabilities(self) -> EntryLaw:
+        """The law in use, by exact minimisation unless it is given."""
 
     @property
     def tally_shape(self) -> tuple[int, ...]:

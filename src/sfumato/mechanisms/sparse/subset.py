@@ -9,35 +9,24 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
-from itertools import combinations, product
-from math import ceil, exp
-from typing import Any, ClassVar, Final, Literal, Self
+from functools import cached_property, partial
+from math import ceil, comb, exp
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import exp_above
-from sfumato.core.law import Law
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
-from sfumato.mechanisms.sparse.subset_form import SubsetForm
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
-from sfumato.randomness import ONE, Source
+from sfumato.mechanisms.sparse.subset_sampler import LARGEST_DIMENSION, SubsetSampler
+from sfumato.randomness import Source, Wheel
 
 __all__ = ["Concord", "ExSub", "SignedSubset"]
 
-LARGEST_DIMENSION: Final = 1 << 24
-
-
-def _signs(n: int, rng: Source) -> NDArray[np.int8]:
-    """Return n fair signs."""
-    return (rng.words(n, 8) & np.uint8(2)).view(np.int8) - np.int8(1)
-
 
 @dataclass(frozen=True)
-class SignedSubset(SparseMechanism):
+class SignedSubset(SubsetSampler, SparseMechanism):
     """Sends a random signed subset of the entries of a sparse vector of -1, 0 and 1."""
 
     dimension: int
@@ -45,6 +34,8 @@ class SignedSubset(SparseMechanism):
     subset_size: int | None = None
     exact_sparsity: bool = False
     goal: Literal["value", "frequency"] = "value"
+
+    signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -94,120 +85,31 @@ class SignedSubset(SparseMechanism):
         """Positions in a subset."""
         return self.probabilities.size
 
-    @property
-    def dense(self) -> bool:
-        """Whether every entry carries a sign."""
-        return self.size == self.padded_dimension
-
-    @cached_property
-    def refused_weight(self) -> int:
-        """Weight, in 2^-64, of a subset outside of the accept set: e^-epsilon rounded up."""
-        return ceil(ONE * exp_above(-Fraction(self.epsilon)))
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        """A subset that one input accepts and another refuses."""
-        return Fraction(ONE, self.refused_weight)
-
-    def _accepts(self, agree: Any, oppose: Any) -> Any:
+    def _accepts(self, agree: int, oppose: int) -> bool:
         if self.accept_threshold is None:
             return agree >= 1
         return agree - oppose >= self.accept_threshold
 
-    # ---- the law ---------------------------------------------------------------------------
-
-    def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law of what is sent, by listing all subsets (small dimensions only)."""
-        del public
-        encoded = self.encode(np.asarray([value]))[0]
-        held = dict(zip(encoded["position"].tolist(), encoded["sign"].tolist(), strict=True))
-        total: dict[tuple[int, ...], int] = {}
-        for positions in combinations(range(self.padded_dimension), self.size):
-            for signs in product((1, -1), repeat=self.size):
-                agree = sum(held.get(p) == s for p, s in zip(positions, signs, strict=True))
-                oppose = sum(held.get(p) == -s for p, s in zip(positions, signs, strict=True))
-                weight = ONE if self._accepts(agree, oppose) else self.refused_weight
-                sent = [0] * self.dimension
-                for position, sign in zip(positions, signs, strict=True):
-                    if position < self.dimension:
-                        sent[position] = sign
-                total[tuple(sent)] = total.get(tuple(sent), 0) + weight
-        kinds = sorted(total)
-        outputs = np.concatenate([self.form.of_signs(kind) for kind in kinds])
-        return Law(outputs, tuple(total[kind] for kind in kinds), sum(total.values()))
-
-    # ---- reports ---------------------------------------------------------------------------
-
-    @cached_property
-    def form(self) -> SubsetForm:
-        """The bytes of a report."""
-        return SubsetForm(self.dimension, self.padded_dimension, self.size)
-
-    @property
-    def report_dtype(self) -> np.dtype[Any]:
-        """The shortest of three forms; see :class:`SubsetForm`."""
-        return self.form.dtype
-
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports are a subset of a possible size, with nothing behind its end."""
-        return self.form.valid(reports)
-
-    @property
-    def chunk(self) -> int:
-        """A few megabytes at a time."""
-        return max(16, (1 << 22) // max(self.padded_dimension, 64))
-
     # ---- the device ------------------------------------------------------------------------
 
-    def marks(self, n: int, rng: Source) -> NDArray[np.int8]:
-        """Return what the subset does to each non-zero in turn: 1 agree, -1 oppose, 0 skip.
+    def _agree_weights(self, hits: int) -> Iterator[int]:
+        """Yield the weight of each number of non-zeros agreed with, of so many hit."""
+        for agree in range(hits + 1):
+            yield comb(hits, agree) * self._weight(agree, hits - agree)
 
-        Each non-zero is in the subset with the chance that is left, its sign is fair, and a set
-        of marks outside of the accept set is kept with probability e^-epsilon only: exactly the
-        weighted law, without ever summing it. Nobody's data are looked at, but the marks are
-        secret: whoever knows them reads the data off the report.
-        """
-        marks = np.zeros((self.sparsity, n), dtype=np.int8)
-        open_ = np.arange(n)
-        while open_.size:
-            drawn = np.empty((self.sparsity, open_.size), dtype=np.int8)
-            left = np.full(open_.size, self.size, dtype=np.int32)
-            for rank in range(self.sparsity):
-                hit = rng.below(self.padded_dimension - rank, open_.size, np.int32) < left
-                drawn[rank] = _signs(open_.size, rng) * hit
-                left -= hit
-            agree = (drawn == 1).sum(axis=0, dtype=np.int32)
-            oppose = (drawn == -1).sum(axis=0, dtype=np.int32)
-            kept = self._accepts(agree, oppose) | rng.bernoulli(self.refused_weight, open_.size)
-            marks[:, open_[kept]] = drawn[:, kept]
-            open_ = open_[~kept]
-        return marks.T
+    def _favour(self, hits: int) -> int:
+        return sum(self._agree_weights(hits))
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
-        positions = np.ascontiguousarray(encoded["position"].T)
-        marks = np.ascontiguousarray(self.marks(len(encoded), rng).T)
-        hits = np.count_nonzero(marks, axis=0)
-        zeros = self.padded_dimension - self.sparsity
-        # Symbols in columns, one row for each place in a subset: 2 * position + [minus].
-        shape = (self.size + self.sparsity, len(encoded))
-        symbols = np.full(shape, 2 * self.padded_dimension, dtype=positions.dtype)
-        sent = marks * encoded["sign"].T
-        np.copyto(symbols[: self.sparsity], (positions << 1) + (sent < 0), where=sent != 0)
-        for count in range(min(self.sparsity, self.size) + 1):
-            people = np.flatnonzero(hits == count)
-            if people.size and self.size > count:
-                chosen = rng.subsets(zeros, self.size - count, people.size).T.astype(symbols.dtype)
-                for position in positions[:, people]:  # in order: step over each non-zero
-                    chosen += chosen >= position
-                minus = rng.words(chosen.size, 8).reshape(chosen.shape) & np.uint8(1)
-                rows = slice(self.sparsity, self.sparsity + self.size - count)
-                symbols[rows, people] = (chosen << 1) + minus
-        self.form.write(symbols, reports)
+    @cached_property
+    def _agree_wheels(self) -> dict[int, Wheel]:
+        return {}
+
+    def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
+        if hits not in self._agree_wheels:
+            self._agree_wheels[hits] = Wheel(partial(self._agree_weights, hits))
+        return self._agree_wheels[hits].draw(n, rng)
 
     # ---- the server ------------------------------------------------------------------------
-
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        return self.form.counts(reports)
 
     @property
     def influence(self) -> float:
@@ -303,6 +205,7 @@ class ExSub(SignedSubset):
         """Small instances."""
         yield cls(1.0, 3, 1)
         yield cls(1.0, 3, 2, subset_size=2)
+        yield cls(1.0, 9, 2, subset_size=2)
         yield cls(2.0, 4, 2, subset_size=2, exact_sparsity=True, goal="frequency")
 
     @property

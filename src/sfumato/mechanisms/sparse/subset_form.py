@@ -1,79 +1,100 @@
-"""The bytes of a signed subset: whichever of three forms is shortest, all of fixed size.
+"""The bytes of a subset of entries: whichever of three forms is shortest, all of fixed size.
 
 *Dense*: every entry carries a sign, one bit each. *Entries*: none, plus or minus for each entry in
-two bits. *Symbols*: the m symbols in increasing order, with a number behind the last one for each
-that fell on a stub. A subset has one form only, so the order of its parts tells nothing.
+two bits; without signs, in or out in one. *Symbols*: the m symbols in increasing order, with a
+number behind the last one for each that fell on a stub. A subset has one form only, so the order
+of its parts tells nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["SubsetForm"]
 
-Symbols = NDArray[np.int64]
+Symbols = NDArray[Any]
+
+LONGEST_NETWORK: Final = 64
 
 
 @dataclass(frozen=True)
 class SubsetForm:
     """How subsets of so many of the (padded) entries are written.
 
-    A symbol is 2 * position, plus 1 for a minus.
+    A symbol is 2 * position, plus 1 for a minus; without signs it is the position.
     """
 
     dimension: int
     padded: int
     size: int
+    signed: bool = True
+
+    @property
+    def kinds(self) -> int:
+        """How many symbols an entry has."""
+        return 2 if self.signed else 1
+
+    @property
+    def absent(self) -> int:
+        """What stands for a symbol that is not sent: the number behind the last symbol."""
+        return self.kinds * self.dimension
 
     @property
     def dense(self) -> bool:
         """Whether every entry carries a sign."""
-        return self.size == self.padded
+        return self.signed and self.size == self.padded
 
     @cached_property
     def listed(self) -> bool:
         """Whether a list of symbols is shorter than all entries."""
-        return not self.dense and self.size * self._symbol.itemsize < (self.dimension + 3) // 4
+        return not self.dense and self.size * self.symbol.itemsize < (self.bits + 7) // 8
 
     @property
-    def _symbol(self) -> np.dtype[Any]:
-        return np.min_scalar_type(2 * self.dimension).newbyteorder("<")
+    def symbol(self) -> np.dtype[Any]:
+        """The dtype of a listed symbol."""
+        return np.min_scalar_type(self.absent).newbyteorder("<")
 
     @property
-    def _bits(self) -> int:
-        return self.dimension * (1 if self.dense else 2)
+    def bits(self) -> int:
+        """How many bits all entries take."""
+        return self.dimension * (1 if self.dense else self.kinds)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The numpy dtype of a report."""
         if self.listed:
-            return np.dtype([("symbols", self._symbol, (self.size,))])
-        return np.dtype([("packed", "u1", ((self._bits + 7) // 8,))])
+            return np.dtype([("symbols", self.symbol, (self.size,))])
+        return np.dtype([("packed", "u1", ((self.bits + 7) // 8,))])
 
-    def write(self, symbols: Symbols, reports: NDArray[Any]) -> None:
-        """Fill reports from symbols, a column for each; what is not of an entry is left out."""
-        if self.listed:
-            kept = np.minimum(symbols, 2 * self.dimension).astype(self._symbol).T
-            reports["symbols"] = np.sort(kept, axis=1)[:, : self.size]
-            return
-        bits = np.zeros((symbols.shape[1], 2 * self.dimension + 1), dtype=bool)
-        places = np.minimum(symbols, 2 * self.dimension).T.astype(np.int64)
-        np.put_along_axis(bits, places, values=True, axis=1)
-        used = bits[:, 0:-1:2] if self.dense else bits[:, :-1]
-        reports["packed"] = np.packbits(used, axis=1, bitorder="little")
+    def write_symbols(self, symbols: Symbols, reports: NDArray[Any]) -> None:
+        """Fill listed reports from symbols, a column for each; those of no entry are left out."""
+        kept = np.minimum(symbols, symbols.dtype.type(self.absent)).astype(self.symbol)
+        if len(kept) > LONGEST_NETWORK:
+            kept.sort(axis=0)
+        else:
+            _sort_columns(kept)
+        reports["symbols"] = kept.T
 
     def of_signs(self, signs: Sequence[int]) -> NDArray[Any]:
         """Return the report of one vector of what is sent: -1, 0 or 1 for each entry."""
-        symbols = [2 * place + (sign < 0) for place, sign in enumerate(signs) if sign]
-        absent = [2 * self.dimension] * max(self.size - len(symbols), 0)
-        report = np.empty(1, dtype=self.dtype)
-        self.write(np.array([symbols + absent], dtype=np.int64).T, report)
+        report = np.zeros(1, dtype=self.dtype)
+        places = np.flatnonzero(signs)
+        symbols = self.kinds * places + (np.asarray(signs)[places] < 0)
+        if self.listed:
+            column = np.full((self.size, 1), self.absent, dtype=np.int64)
+            column[: symbols.size, 0] = symbols
+            self.write_symbols(column, report)
+            return report
+        bits = np.zeros(self.absent, dtype=bool)
+        bits[symbols] = True
+        report["packed"][0] = np.packbits(bits[::2] if self.dense else bits, bitorder="little")
         return report
 
     def signs(self, reports: NDArray[Any]) -> NDArray[np.int8]:
@@ -81,44 +102,72 @@ class SubsetForm:
         if self.listed:
             signs = np.zeros((len(reports), self.dimension + 1), dtype=np.int8)
             symbols = reports["symbols"].astype(np.int64)
-            np.put_along_axis(signs, symbols >> 1, 1 - 2 * (symbols & 1), axis=1)
+            places, minus = symbols // self.kinds, symbols % self.kinds
+            np.put_along_axis(signs, places, (1 - 2 * minus).astype(np.int8), axis=1)
             return signs[:, :-1]
         bits = self._unpacked(reports).view(np.int8)
-        return 2 * bits - 1 if self.dense else bits[:, 0::2] - bits[:, 1::2]
+        if self.dense:
+            return 2 * bits - 1
+        return bits[:, 0::2] - bits[:, 1::2] if self.signed else bits
 
     def _unpacked(self, reports: NDArray[Any]) -> NDArray[np.uint8]:
-        return np.unpackbits(reports["packed"], axis=1, count=self._bits, bitorder="little")
+        return np.unpackbits(reports["packed"], axis=1, count=self.bits, bitorder="little")
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which reports are a subset of a possible size, written as it should be."""
-        stubs = self.padded - self.dimension
+        least = max(self.size - (self.padded - self.dimension), 0)  # all the others are stubs
         if self.listed:
-            symbols = reports["symbols"]
-            sent = symbols < 2 * self.dimension
-            good = (symbols <= 2 * self.dimension).all(axis=1)
-            # Positions increase, so no entry is there twice, up to the ones left out at the end.
-            rising = (symbols[:, 1:] >> 1 > symbols[:, :-1] >> 1) | ~sent[:, 1:]
-            enough = np.count_nonzero(sent, axis=1) >= self.size - stubs
-            return np.asarray(good & rising.all(axis=1) & enough)
+            return self._valid_symbols(np.ascontiguousarray(reports["symbols"].T), least)
+        packed = reports["packed"]
         good = np.ones(len(reports), dtype=bool)
-        if self._bits % 8:
-            good &= reports["packed"][:, -1] >> self._bits % 8 == 0
-        if not self.dense:
-            bits = self._unpacked(reports)
-            good &= ~(bits[:, 0::2] & bits[:, 1::2]).any(axis=1)
-            sent = bits.sum(axis=1)
-            good &= (sent <= self.size) & (sent >= self.size - stubs)
-        return good
+        if self.bits % 8:
+            good &= packed[:, -1] >> self.bits % 8 == 0
+        if self.dense:
+            return good
+        if self.signed:
+            good &= ~(packed & packed >> 1 & 0x55).any(axis=1)
+        sent = np.bitwise_count(packed).sum(axis=1, dtype=np.uint32)
+        return np.asarray(good & (sent <= self.size) & (sent >= least))
+
+    def _valid_symbols(self, columns: Symbols, least: int) -> NDArray[np.bool_]:
+        """Return where positions increase, up to the symbols left out, which come last."""
+        good = columns[-1] <= self.absent
+        if least:
+            good &= columns[least - 1] < self.absent
+        for before, after in pairwise(columns):
+            left_out = (after == self.absent) & (before <= self.absent)
+            good &= (after // self.kinds > before // self.kinds) | left_out
+        return np.asarray(good)
 
     def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how often each entry is sent as plus and as minus."""
+        """Return how often each entry is sent: as plus and as minus, or at all."""
         if self.listed:
-            total = np.bincount(reports["symbols"].ravel(), minlength=2 * self.dimension + 1)
-            return np.ascontiguousarray(total[:-1].reshape(-1, 2).T)
-        bits = self._unpacked(reports)
-        total = np.zeros(self._bits, dtype=np.int64)
-        for start in range(0, len(bits), 255):  # what a byte can count
-            total += np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8)
+            total = np.bincount(reports["symbols"].ravel(), minlength=self.absent + 1)[:-1]
+        else:
+            bits = self._unpacked(reports)
+            total = np.zeros(self.bits, dtype=np.int64)
+            for start in range(0, len(bits), 255):  # what a byte can count
+                total += np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8)
         if self.dense:
             return np.stack([total, len(reports) - total])
-        return np.ascontiguousarray(total.reshape(-1, 2).T)
+        return np.ascontiguousarray(total.reshape(-1, 2).T) if self.signed else total
+
+
+def _sort_columns(columns: Symbols) -> None:
+    """Sort every column, a whole row at a time."""
+    for low, high in _network(len(columns)):
+        least = np.minimum(columns[low], columns[high])
+        np.maximum(columns[low], columns[high], out=columns[high])
+        columns[low] = least
+
+
+def _network(size: int) -> Iterator[tuple[int, int]]:
+    """Yield the comparisons of Batcher's merge exchange, which sort any order of so many."""
+    top = 1 << max(size - 1, 0).bit_length() >> 1
+    p = top
+    while p > 0:
+        q, r, d = top, 0, p
+        while d > 0:
+            yield from ((i, i + d) for i in range(size - d) if i & p == r)
+            d, q, r = q - p, q >> 1, p
+        p >>= 1

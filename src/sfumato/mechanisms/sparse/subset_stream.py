@@ -63,7 +63,7 @@ class SubsetStream:
                 "exact_sparsity is true; a stream that ends with fewer changes would have to stop "
                 "where it can be seen, so streams need stubs."
             )
-        marks = mechanism.marks(1, rng)[0].tolist()
+        marks = mechanism.marks(1, rng)[:, 0].tolist()
         agree, oppose = marks.count(1), marks.count(-1)
         return cls(
             agree,

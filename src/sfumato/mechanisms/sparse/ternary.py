@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,28 @@ def encoded_dtype(dimension: int, sparsity: int) -> np.dtype[Any]:
 def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
     """Return vectors with exactly ``sparsity`` non-zeros each, in order of position.
 
-    Values are rows of -1, 0 and 1; mappings from entry to sign; or, quickest, an array with the
-    fields ``position`` and ``sign`` of a few columns each.
+    Values are rows of -1, 0 and 1 (or of true and false); mappings from entry to sign; sets of
+    entries, all of them positive; or, quickest, an array with the fields ``position`` and ``sign``
+    of a few columns each (a sign of 0 leaves its entry out, and without signs all are positive).
 
     A vector with fewer gets positive entries behind its end (the stubs); of one with more, the
     first ones are kept: a rule that looks at nothing but the order, and whose use never leaves
     the device.
     """
     names = getattr(getattr(values, "dtype", None), "names", None)
-    if names is not None and {"position", "sign"} <= set(names):
+    if names is not None and "position" in names:
         positions, signs = _listed(values, dimension)
+    elif (named := _named(values)) is not None:
+        positions, signs = _from_mappings(named, dimension)
     else:
         positions, signs = _nonzeros(_dense(values, dimension), dimension)
     encoded = np.empty(len(positions), dtype=encoded_dtype(dimension, sparsity))
     columns = min(sparsity, positions.shape[1])
     held = positions[:, :columns] < dimension
-    counts = np.count_nonzero(held, axis=1)
     if columns == sparsity and bool(held.all()):
         encoded["position"], encoded["sign"] = positions[:, :columns], signs[:, :columns]
         return encoded
+    counts = np.count_nonzero(held, axis=1)
     encoded["position"] = dimension + np.arange(sparsity) - counts[:, None]
     encoded["sign"] = 1
     np.copyto(
@@ -65,7 +69,9 @@ def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[NDArray[Any], ND
 
 def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return listed non-zeros in order, filled up with positions behind the end."""
-    positions, signs = values["position"], values["sign"]
+    positions = values["position"]
+    signed = "sign" in (values.dtype.names or ())
+    signs = values["sign"] if signed else np.ones_like(positions, dtype=np.int8)
     if positions.ndim != 2 or positions.shape != signs.shape or not positions.size:
         raise InputError(
             f"position has shape {positions.shape} and sign {signs.shape}; the same number of "
@@ -76,9 +82,11 @@ def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray
             f"position and sign have dtypes {positions.dtype} and {signs.dtype}; whole numbers "
             "are expected."
         )
-    _refuse(values, (signs < -1) | (signs > 1), "sign", "-1, 0 or 1 is expected")
-    last = f"0..{dimension - 1} are there"
-    _refuse(values, (positions < 0) | (positions >= dimension), "position", last)
+    if int(signs.max()) > 1 or int(signs.min()) < -1:
+        _refuse(values, (signs < -1) | (signs > 1), "sign", "-1, 0 or 1 is expected")
+    if int(positions.max()) >= dimension or int(positions.min()) < 0:
+        last = f"0..{dimension - 1} are there"
+        _refuse(values, (positions < 0) | (positions >= dimension), "position", last)
     signs = signs.astype(np.int8, copy=False)
     if bool((signs != 0).all()) and bool((positions[:, 1:] > positions[:, :-1]).all()):
         return positions, signs
@@ -94,21 +102,34 @@ def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray
 
 
 def _refuse(values: NDArray[Any], wrong: NDArray[np.bool_], field: str, right: str) -> None:
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise InputError(f"values[{row}] has {field} {values[field][row, column]}; {right}.")
+    row, column = np.argwhere(wrong)[0]
+    raise InputError(f"values[{row}] has {field} {values[field][row, column]}; {right}.")
+
+
+def _named(values: Any) -> Sequence[Any] | None:
+    """Return what people hold if entries are named: mappings or sets, of one person or of many."""
+    if isinstance(values, (Mapping, AbstractSet)):
+        return [values]
+    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        values = values.tolist()
+    if (
+        isinstance(values, (list, tuple))
+        and values
+        and isinstance(values[0], (Mapping, AbstractSet))
+    ):
+        return values
+    return None
 
 
 def _dense(values: Any, dimension: int) -> NDArray[np.int8]:
-    if isinstance(values, Sequence) and values and isinstance(values[0], Mapping):
-        return _from_mappings(values, dimension)
-    if isinstance(values, Mapping):
-        return _from_mappings([values], dimension)
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
-        raise InputError(f"values are not vectors of one length: {error}.") from error
-    if array.dtype.kind not in "iu":
+        raise InputError(
+            "values are not vectors of one length; name the entries of each in a set or a mapping "
+            "if there are few."
+        ) from error
+    if array.dtype.kind not in "iub":
         raise InputError(f"values have dtype {array.dtype}; vectors of -1, 0 and 1 are expected.")
     if array.ndim == 1 and array.size == dimension:
         array = array[None, :]
@@ -117,28 +138,39 @@ def _dense(values: Any, dimension: int) -> NDArray[np.int8]:
             f"values have shape {array.shape}; at least one vector of {dimension} entries is "
             "expected."
         )
-    bad = np.argwhere((array < -1) | (array > 1))
-    if bad.size:
-        row, column = bad[0]
+    if array.dtype.kind != "b" and (int(array.max()) > 1 or int(array.min()) < -1):
+        row, column = np.argwhere((array < -1) | (array > 1))[0]
         raise InputError(
             f"values[{row}][{column}] is {array[row, column]}; an entry is -1, 0 or 1."
         )
     return array.astype(np.int8)
 
 
-def _from_mappings(values: Sequence[Mapping[int, int]], dimension: int) -> NDArray[np.int8]:
-    dense = np.zeros((len(values), dimension), dtype=np.int8)
-    for row, entries in enumerate(values):
-        if not isinstance(entries, Mapping):
-            raise InputError(f"values[{row}] is {entries!r}; a mapping from entry to sign, too.")
+def _from_mappings(
+    values: Sequence[Mapping[int, int] | AbstractSet[int]], dimension: int
+) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    """Return the named non-zeros in order, filled up with positions behind the end."""
+    people = []
+    for row, named in enumerate(values):
+        if not isinstance(named, (Mapping, AbstractSet)):
+            raise InputError(
+                f"values[{row}] is {named!r}; a mapping from entry to sign or a set, too."
+            )
+        entries = named if isinstance(named, Mapping) else dict.fromkeys(named, 1)
         for key, sign in entries.items():
             whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
             if not whole or not 0 <= key < dimension:
                 raise InputError(f"values[{row}] has entry {key!r}; 0..{dimension - 1} are there.")
             if sign not in (-1, 0, 1):
                 raise InputError(f"values[{row}][{key}] is {sign!r}; an entry is -1, 0 or 1.")
-            dense[row, key] = sign
-    return dense
+        people.append(sorted((key, sign) for key, sign in entries.items() if sign))
+    width = max(map(len, people))
+    positions = np.full((len(people), width), dimension, dtype=np.int64)
+    signs = np.ones((len(people), width), dtype=np.int8)
+    for row, held in enumerate(people):
+        if held:
+            positions[row, : len(held)], signs[row, : len(held)] = zip(*held, strict=True)
+    return positions, signs
 
 
 def refuse_stubs(encoded: NDArray[Any], dimension: int, sparsity: int) -> None:

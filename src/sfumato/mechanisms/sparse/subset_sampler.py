@@ -1,0 +1,284 @@
+"""One sampler for all mechanisms that send a subset of the entries, with signs or without.
+
+A subset of m of the d' entries (stubs included) weighs 1 if the input accepts it and e^-epsilon
+if not. What decides is how the subset meets the input's s non-zeros, so the number K of those it
+hits is drawn first, by its exact integer weights; then which ones, and the m - K zeros, uniformly.
+Nobody's data are looked at until then, but K is secret: whoever knows it reads the data off the
+report.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from math import ceil, prod
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import exp_above
+from sfumato.core.law import Law
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.sparse import lanes
+from sfumato.mechanisms.sparse.mechanism import SparseInput
+from sfumato.mechanisms.sparse.subset_form import SubsetForm
+from sfumato.randomness import ONE, Source, Wheel
+
+__all__ = ["LARGEST_DIMENSION", "SubsetSampler"]
+
+LARGEST_DIMENSION: Final = 1 << 24
+LARGEST_WEIGHTS: Final = 1 << 34  # bits of all weights of a draw
+
+Rows = NDArray[Any]
+
+
+class SubsetSampler(SparseInput):
+    """Sends a random subset of the entries, which favours the input's."""
+
+    subset_size: int | None
+
+    signed: ClassVar[bool]
+    """Whether the entries of a subset carry signs."""
+
+    # ---- what the mechanism says -----------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Positions in a subset."""
+
+    @abstractmethod
+    def _accepts(self, agree: int, oppose: int) -> bool:
+        """Return whether a subset with so many symbols of the input, and opposite ones, is."""
+
+    @cached_property
+    def refused_weight(self) -> int:
+        """Weight, in 2^-64, of a subset outside of the accept set: e^-epsilon rounded up."""
+        return ceil(ONE * exp_above(-Fraction(self.epsilon)))
+
+    def _weight(self, agree: int, oppose: int) -> int:
+        return ONE if self._accepts(agree, oppose) else self.refused_weight
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """A subset that one input accepts and another refuses."""
+        return Fraction(ONE, self.refused_weight)
+
+    def law(self, value: Any, public: Any = None) -> Law:
+        """Return the law of what is sent, by listing all subsets (small dimensions only)."""
+        del public
+        encoded = self.encode(np.asarray([value]))[0]
+        held = dict(zip(encoded["position"].tolist(), encoded["sign"].tolist(), strict=True))
+        total: dict[tuple[int, ...], int] = {}
+        for positions in combinations(range(self.padded_dimension), self.size):
+            for signs in product((1, -1) if self.signed else (1,), repeat=self.size):
+                agree = sum(held.get(p) == s for p, s in zip(positions, signs, strict=True))
+                oppose = sum(held.get(p) == -s for p, s in zip(positions, signs, strict=True))
+                sent = [0] * self.dimension
+                for position, sign in zip(positions, signs, strict=True):
+                    if position < self.dimension:
+                        sent[position] = sign
+                total[tuple(sent)] = total.get(tuple(sent), 0) + self._weight(agree, oppose)
+        kinds = sorted(total)
+        outputs = np.concatenate([self.form.of_signs(kind) for kind in kinds])
+        return Law(outputs, tuple(total[kind] for kind in kinds), sum(total.values()))
+
+    # ---- reports ---------------------------------------------------------------------------
+
+    @cached_property
+    def form(self) -> SubsetForm:
+        """The bytes of a report."""
+        return SubsetForm(self.dimension, self.padded_dimension, self.size, self.signed)
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """The shortest of three forms; see :class:`SubsetForm`."""
+        return self.form.dtype
+
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which reports are a subset of a possible size, with nothing behind its end."""
+        return self.form.valid(reports)
+
+    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        return self.form.counts(reports)
+
+    @property
+    def chunk(self) -> int:
+        """A few megabytes at a time."""
+        if self.form.listed:
+            people = (1 << 20) // (self.size + self.sparsity)
+        else:
+            people = (1 << 23) // (self.padded_dimension + 64 * self.sparsity)
+        return min(max(people, 16), 1 << 15)
+
+    # ---- the secret draw -------------------------------------------------------------------
+
+    @property
+    def zeros(self) -> int:
+        """How many entries and stubs of a padded input are zero."""
+        return self.padded_dimension - self.sparsity
+
+    @property
+    def _hit_range(self) -> range:
+        """How many non-zeros a subset can hit."""
+        return range(max(0, self.size - self.zeros), min(self.sparsity, self.size) + 1)
+
+    def hit_weights(self) -> Iterator[int]:
+        """Yield the weight of each number of non-zeros hit, from the fewest that can be on."""
+        first, last = self._hit_range[0], self._hit_range[-1]
+        # C(s, k) C(d' - s, m - k): neighbours have the ratio up/down, so times all of the downs
+        # the first one is a whole number, and so is every one after it.
+        down = [(k + 1) * (self.zeros - self.size + k + 1) for k in range(first, last)]
+        ways = prod(down)
+        for k in self._hit_range:
+            yield ways * self._favour(k) << (last - k if self.signed else 0)
+            if k < last:
+                ways = ways * (self.sparsity - k) * (self.size - k) // down[k - first]
+
+    @abstractmethod
+    def _favour(self, hits: int) -> int:
+        """Return the weight of all that a subset can do to so many non-zeros together."""
+
+    @abstractmethod
+    def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
+        """Return with how many of so many non-zeros that it hits each of n subsets agrees."""
+
+    @cached_property
+    def _hit_wheel(self) -> Wheel:
+        cells = len(self._hit_range)
+        if cells * cells * 2 * self.padded_dimension.bit_length() > LARGEST_WEIGHTS:
+            raise ConfigurationError(
+                f"sparsity is {self.sparsity} and subset_size {self.size}; subsets that can hit "
+                f"{self._hit_range[-1]} non-zeros are too many to draw from, smaller ones are not."
+            )
+        return Wheel(self.hit_weights)
+
+    def _hits(self, n: int, rng: Source) -> NDArray[np.int32]:
+        """Return how many non-zeros each of n subsets hits."""
+        return self._hit_wheel.draw(n, rng).astype(np.int32) + np.int32(self._hit_range[0])
+
+    def marks(self, n: int, rng: Source) -> NDArray[np.int8]:
+        """Return what the subset does to each non-zero in turn: 1 agree, -1 oppose, 0 skip.
+
+        A column for each of n subsets. The marks are secret, as the number of hits is.
+        """
+        return self._marks(self._hits(n, rng), rng)
+
+    def _marks(self, hits: NDArray[np.int32], rng: Source) -> NDArray[np.int8]:
+        left, agree = hits.copy(), np.zeros_like(hits)
+        for count, people in _groups(hits):
+            agree[people] = self._agreeing(count, people.size, rng)
+        marks = np.zeros((self.sparsity, hits.size), dtype=np.int8)
+        for rank in range(self.sparsity):
+            drawn = rng.below(self.sparsity - rank, hits.size, np.int32)
+            hit, agrees = drawn < left, drawn < agree
+            np.subtract(2 * agrees.view(np.int8), hit.view(np.int8), out=marks[rank])
+            left -= hit
+            agree -= agrees
+        return marks
+
+    # ---- the device ------------------------------------------------------------------------
+
+    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+        small = np.min_scalar_type(self.padded_dimension)
+        positions = np.ascontiguousarray(encoded["position"].T).astype(small, copy=False)
+        signs = np.ascontiguousarray(encoded["sign"].T)
+        hits = self._hits(len(encoded), rng)
+        if self.form.listed:
+            self.form.write_symbols(self._listed(positions, signs, hits, rng), reports)
+        else:
+            reports["packed"] = self._packed(positions, signs, hits, rng)
+
+    def _listed(
+        self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source
+    ) -> NDArray[Any]:
+        """Return the symbols of each subset in a column."""
+        largest = self.form.kinds * self.padded_dimension
+        symbols = np.empty((self.size, hits.size), dtype=np.min_scalar_type(largest))
+        for count, people in _groups(hits):
+            held = positions[:, people]
+            chosen = np.empty((self.size, people.size), dtype=positions.dtype)
+            ranks = rng.subset_columns(self.sparsity, count, people.size)
+            chosen[:count] = np.take_along_axis(held, ranks, axis=0)
+            zeros = chosen[count:]
+            zeros[:] = rng.subset_columns(self.zeros, self.size - count, people.size)
+            for position in held:  # in order: step over each non-zero
+                zeros += zeros >= position
+            if self.signed:
+                minus = rng.words(chosen.size, 8).reshape(chosen.shape) & np.uint8(1)
+                own = np.take_along_axis(signs[:, people], ranks, axis=0) < 0
+                minus[:count] = own ^ self._opposed(count, people.size, rng)
+                symbols[:, people] = (chosen.astype(symbols.dtype) << 1) + minus
+            else:
+                symbols[:, people] = chosen
+        return symbols
+
+    def _opposed(self, hits: int, n: int, rng: Source) -> NDArray[np.bool_]:
+        """Return which of so many non-zeros that it hits each of n subsets opposes."""
+        agree = self._agreeing(hits, n, rng).astype(np.int32)
+        opposed = np.empty((hits, n), dtype=bool)
+        for row in range(hits):
+            agrees = rng.below(hits - row, n, np.int32) < agree
+            agree -= agrees
+            opposed[row] = ~agrees
+        return opposed
+
+    def _packed(
+        self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source
+    ) -> NDArray[np.uint8]:
+        """Return the bits of each subset in a row of bytes."""
+        marks = self._marks(hits, rng)
+        words = (self.dimension + 63) // 64
+        if not self.signed:
+            inside = self._chosen(positions, marks, words, rng, hits)
+            return lanes.rows(inside, self.dimension)
+        plus = rng.words(words * hits.size).reshape(words, hits.size)
+        for position, sign, mark in zip(positions, signs, marks, strict=True):
+            lanes.put(plus, position, mark == sign)
+        if not self.form.dense:
+            inside = self._chosen(positions, marks, words, rng, hits)
+            plus = lanes.interleaved(inside & plus, inside & ~plus)
+        return lanes.rows(plus, self.form.bits)
+
+    def _chosen(
+        self,
+        positions: Rows,
+        marks: NDArray[np.int8],
+        words: int,
+        rng: Source,
+        hits: NDArray[np.int32],
+    ) -> NDArray[np.uint64]:
+        """Return which entries are in each subset.
+
+        The zeros of an input are taken for the first d' - s entries. A non-zero among these has
+        the place of a zero behind them: with stubs, of one that is never sent.
+        """
+        inside = np.zeros((words, hits.size), dtype=np.uint64)
+        for count, people in _groups(hits):
+            drawn = rng.subset_lanes(self.zeros, self.size - count, people.size)
+            inside[: len(drawn), people] = drawn
+        if self.exact_sparsity:
+            self._make_room(inside, positions)
+        for position, mark in zip(positions, marks, strict=True):
+            lanes.put(inside, position, mark != 0)
+        return inside
+
+    def _make_room(self, inside: NDArray[np.uint64], positions: Rows) -> None:
+        """Move what was drawn for the places of non-zeros to the zeros behind the first d' - s."""
+        for rank, position in enumerate(positions):
+            free = np.full(position.size, self.zeros + rank, dtype=np.int64)
+            for other in positions[rank:]:  # in order: step over each non-zero
+                free += (other >= self.zeros) & (free >= other)
+            moved = position < self.zeros
+            nowhere = 64 * len(inside)
+            lanes.put(inside, np.where(moved, free, nowhere), lanes.read(inside, position))
+
+
+def _groups(hits: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield each number of hits, and whose it is."""
+    for count in np.flatnonzero(np.bincount(hits)).tolist():
+        yield count, np.flatnonzero(hits == count)
