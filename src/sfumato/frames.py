@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError, MissingExtra
 
-__all__ = ["column", "table"]
+__all__ = ["absent", "column", "objects", "picked", "table"]
 
 
 def column(values: Any, *, what: str = "values") -> NDArray[Any]:
@@ -38,8 +38,48 @@ def column(values: Any, *, what: str = "values") -> NDArray[Any]:
     if array.dtype.kind in "fc":
         _refuse_not_finite(array, what)
     elif array.dtype.kind == "O":
-        _refuse_missing([_absent(value) for value in array], what)
+        _refuse_missing([absent(value) for value in array], what)
     return array
+
+
+def picked(frame: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return some columns of a table as arrays of one length; cells may be missing.
+
+    Examples
+    --------
+    >>> picked({"pet": ["cat", None], "age": [3, 4]}, ["pet"])
+    {'pet': array(['cat', None], dtype=object)}
+
+    """
+    if hasattr(frame, "collect"):
+        raise InputError(f"the table is a {type(frame).__name__}; collect it first.")
+    given = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
+    there: list[Any] = list(getattr(frame, "columns", ()) if given is None else given)
+    if not there:
+        raise InputError(
+            f"data has type {type(frame).__name__}; a table with columns {', '.join(names)} is "
+            "expected."
+        )
+    for name in names:
+        if there.count(name) != 1:
+            found = "more than one" if name in there else "no"
+            known = ", ".join(map(str, there))
+            raise InputError(f"the table has {found} column {name!r}; it has {known}.")
+    cells = {name: _cells(frame[name]) for name in names}
+    lengths = {array.size for array in cells.values()}
+    if len(lengths) > 1:
+        raise InputError(f"the columns have {sorted(lengths)} rows; one length is expected.")
+    return cells
+
+
+def _cells(values: Any) -> NDArray[Any]:
+    """Return a column as it is, with None or NaN where a cell is missing."""
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)
+    for verb in ("to_pylist", "to_list"):  # pyarrow's, and that of pandas and polars
+        if hasattr(values, verb):
+            return objects(getattr(values, verb)())
+    return objects(list(values))
 
 
 def table(columns: Mapping[str, Any], backend: str = "pandas") -> Any:
@@ -61,7 +101,7 @@ def _array(values: Any, what: str) -> NDArray[Any]:
     if values is None or isinstance(values, (int, float, np.generic)):
         return np.array([values])
     if isinstance(values, (str, bytes)):
-        return _objects([values])
+        return objects([values])
     if isinstance(values, Sequence):
         return _from_list(list(values), what)
     return _from_frame(values, what)
@@ -71,9 +111,9 @@ def _from_list(values: list[Any], what: str) -> NDArray[Any]:
     # numpy would turn [1, "a"] into strings and [1, True] into numbers, and lose which was which
     kinds = {type(value) for value in values}
     if any(issubclass(kind, (str, bytes, NoneType)) for kind in kinds):
-        return _objects(values)
+        return objects(values)
     if bool in kinds and len(kinds) > 1:
-        return _objects(values)
+        return objects(values)
     try:
         return np.asarray(values)
     except ValueError as error:  # lists of different lengths
@@ -84,7 +124,8 @@ def _from_list(values: list[Any], what: str) -> NDArray[Any]:
         ) from error
 
 
-def _objects(values: list[Any]) -> NDArray[Any]:
+def objects(values: list[Any]) -> NDArray[Any]:
+    """Return a list as an array of the very same objects."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -136,7 +177,8 @@ def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
         )
 
 
-def _absent(value: Any) -> bool:
+def absent(value: Any) -> bool:
+    """Return whether a cell is what some library writes where there is nothing."""
     return (
         value is None
         or (isinstance(value, float) and value != value)  # noqa: PLR0124

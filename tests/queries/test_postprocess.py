@@ -17,7 +17,7 @@ from scipy.optimize import LinearConstraint, minimize
 from sfumato.core import Estimate
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms import GRR, OUE, SubsetSelection
-from sfumato.queries import capped_simplex, clip, norm_sub, postprocess, simplex
+from sfumato.queries import at_most, capped_simplex, clip, norm_sub, postprocess, simplex
 from sfumato.randomness import seeded
 
 # ---- a reference that makes no error --------------------------------------------------------
@@ -268,7 +268,11 @@ def test_intervals_cover_at_least_as_often_and_errors_shrink() -> None:
 @pytest.mark.parametrize(
     ("method", "parameters", "said"),
     [
-        ("normsub", {}, "method is 'normsub'; there are capped_simplex, clip, norm_sub, simplex."),
+        (
+            "normsub",
+            {},
+            "method is 'normsub'; there are at_most, capped_simplex, clip, norm_sub, simplex.",
+        ),
         ("clip", {"total": 1}, "clip was given total; it takes cap."),
         ("capped_simplex", {}, "capped_simplex was given no parameter; it takes total and cap."),
     ],
@@ -281,3 +285,20 @@ def test_a_method_nobody_knows_is_refused(
     with pytest.raises(ConfigurationError) as caught:
         postprocess(estimate, method, **parameters)
     assert str(caught.value) == said
+
+
+def test_at_most_is_the_nearest_point_below_a_total() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        values = rng.normal(0.2, 0.5, 6)
+        total = float(rng.uniform(0.5, 4.0))
+        found = at_most(values, total)
+        cut = np.clip(values, 0, 1)
+        assert found.sum() <= total + 1e-9
+        if cut.sum() <= total:
+            assert found.tolist() == cut.tolist()
+        else:
+            assert found.tolist() == capped_simplex(values, total).tolist()
+        for other in rng.uniform(0, 1, (200, 6)):  # no other point of the set is nearer
+            if other.sum() <= total:
+                assert np.sum((values - found) ** 2) <= np.sum((values - other) ** 2) + 1e-12

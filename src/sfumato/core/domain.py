@@ -86,19 +86,24 @@ class Domain:
     def _codes(self) -> dict[Label, int]:
         return {label: code for code, label in enumerate(self.labels)}
 
+    def code(self, label: Any) -> int | None:
+        """Return the code of one label; None if the domain does not have it."""
+        if isinstance(self.items, int):
+            return int(label) if _whole(label) and 0 <= label < self.items else None
+        return self._codes.get(label) if isinstance(label, str) or _whole(label) else None
+
     def encode(self, values: Any) -> NDArray[np.int64]:
         """Return the code of each value; raise at the first one outside of the domain."""
         array = frames.column(values)
         if isinstance(self.items, int):
             return self._encode_numbers(array, self.items)
-        codes = self._codes
         found = np.empty(array.size, dtype=np.int64)
         for index, label in enumerate(array.tolist()):
-            code = codes.get(label) if isinstance(label, str) or _whole(label) else None
+            code = self.code(label)
             if code is None:
                 raise InputError(
                     f"values[{index}] is {reprlib.repr(label)}; "
-                    f"the domain has the items {self._shown()}."
+                    f"the domain has the items {self.shown()}."
                 )
             found[index] = code
         return found
@@ -120,7 +125,8 @@ class Domain:
             )
         return array.astype(np.int64, copy=False)
 
-    def _shown(self) -> str:
+    def shown(self) -> str:
+        """Return the first few labels, for a sentence."""
         few = 8
         shown = ", ".join(repr(label) for label in self.labels[:few])
         return shown + (f", ... ({self.size} in all)" if self.size > few else "")

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from sfumato.queries.postprocess import (
     Processed,
+    at_most,
     capped_simplex,
     clip,
     norm_sub,
     postprocess,
     simplex,
 )
+from sfumato.queries.top import top
 
-__all__ = ["Processed", "capped_simplex", "clip", "norm_sub", "postprocess", "simplex"]
+__all__ = [
+    "Processed",
+    "at_most",
+    "capped_simplex",
+    "clip",
+    "norm_sub",
+    "postprocess",
+    "simplex",
+    "top",
+]

@@ -31,7 +31,7 @@ from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 
-__all__ = ["Processed", "capped_simplex", "clip", "norm_sub", "postprocess", "simplex"]
+__all__ = ["Processed", "at_most", "capped_simplex", "clip", "norm_sub", "postprocess", "simplex"]
 
 Floats = NDArray[np.float64]
 
@@ -127,6 +127,27 @@ def capped_simplex(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
     return np.where(full, cap, np.where(free, np.clip(y - shift, 0.0, cap), 0.0))
 
 
+def at_most(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
+    """Return the nearest values in [0, cap] that sum to the total or to less.
+
+    For people who hold *at most* so many items each: the shares sum to at most that number. Cut
+    to [0, cap] they are already nearest, unless they then sum to more; then the nearest ones sum
+    to the total exactly, see :func:`capped_simplex`.
+
+    Examples
+    --------
+    >>> at_most([0.9, 0.2, -0.1], total=2).tolist()
+    [0.9, 0.2, 0.0]
+    >>> at_most([1.4, 0.9, 0.2, -0.1], total=2).round(3).tolist()
+    [1.0, 0.85, 0.15, 0.0]
+
+    """
+    cut = clip(values, cap)
+    if _number(total) and cut.sum() <= total:
+        return cut
+    return capped_simplex(values, total, cap)
+
+
 def _corner(y: Floats, total: float, cap: float) -> float:
     """Return the first of the shifts at which a value reaches an end that leaves too small a sum.
 
@@ -167,6 +188,7 @@ def _checked(values: ArrayLike) -> Floats:
 # ---- estimates ------------------------------------------------------------------------------
 
 _METHODS: Final[Mapping[str, Callable[..., Floats]]] = {
+    "at_most": at_most,
     "capped_simplex": capped_simplex,
     "clip": clip,
     "norm_sub": norm_sub,
@@ -241,7 +263,8 @@ def postprocess(
     estimate
         Unbiased shares.
     method
-        ``"clip"``, ``"norm_sub"``, ``"simplex"`` or ``"capped_simplex"``: the functions here.
+        ``"clip"``, ``"norm_sub"``, ``"simplex"``, ``"capped_simplex"`` or ``"at_most"``: the
+        functions here.
     level
         Of the intervals.
     parameters

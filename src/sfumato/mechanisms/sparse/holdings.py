@@ -1,0 +1,182 @@
+"""Who holds which keys: rows of (person, key), and at most s of them kept for each person."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.core.domain import Domain
+from sfumato.errors import InputError
+from sfumato.randomness import Source
+
+__all__ = ["Holdings", "read_holdings", "vectors_of"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Holdings:
+    """Rows of people's keys, each with a value.
+
+    Parameters
+    ----------
+    people
+        How many there are, those without any key included.
+    person, key
+        Of each row: whose it is (0..people-1), and the code of the key.
+    value
+        Of each row.
+
+    """
+
+    people: int
+    person: Ints
+    key: Ints
+    value: Floats
+
+    def at_most(self, count: int, rng: Source) -> Holdings:
+        """Return so many keys of each person, drawn uniformly without a look at key or value.
+
+        Every key of somebody who holds k is kept with the same probability min(1, count / k), so
+        no key is favoured, and the kept values of a person average to all of them. Keeping the
+        first keys of the public list would lose the last ones altogether.
+        """
+        order = rng.permutation(self.person.size)
+        order = order[np.argsort(self.person[order], kind="stable")]
+        kept = np.sort(order[_ranks(self.person[order]) < count])
+        return Holdings(self.people, self.person[kept], self.key[kept], self.value[kept])
+
+
+def _ranks(grouped: Ints) -> Ints:
+    """Return the place of each row within its person's rows, which stand together."""
+    starts = np.flatnonzero(np.concatenate([[True], grouped[1:] != grouped[:-1]])[: grouped.size])
+    lengths = np.diff(np.concatenate([starts, [grouped.size]]))
+    return np.arange(grouped.size) - np.repeat(starts, lengths)
+
+
+def vectors_of(holdings: Holdings, signs: NDArray[np.int8], columns: int) -> NDArray[Any]:
+    """Return each person's keys as positions with signs, in the form that mechanisms take."""
+    shape = [("position", np.int64, (columns,)), ("sign", np.int8, (columns,))]
+    vectors = np.zeros(holdings.people, dtype=shape)
+    order = np.lexsort((holdings.key, holdings.person))
+    person = holdings.person[order]
+    ranks = _ranks(person)
+    vectors["position"][person, ranks] = holdings.key[order]
+    vectors["sign"][person, ranks] = signs[order]
+    return vectors
+
+
+# ---- what people bring -----------------------------------------------------------------------
+
+
+def read_holdings(
+    data: Any, keys: Domain, person: str, key: str, value: str | None = None
+) -> Holdings:
+    """Return the holdings in a table with a row for each key, or in one collection per person.
+
+    Parameters
+    ----------
+    data
+        A pandas, polars or pyarrow table, or a mapping from names to columns; or a list with a
+        mapping from key to value (without values: a list of keys) for each person. A row of a
+        table without a key stands for a person who holds none.
+    keys
+        The public list of keys.
+    person, key, value
+        Names of the columns; without ``value`` every value is 1.
+
+    """
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _from_people(data, keys, valued=value is not None)
+    columns = frames.picked(data, [name for name in (person, key, value) if name is not None])
+    found = [None if frames.absent(label) else label for label in columns[key].tolist()]
+    held = np.array([label is not None for label in found], dtype=bool)
+    codes, people = _codes(columns[person].tolist(), person)
+    rows = np.flatnonzero(held)
+    numbers = np.ones(rows.size) if value is None else _numbers(columns[value], rows, value)
+    places = np.array([_code(keys, found[row], f"{key}[{row}]") for row in rows], dtype=np.int64)
+    return _once(Holdings(people, codes[rows], places, numbers), columns[person][rows], keys)
+
+
+def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings:
+    if not len(data):
+        raise InputError("data is empty; at least one person is expected.")
+    person, places, numbers = [], [], []
+    for index, held in enumerate(data):
+        if isinstance(held, (str, bytes)) or not hasattr(held, "__iter__"):
+            wanted = "a mapping from key to value" if valued else "a list of items"
+            raise InputError(f"data[{index}] is {reprlib.repr(held)}; {wanted} is expected.")
+        if valued and not isinstance(held, Mapping):
+            raise InputError(
+                f"data[{index}] is {reprlib.repr(held)}; a mapping from key to value is expected."
+            )
+        for label in held:
+            person.append(index)
+            places.append(_code(keys, label, f"data[{index}] names a key that"))
+            numbers.append(held[label] if valued else 1.0)
+    rows = np.arange(len(person))
+    values = _numbers(frames.objects(numbers), rows, "value") if rows.size else np.zeros(0)
+    found = Holdings(
+        len(data), np.array(person, dtype=np.int64), np.array(places, dtype=np.int64), values
+    )
+    return _once(found, rows[:0], keys)
+
+
+def _codes(people: list[Any], name: str) -> tuple[Ints, int]:
+    """Return a number for each person, in the order in which they come."""
+    numbers: dict[Any, int] = {}
+    codes = np.empty(len(people), dtype=np.int64)
+    for row, label in enumerate(people):
+        if frames.absent(label):
+            raise InputError(f"{name}[{row}] is missing; every row says whose it is.")
+        codes[row] = numbers.setdefault(label, len(numbers))
+    if not numbers:
+        raise InputError(f"{name} is empty; at least one person is expected.")
+    return codes, len(numbers)
+
+
+def _code(keys: Domain, label: Any, where: str) -> int:
+    code = keys.code(label)
+    if code is None:
+        raise InputError(f"{where} is {reprlib.repr(label)}; the keys are {keys.shown()}.")
+    return code
+
+
+def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:
+    """Return the values of these rows as finite numbers."""
+    try:
+        values = column[rows].astype(np.float64)
+    except (TypeError, ValueError):
+        values = np.full(rows.size, np.nan)
+        for place, found in enumerate(column[rows]):
+            if isinstance(found, (int, float, np.integer, np.floating)):
+                values[place] = found
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        row = int(rows[bad[0]])
+        raise InputError(
+            f"{name}[{row}] is {reprlib.repr(column[row])}; a finite number is expected."
+        )
+    return values
+
+
+def _once(holdings: Holdings, names: NDArray[Any], keys: Domain) -> Holdings:
+    """Return the holdings if nobody has a key twice."""
+    order = np.lexsort((holdings.key, holdings.person))
+    person, key = holdings.person[order], holdings.key[order]
+    twice = np.flatnonzero((person[1:] == person[:-1]) & (key[1:] == key[:-1]))
+    if twice.size:
+        row = order[twice[0] + 1]
+        who = names[row] if names.size else int(person[twice[0]])
+        raise InputError(
+            f"person {who!s} has the key {keys.labels[int(holdings.key[row])]!r} twice; "
+            "once is expected."
+        )
+    return holdings

@@ -1,0 +1,94 @@
+"""Sets of items: what people hold, as sparse vectors without signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.domain import Domain, Label
+from sfumato.core.estimate import Estimate
+from sfumato.core.tally import Tally
+from sfumato.mechanisms.sparse.holdings import Holdings, read_holdings, vectors_of
+from sfumato.mechanisms.sparse.key_values import check_keys
+from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.randomness import Source
+
+__all__ = ["ItemSets"]
+
+
+@dataclass(frozen=True)
+class ItemSets:
+    """People hold sets of items: baskets, apps, places.
+
+    On the device at most s items are kept, drawn uniformly without a look at what they are; how
+    often that happened never leaves the device. All that leaves it is the mechanism's report.
+
+    Parameters
+    ----------
+    mechanism
+        Any mechanism for sparse vectors. Items carry no sign, so with a signed one every entry is
+        plus, and the mean of an entry is the share of people who hold it.
+    items
+        The public list of items.
+
+    Examples
+    --------
+    >>> from sfumato import ExSub, seeded
+    >>> mechanism = ExSub(epsilon=3.0, dimension=3, sparsity=2)
+    >>> baskets = ItemSets(mechanism, ("bread", "milk", "wine"))
+    >>> people = [["bread", "milk"]] * 4000 + [["wine"]] * 1000
+    >>> found = baskets.estimate(mechanism.tally(baskets.randomize(people, seeded(1))))
+    >>> found.values.round(1).tolist()
+    [0.8, 0.8, 0.2]
+
+    """
+
+    mechanism: SparseMechanism
+    items: int | tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        """Check that items and mechanism belong together."""
+        check_keys(self.mechanism, self.domain, "items")
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The items and their codes."""
+        return Domain.of(self.items)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return what is public beside the mechanism, as plain data."""
+        return {"items": self.items}
+
+    def read(self, data: Any, person: str = "person", item: str = "item") -> Holdings:
+        """Return who holds what, from a table with a row for each item or a list per person.
+
+        In a table, a row without an item stands for a person who holds none.
+        """
+        return read_holdings(data, self.domain, person, item)
+
+    def kept(self, held: Holdings, rng: Source) -> Holdings:
+        """Return at most s items of each person, chosen without a look at what they are."""
+        return held.at_most(self.mechanism.sparsity, rng)
+
+    def vectors(self, kept: Holdings) -> NDArray[Any]:
+        """Return one vector of 0 and 1 per person."""
+        return vectors_of(kept, np.ones(kept.key.size, dtype=np.int8), self.mechanism.sparsity)
+
+    def randomize(
+        self, data: Any, rng: Source, person: str = "person", item: str = "item"
+    ) -> NDArray[Any]:
+        """Return one report for each person."""
+        kept = self.kept(self.read(data, person, item), rng)
+        return self.mechanism.randomize(self.vectors(kept), rng)
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """Return the share of people who hold each item."""
+        return replace(self.mechanism.estimate(tally), labels=tuple(self.domain.labels))
+
+    def truth(self, kept: Holdings) -> NDArray[np.float64]:
+        """Return what the estimates are estimates of, for these people."""
+        return np.bincount(kept.key, minlength=self.domain.size) / kept.people

@@ -1,0 +1,289 @@
+"""Keys with values: what people hold, as sparse vectors, and what their reports tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.core.domain import Domain, Label
+from sfumato.core.estimate import Covariance, Estimate, FrequencyEstimate
+from sfumato.core.exact import is_finite_number
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.sparse.holdings import Holdings, read_holdings, vectors_of
+from sfumato.mechanisms.sparse.joint import ConditionalMean, Joint
+from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.subset import SignedSubset
+from sfumato.randomness import Source
+
+__all__ = ["KeyValueEstimate", "KeyValueTruth", "KeyValues"]
+
+Floats = NDArray[np.float64]
+
+COIN: Final = 1 << 32
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """People hold some of many keys, each with a value: films with ratings, apps with hours.
+
+    On the device at most s keys are kept, drawn uniformly without a look at what they are (how
+    often that happened never leaves the device), and each value is rounded to plus or minus by a
+    coin that is right on average: a value at v of [-1, 1] becomes plus with probability
+    (1 + v)/2, rounded to a multiple of 2^-32. What is left is a sparse vector of -1, 0 and 1, and
+    all that leaves the device is the mechanism's report of it.
+
+    Parameters
+    ----------
+    mechanism
+        ExSub with goal "frequency" is nearly the best for frequencies and values alike; Concord
+        at the size best for values alone does not tell how many hold a key.
+    keys
+        The public list of keys.
+    low, high
+        The public range of the values.
+
+    Error
+    -----
+    Estimates are unbiased, and intervals cover the truth about the keys that were kept: of a
+    person who holds k > s keys each is kept with probability s/k.
+
+    Examples
+    --------
+    >>> from sfumato import ExSub, seeded
+    >>> mechanism = ExSub(epsilon=4.0, dimension=3, sparsity=2, goal="frequency")
+    >>> ratings = KeyValues(mechanism, ("Alien", "Brazil", "Casablanca"), low=1, high=5)
+    >>> people = [{"Alien": 5, "Casablanca": 4}] * 3000 + [{"Brazil": 2}] * 1000 + [{}] * 1000
+    >>> tally = mechanism.tally(ratings.randomize(people, seeded(1)))
+    >>> found = ratings.estimate(tally)
+    >>> found.frequency.values.round(2).tolist()
+    [0.6, 0.21, 0.6]
+    >>> found.conditional_mean.values.round(1).tolist()
+    [5.0, 2.0, 4.0]
+
+    """
+
+    mechanism: SparseMechanism
+    keys: int | tuple[Label, ...]
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check that keys, range and mechanism belong together."""
+        check_keys(self.mechanism, self.domain, "keys")
+        if self.mechanism.tally_shape != (2, self.domain.size):
+            raise ConfigurationError(
+                f"mechanism is {self.mechanism.name}; it sends no signs, and values need them."
+            )
+        for name in ("low", "high"):
+            if not is_finite_number(getattr(self, name)):
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)!r}; a finite number is expected."
+                )
+        if not self.low < self.high:
+            raise ConfigurationError(
+                f"low is {self.low} and high is {self.high}; low must be below high."
+            )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The keys and their codes."""
+        return Domain.of(self.keys)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return what is public beside the mechanism, as plain data."""
+        return {"keys": self.keys, "low": self.low, "high": self.high}
+
+    # ---- the device ------------------------------------------------------------------------
+
+    def read(
+        self, data: Any, person: str = "person", key: str = "key", value: str = "value"
+    ) -> Holdings:
+        """Return who holds what, from a table with a row for each key or a mapping per person.
+
+        In a table, a row without a key stands for a person who holds none.
+        """
+        found = read_holdings(data, self.domain, person, key, value)
+        wrong = np.flatnonzero((found.value < self.low) | (found.value > self.high))
+        if wrong.size:
+            row = wrong[0]
+            raise InputError(
+                f"the value of key {self.domain.labels[int(found.key[row])]!r} is "
+                f"{found.value[row]:g}; values lie in {self.low:g}..{self.high:g}."
+            )
+        return found
+
+    def kept(self, held: Holdings, rng: Source) -> Holdings:
+        """Return at most s keys of each person, chosen without a look at what they are."""
+        return held.at_most(self.mechanism.sparsity, rng)
+
+    def vectors(self, kept: Holdings, rng: Source) -> NDArray[Any]:
+        """Return one vector of -1, 0 and 1 per person: values rounded by coins."""
+        share = (kept.value - self.low) / (self.high - self.low)
+        plus = rng.rational(np.rint(share * COIN).astype(np.int64), COIN, share.size)
+        signs = np.where(plus, 1, -1).astype(np.int8)
+        return vectors_of(kept, signs, self.mechanism.sparsity)
+
+    def randomize(
+        self,
+        data: Any,
+        rng: Source,
+        person: str = "person",
+        key: str = "key",
+        value: str = "value",
+    ) -> NDArray[Any]:
+        """Return one report for each person."""
+        kept = self.kept(self.read(data, person, key, value), rng)
+        return self.mechanism.randomize(self.vectors(kept, rng), rng)
+
+    # ---- the server ------------------------------------------------------------------------
+
+    def estimate(self, tally: Tally) -> KeyValueEstimate:
+        """Return frequency, mean and conditional mean of each key."""
+        mechanism, law = self.mechanism, self.mechanism.probabilities
+        if not tells_presence(law):
+            raise ConfigurationError(
+                f"{mechanism.name} as configured sends every key equally often, held or not; "
+                'goal "frequency" chooses a size that tells them apart.'
+            )
+        mechanism.estimate(tally)  # refuses what is not a tally of this mechanism
+        joint = Joint.of(law, tally.n, tally.sums)
+        middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
+        common = (tuple(self.domain.labels), tally.n, mechanism.guarantee)
+        mean = half * joint.value + middle * joint.share
+        spread = Covariance(joint.variance_of(half, middle), joint=False)
+        ratio = Covariance(half**2 * joint.ratio_variance(), joint=False)
+        return KeyValueEstimate(
+            frequency=self._frequency(joint, tally),
+            mean=Estimate(mean, spread, *common),
+            conditional_mean=ConditionalMean(
+                middle + half * joint.ratio,
+                ratio,
+                *common,
+                joint=joint,
+                low=self.low,
+                high=self.high,
+            ),
+        )
+
+    def _frequency(self, joint: Joint, tally: Tally) -> Estimate:
+        labels, promise = tuple(self.domain.labels), self.mechanism.guarantee
+        noise = Covariance(joint.variance_of(0.0, 1.0), joint=False)
+        if not isinstance(self.mechanism, SignedSubset):
+            return Estimate(joint.share, noise, labels, tally.n, promise)
+        law = self.mechanism.probabilities  # a subset holds one sign of a key at most
+        return FrequencyEstimate(
+            joint.share,
+            noise,
+            labels,
+            tally.n,
+            promise,
+            counts=tally.sums.sum(axis=0),
+            p=law.p_true + law.p_reverse,
+            q=2 * law.p_false,
+        )
+
+    def truth(self, kept: Holdings) -> KeyValueTruth:
+        """Return what the estimates are estimates of, for these people."""
+        size = self.domain.size
+        holders = np.bincount(kept.key, minlength=size)
+        total = np.bincount(kept.key, weights=kept.value, minlength=size)
+        some = np.where(holders > 0, holders, np.nan)
+        return KeyValueTruth(holders / kept.people, total / kept.people, total / some)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyValueTruth:
+    """What is true of each key (NaN for the mean of values that nobody has)."""
+
+    frequency: Floats
+    mean: Floats
+    conditional_mean: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyValueEstimate:
+    """Three answers for each key, from the same reports.
+
+    Parameters
+    ----------
+    frequency
+        The share of people who hold the key.
+    mean
+        The sum of its values over the number of *all* people: its contribution.
+    conditional_mean
+        The mean of its values among those who hold it.
+
+    """
+
+    frequency: Estimate
+    mean: Estimate
+    conditional_mean: ConditionalMean
+    names: Sequence[str] = field(default=("frequency", "mean", "conditional_mean"), repr=False)
+
+    @property
+    def n(self) -> int:
+        """How many reports went in."""
+        return self.frequency.n
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the people behind the reports were promised, for all three answers together."""
+        return self.frequency.guarantee
+
+    @property
+    def answers(self) -> dict[str, Estimate]:
+        """The three answers by name."""
+        return {name: getattr(self, name) for name in self.names}
+
+    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return keys, answers and intervals as plain columns."""
+        shown: dict[str, list[Any]] = {"key": list(self.frequency.labels)}
+        for name, found in self.answers.items():
+            low, high = found.interval(level)
+            shown |= {
+                name: found.values.tolist(),
+                f"{name}_low": low.tolist(),
+                f"{name}_high": high.tolist(),
+            }
+        return shown
+
+    def to_frame(self, backend: str = "pandas", level: float = 0.95) -> Any:
+        """Return the answers with intervals as a pandas, polars or pyarrow table."""
+        return frames.table(self.columns(level), backend)
+
+    def __repr__(self) -> str:
+        few = 12
+        wide = max(12, *(len(str(label)) for label in self.frequency.labels[:few]))
+        lines = [f"{'':{wide}}  " + "".join(f"{name.replace('_', ' '):<28}" for name in self.names)]
+        ends = [(found.values, *found.interval()) for found in self.answers.values()]
+        for index, label in enumerate(self.frequency.labels[:few]):
+            cells = [
+                f"{value[index]: .4f} [{low[index]: .4f}, {high[index]: .4f}]"
+                for value, low, high in ends
+            ]
+            lines.append(f"{label!s:>{wide}}  " + "".join(f"{cell:<28}" for cell in cells))
+        more = len(self.frequency.labels) - few
+        lines += [f"{'...':>{wide}}  ({more} more)"] if more > 0 else []
+        said = f"n = {self.n}, 95% intervals. {self.guarantee}"
+        return "\n".join([*(line.rstrip() for line in lines), said])
+
+
+def check_keys(mechanism: SparseMechanism, domain: Domain, name: str) -> None:
+    """Raise unless a mechanism for sparse vectors has one entry for each key."""
+    if not isinstance(mechanism, SparseMechanism):
+        raise ConfigurationError(
+            f"mechanism is {mechanism!r}; a mechanism for sparse vectors is expected."
+        )
+    if mechanism.dimension != domain.size:
+        raise MismatchError(
+            f"there are {domain.size} {name} and the mechanism has dimension "
+            f"{mechanism.dimension}; one entry for each is expected."
+        )

@@ -1,0 +1,323 @@
+"""Vectors of real numbers, such as gradients: clipped, scaled, thinned out, rounded, reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.exact import is_finite_number
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
+from sfumato.randomness import Source
+
+__all__ = ["RealVectors", "Step"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+COIN: Final = 1 << 32
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one step of the preparation does to the estimated mean of each entry.
+
+    Parameters
+    ----------
+    name
+        Of the step.
+    bias
+        What it adds to the expected estimate of each entry.
+    variance
+        What it adds to the variance of that estimate.
+
+    """
+
+    name: str
+    bias: Floats
+    variance: Floats
+
+    @property
+    def squared_bias(self) -> float:
+        """Over all entries."""
+        return float(self.bias @ self.bias)
+
+    @property
+    def total_variance(self) -> float:
+        """Over all entries."""
+        return float(self.variance.sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.name}: squared bias {self.squared_bias:.3g}, variance {self.total_variance:.3g}"
+        )
+
+
+@dataclass(frozen=True)
+class RealVectors:
+    """Estimates the mean of people's vectors of real numbers, few entries of each at a time.
+
+    On the device, in this order: every entry is *clipped* to [-bound, bound]; *scaled* by the
+    public ends of that range to [-1, 1]; s entries are *selected*, the others set to zero; and
+    each selected x is *rounded* by a coin to its sign with probability |x| (to a multiple of
+    2^-32), else to zero. The mechanism reports the vector of -1, 0 and 1 that is left.
+
+    Parameters
+    ----------
+    mechanism
+        Any signed mechanism with goal "value".
+    bound
+        Public: entries beyond are cut off.
+    select
+        ``"top"`` keeps the s largest entries in size. That favours large entries and sets small
+        ones to zero: the estimate is biased towards zero, by what is dropped, and more people do
+        not help. ``"random"`` keeps s of all entries drawn without a look at the vector, and
+        multiplies the estimate by d/s: no bias, and the mechanism's noise times (d/s)^2.
+
+    Examples
+    --------
+    >>> from sfumato import Concord, seeded
+    >>> mechanism = Concord(epsilon=2.0, dimension=4, sparsity=2)
+    >>> gradients = RealVectors(mechanism, bound=0.5)
+    >>> people = np.tile([0.4, -0.2, 0.0, 0.05], (20_000, 1))
+    >>> tally = mechanism.tally(gradients.randomize(people, seeded(1)))
+    >>> gradients.estimate(tally).values.round(2).tolist()
+    [0.39, -0.2, 0.0, -0.0]
+    >>> for step in gradients.steps(people):
+    ...     print(step)
+    clip: squared bias 0, variance 0
+    scale: squared bias 0, variance 0
+    select: squared bias 0.0025, variance 0
+    round: squared bias 0, variance 5e-06
+    report: squared bias 0, variance 0.000134
+
+    """
+
+    mechanism: SparseMechanism
+    bound: float
+    select: Literal["top", "random"] = "top"
+
+    def __post_init__(self) -> None:
+        """Check the bound and that signs are reported."""
+        mechanism = self.mechanism
+        if not isinstance(mechanism, SparseMechanism) or mechanism.tally_shape != (
+            2,
+            mechanism.dimension,
+        ):
+            raise ConfigurationError(
+                f"mechanism is {mechanism!r}; a mechanism for signed sparse vectors is expected."
+            )
+        if not is_finite_number(self.bound) or not self.bound > 0:
+            raise ConfigurationError(f"bound is {self.bound!r}; a positive number is expected.")
+        if self.select not in ("top", "random"):
+            raise ConfigurationError(f"select is {self.select!r}; top or random is expected.")
+
+    @property
+    def factor(self) -> float:
+        """By what estimates of the rounded vectors are multiplied."""
+        thinned = self.mechanism.dimension / self.mechanism.sparsity
+        return float(self.bound) * (thinned if self.select == "random" else 1.0)
+
+    # ---- the device ------------------------------------------------------------------------
+
+    def randomize(self, vectors: Any, rng: Source) -> NDArray[Any]:
+        """Return one report for each vector.
+
+        Parameters
+        ----------
+        vectors
+            Rows of numbers; an array with the fields ``position`` and ``value`` of a few columns
+            each; or a list of mappings from entry to number.
+        rng
+            ``randomness.secure()``; ``seeded`` is for simulated people only.
+
+        """
+        positions, values = self._read(vectors)
+        scaled = np.clip(values, -self.bound, self.bound) / self.bound
+        positions, selected = self._selected(positions, scaled, rng)
+        size = np.rint(np.abs(selected) * COIN).astype(np.int64)
+        there = rng.rational(size.ravel(), COIN, size.size).reshape(size.shape)
+        columns = positions.shape[1]
+        shape = [("position", np.int64, (columns,)), ("sign", np.int8, (columns,))]
+        rounded = np.zeros(len(positions), dtype=shape)
+        rounded["position"] = positions
+        rounded["sign"] = np.where(there, np.sign(selected), 0)
+        return self.mechanism.randomize(rounded, rng)
+
+    def _selected(self, positions: Ints, scaled: Floats, rng: Source) -> tuple[Ints, Floats]:
+        """Return at most s columns: positions and values."""
+        s = self.mechanism.sparsity
+        if self.select == "random":
+            chosen = np.sort(rng.subsets(self.mechanism.dimension, s, len(positions)), axis=1)
+            dense = positions.strides[0] == 0  # every row names all entries in order
+            if dense:
+                return chosen, np.take_along_axis(scaled, chosen, axis=1)
+            return chosen, _looked_up(chosen, positions, scaled)
+        order = np.argsort(-np.abs(scaled), axis=1, kind="stable")[:, :s]
+        return (
+            np.take_along_axis(positions, order, axis=1),
+            np.take_along_axis(scaled, order, axis=1),
+        )
+
+    # ---- the server ------------------------------------------------------------------------
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """Return the mean of each entry, with the coins of selecting and rounding in the noise.
+
+        Intervals cover the mean of what was selected (``"top"``), or of the clipped vectors
+        (``"random"``).
+        """
+        found = self.mechanism.estimate(tally)
+        law = self.mechanism.probabilities
+        plus, minus = tally.sums / tally.n
+        mean = (plus - minus) / law.contrast
+        told = tells_presence(law)
+        held = (plus + minus - 2 * law.p_false) / law.presence if told else np.abs(mean)
+        share = np.clip(held, np.minimum(np.abs(mean), 1.0), 1.0)
+        noise = np.maximum(self._square(share) - np.minimum(mean**2, share**2), 0.0)
+        return Estimate(
+            values=self.factor * mean,
+            covariance=Covariance(self.factor**2 * noise / tally.n, joint=False),
+            labels=found.labels,
+            n=tally.n,
+            guarantee=found.guarantee,
+        )
+
+    def _square(self, share: Floats) -> Floats:
+        """Return the mean square of one report's estimate of an entry that is there so often."""
+        absent, present = self.mechanism.probabilities.value_variances()
+        return (1 - share) * absent + share * (present + 1)
+
+    # ---- what each step costs --------------------------------------------------------------
+
+    def steps(self, vectors: Any) -> tuple[Step, ...]:
+        """Return the exact bias and variance that each step adds for these vectors.
+
+        For an analyst who chooses bound, s and selection on public or simulated vectors: the
+        result tells of the vectors, so it is never computed from people's own and sent.
+        """
+        positions, values = self._read(vectors)
+        d, s, n = self.mechanism.dimension, self.mechanism.sparsity, len(values)
+        none = np.zeros(d)
+
+        def total(column: Floats) -> Floats:
+            summed = np.zeros(d)
+            np.add.at(summed, positions, column)
+            return summed
+
+        clipped = np.clip(values, -self.bound, self.bound)
+        if self.select == "random":
+            kept, chance = clipped, s / d
+            selecting = total(clipped**2) * (1 / chance - 1)
+        else:
+            order = np.argsort(-np.abs(clipped), axis=1, kind="stable")
+            kept, chance = clipped.copy(), 1.0
+            np.put_along_axis(kept, order[:, s:], 0.0, axis=1)
+            selecting = none
+        size = np.abs(kept) * self.bound - kept**2
+        share = total(np.abs(kept)) * chance / (self.bound * n)
+        report = self.factor**2 * (self._square(share) - share) / n
+        return (
+            Step("clip", total(clipped - values) / n, none),
+            Step("scale", none, none),
+            Step("select", total(kept - clipped) / n, selecting / n**2),
+            Step("round", none, total(size) / chance / n**2),
+            Step("report", none, report),
+        )
+
+    # ---- what people bring -----------------------------------------------------------------
+
+    def _read(self, vectors: Any) -> tuple[Ints, Floats]:
+        """Return positions and values, one row for each vector."""
+        names = getattr(getattr(vectors, "dtype", None), "names", None) or ()
+        if {"position", "value"} <= set(names):
+            return self._listed(np.asarray(vectors["position"]), np.asarray(vectors["value"]))
+        if isinstance(vectors, Sequence) and len(vectors) and isinstance(vectors[0], Mapping):
+            return self._mapped(vectors)
+        d = self.mechanism.dimension
+        try:
+            values = np.asarray(vectors, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"vectors are not numbers of one length: {error}.") from error
+        if values.ndim == 1 and values.size == d:
+            values = values[None, :]
+        if values.ndim != 2 or values.shape[1] != d or not len(values):
+            raise InputError(
+                f"vectors have shape {values.shape}; at least one vector of {d} entries is "
+                "expected."
+            )
+        _refuse_not_finite(values)
+        return np.broadcast_to(np.arange(d, dtype=np.int64), values.shape), values
+
+    def _listed(self, positions: NDArray[Any], values: NDArray[Any]) -> tuple[Ints, Floats]:
+        d = self.mechanism.dimension
+        if positions.ndim != 2 or positions.shape != values.shape or not positions.size:
+            raise InputError(
+                f"position has shape {positions.shape} and value {values.shape}; the same number "
+                "of columns for at least one person is expected."
+            )
+        if positions.dtype.kind not in "iu" or values.dtype.kind not in "iuf":
+            raise InputError(
+                f"position and value have dtypes {positions.dtype} and {values.dtype}; whole "
+                "numbers and numbers are expected."
+            )
+        wrong = np.argwhere((positions < 0) | (positions >= d))
+        if wrong.size:
+            row, column = wrong[0]
+            raise InputError(
+                f"vectors[{row}] has entry {positions[row, column]}; 0..{d - 1} are there."
+            )
+        numbers = values.astype(np.float64)
+        _refuse_not_finite(numbers)
+        places = np.where(numbers != 0, positions.astype(np.int64), d)  # zeros fill up a row
+        order = np.argsort(places, axis=1, kind="stable")
+        places = np.take_along_axis(places, order, axis=1)
+        numbers = np.take_along_axis(numbers, order, axis=1)
+        twice = np.argwhere((places[:, 1:] == places[:, :-1]) & (places[:, 1:] < d))
+        if twice.size:
+            row, column = twice[0]
+            raise InputError(
+                f"vectors[{row}] names entry {places[row, column]} twice; once is enough."
+            )
+        return np.where(places < d, places, 0), numbers
+
+    def _mapped(self, vectors: Sequence[Any]) -> tuple[Ints, Floats]:
+        d = self.mechanism.dimension
+        width = max(1, *(len(entries) for entries in vectors))
+        positions = np.zeros((len(vectors), width), dtype=np.int64)
+        values = np.zeros((len(vectors), width))
+        for row, entries in enumerate(vectors):
+            for column, (entry, value) in enumerate(entries.items()):
+                whole = isinstance(entry, (int, np.integer)) and not isinstance(entry, bool)
+                if not whole or not 0 <= entry < d:
+                    raise InputError(f"vectors[{row}] has entry {entry!r}; 0..{d - 1} are there.")
+                if not is_finite_number(value):
+                    raise InputError(
+                        f"vectors[{row}][{entry}] is {value!r}; a finite number is expected."
+                    )
+                positions[row, column], values[row, column] = entry, value
+        return positions, values
+
+
+def _looked_up(chosen: Ints, positions: Ints, values: Floats) -> Floats:
+    """Return the value of each chosen entry; those not named are zero."""
+    found = np.zeros(chosen.shape)
+    for column in range(positions.shape[1]):
+        here = positions[:, column, None] == chosen
+        found += here * values[:, column, None]
+    return found
+
+
+def _refuse_not_finite(values: Floats) -> None:
+    wrong = np.argwhere(~np.isfinite(values))
+    if wrong.size:
+        row, column = wrong[0]
+        raise InputError(
+            f"vectors[{row}][{column}] is {values[row, column]}; a finite number is expected."
+        )
