@@ -95,7 +95,7 @@ class RealVectors:
     scale: squared bias 0, variance 0
     select: squared bias 0.0025, variance 0
     round: squared bias 0, variance 5e-06
-    report: squared bias 0, variance 0.000134
+    report: squared bias 0, variance 0.000117
 
     """
 
