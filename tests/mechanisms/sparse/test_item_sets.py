@@ -4,17 +4,24 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MismatchError
-from sfumato.mechanisms import CoCo, Concord, ExSub
+from sfumato.mechanisms import CoCo, Concord, ExSub, PrivSet
 from sfumato.mechanisms.sparse import ItemSets
+from sfumato.mechanisms.sparse.mechanism import SparseInput
 from sfumato.randomness import seeded
 
 ITEMS = ("bread", "milk", "wine", "tea", "salt")
 
 
-@pytest.mark.parametrize("kind", [ExSub, Concord, CoCo])
-@pytest.mark.parametrize("goal", ["value", "frequency"])
-def test_shares_are_estimated(kind: type[ExSub], goal: str) -> None:
-    mechanism = kind(2.0, 5, 2, goal=goal)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        PrivSet(2.0, 5, 2),
+        ExSub(2.0, 5, 2),
+        Concord(2.0, 5, 2, goal="frequency"),
+        CoCo(2.0, 5, 2),
+    ],
+)
+def test_shares_are_estimated(mechanism: SparseInput) -> None:
     baskets = ItemSets(mechanism, ITEMS)
     people = [["bread", "milk"], ["wine"], [], ["bread"]] * 5000
     held = baskets.read(people)

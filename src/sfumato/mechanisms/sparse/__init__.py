@@ -1,4 +1,4 @@
-"""Sparse vectors of -1, 0 and 1: key-value data, gradients, changes of a stream."""
+"""Sparse vectors and sets: key-value data, gradients, changes of a stream, baskets."""
 
 from __future__ import annotations
 

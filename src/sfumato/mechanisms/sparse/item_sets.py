@@ -14,7 +14,7 @@ from sfumato.core.estimate import Estimate
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.sparse.holdings import Holdings, read_holdings, vectors_of
 from sfumato.mechanisms.sparse.key_values import check_keys
-from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.mechanism import SparseInput
 from sfumato.randomness import Source
 
 __all__ = ["ItemSets"]
@@ -30,15 +30,15 @@ class ItemSets:
     Parameters
     ----------
     mechanism
-        Any mechanism for sparse vectors. Items carry no sign, so with a signed one every entry is
-        plus, and the mean of an entry is the share of people who hold it.
+        PrivSet, or any other mechanism for sparse vectors. Items carry no sign, so with a signed
+        one every entry is plus, and the mean of an entry is the share of people who hold it.
     items
         The public list of items.
 
     Examples
     --------
-    >>> from sfumato import ExSub, seeded
-    >>> mechanism = ExSub(epsilon=3.0, dimension=3, sparsity=2)
+    >>> from sfumato import PrivSet, seeded
+    >>> mechanism = PrivSet(epsilon=3.0, dimension=3, sparsity=2)
     >>> baskets = ItemSets(mechanism, ("bread", "milk", "wine"))
     >>> people = [["bread", "milk"]] * 4000 + [["wine"]] * 1000
     >>> found = baskets.estimate(mechanism.tally(baskets.randomize(people, seeded(1))))
@@ -47,7 +47,7 @@ class ItemSets:
 
     """
 
-    mechanism: SparseMechanism
+    mechanism: SparseInput
     items: int | tuple[Label, ...]
 
     def __post_init__(self) -> None:
