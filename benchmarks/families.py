@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sfumato import catalog
+from sfumato import ExSub, catalog
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
@@ -83,7 +83,14 @@ def family_of(name: str) -> Family:
 
 
 def instances(name: str, epsilon: float, sizes: Iterable[int]) -> list[Mechanism]:
-    """Return the mechanism at each size, once if it does not depend on it."""
-    family = family_of(name)
-    built = (catalog.build(name, epsilon=epsilon, **family.parameters(size)) for size in sizes)
+    """Return the mechanism at each size, once if it does not depend on it.
+
+    Concord, which by default sends every entry, is there a second time with ExSub's subsets.
+    """
+    built = []
+    for size in sizes:
+        given = {"epsilon": epsilon, **family_of(name).parameters(size)}
+        built.append(catalog.build(name, **given))
+        if name == "concord":
+            built.append(catalog.build(name, **given, subset_size=ExSub(**given).size))
     return list(dict.fromkeys(built))

@@ -16,6 +16,8 @@ CLAIMED_EPSILON: Final = 1.0
 
 # End to end with secure randomness in one process, in multiples of bincount.
 LIMITS: Final[Mapping[tuple[str, int], float]] = {
+    ("concord", 240): 40,  # 120 entries with a sign each, and 8 stubs
+    ("exsub", 240): 40,
     ("grr", 128): 30,
     ("grr", 1024): 30,
     ("olh", 128): 150,

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks import online
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -89,3 +90,10 @@ def test_a_peer_that_does_not_run_says_so_in_its_row(environment: Environment) -
     found = measure_peer(environment, row(), epsilon=1.0)
     assert found.problem
     assert found.record()["end_to_end_per_second"] is None
+
+
+def test_streams_are_measured_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert online.main(["--people", "1", "--dimension", "16", "--sparsity", "2"]) in {0, 1}
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in said[:-1]] == ["exsub", "concord", "concord"]
+    assert said[-1].startswith("Limits: at most 6 times")

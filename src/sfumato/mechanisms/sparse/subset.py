@@ -303,6 +303,16 @@ class Concord(SignedSubset):
         yield cls(1.0, 3, 2, subset_size=5)
         yield cls(2.0, 4, 2, subset_size=2, exact_sparsity=True, goal="frequency", threshold=2)
 
+    @classmethod
+    def dense(cls, epsilon: float, sparsity: int, dimension: int | None = None) -> Self:
+        """Return the mechanism that sends a sign for every entry.
+
+        Its probabilities do not depend on the dimension, so streams of it need none; by default
+        it is as small as can be.
+        """
+        entries = sparsity if dimension is None else dimension
+        return cls(epsilon, entries, sparsity, subset_size=entries + sparsity)
+
     @property
     def accept_threshold(self) -> int | None:
         """The least agreement."""

@@ -17,7 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SubsetForm"]
+from sfumato.errors import ReportError
+
+__all__ = ["SubsetForm", "pack", "unpack"]
 
 Symbols = NDArray[Any]
 
@@ -92,9 +94,7 @@ class SubsetForm:
             column[: symbols.size, 0] = symbols
             self.write_symbols(column, report)
             return report
-        bits = np.zeros(self.absent, dtype=bool)
-        bits[symbols] = True
-        report["packed"][0] = np.packbits(bits[::2] if self.dense else bits, bitorder="little")
+        report["packed"][0] = np.frombuffer(pack(signs, self.bits // self.dimension), np.uint8)
         return report
 
     def signs(self, reports: NDArray[Any]) -> NDArray[np.int8]:
@@ -151,6 +151,42 @@ class SubsetForm:
         if self.dense:
             return np.stack([total, len(reports) - total])
         return np.ascontiguousarray(total.reshape(-1, 2).T) if self.signed else total
+
+
+def pack(signs: Sequence[int], bits: int) -> bytes:
+    """Return a stretch of what was sent in one bit for each entry (plus) or two (plus, minus).
+
+    Examples
+    --------
+    >>> pack([1, -1, -1, 1], bits=1).hex(), pack([1, 0, -1, 1], bits=2).hex()
+    ('09', '61')
+
+    """
+    sent = np.asarray(signs)
+    either = sent > 0 if bits == 1 else np.column_stack([sent > 0, sent < 0])
+    return np.packbits(either, bitorder="little").tobytes()
+
+
+def unpack(data: bytes, entries: int, bits: int) -> NDArray[np.int8]:
+    """Return the signs of so many packed entries; raise ReportError unless they can be some.
+
+    Examples
+    --------
+    >>> unpack(bytes.fromhex("61"), entries=4, bits=2).tolist()
+    [1, 0, -1, 1]
+
+    """
+    if len(data) != (entries * bits + 7) // 8:
+        raise ReportError(
+            f"{len(data)} bytes are not {entries} entries of {bits} bit(s): "
+            f"{(entries * bits + 7) // 8} are expected."
+        )
+    found = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").view(np.int8)
+    used, rest = found[: entries * bits], found[entries * bits :]
+    pairs = used.reshape(entries, bits)
+    if rest.any() or (bits == 2 and (pairs[:, 0] & pairs[:, 1]).any()):
+        raise ReportError(f"{data.hex()} has bits that {entries} entries cannot have set.")
+    return np.asarray(pairs[:, 0] - pairs[:, 1] if bits == 2 else 2 * used - 1)
 
 
 def _sort_columns(columns: Symbols) -> None:

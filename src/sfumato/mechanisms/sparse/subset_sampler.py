@@ -161,6 +161,12 @@ class SubsetSampler(SparseInput):
         """Return how many non-zeros each of n subsets hits."""
         return self._hit_wheel.draw(n, rng).astype(np.int32) + np.int32(self._hit_range[0])
 
+    def secret(self, rng: Source) -> tuple[int, int]:
+        """Return with how many non-zeros one subset agrees, and how many it opposes."""
+        hits = int(self._hits(1, rng)[0])
+        agree = int(self._agreeing(hits, 1, rng)[0])
+        return agree, hits - agree
+
     def marks(self, n: int, rng: Source) -> NDArray[np.int8]:
         """Return what the subset does to each non-zero in turn: 1 agree, -1 oppose, 0 skip.
 
@@ -197,24 +203,34 @@ class SubsetSampler(SparseInput):
         self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source
     ) -> NDArray[Any]:
         """Return the symbols of each subset in a column."""
-        largest = self.form.kinds * self.padded_dimension
-        symbols = np.empty((self.size, hits.size), dtype=np.min_scalar_type(largest))
+        n, most = hits.size, self._hit_range[-1]
+        # A hit is drawn as d' plus the rank of its non-zero, so that it stays behind all zeros.
+        last = self.padded_dimension + 2 * self.sparsity
+        chosen = np.empty((self.size, n), dtype=np.min_scalar_type(last))
+        opposed = np.zeros((most, n), dtype=bool)
         for count, people in _groups(hits):
-            held = positions[:, people]
-            chosen = np.empty((self.size, people.size), dtype=positions.dtype)
-            ranks = rng.subset_columns(self.sparsity, count, people.size)
-            chosen[:count] = np.take_along_axis(held, ranks, axis=0)
-            zeros = chosen[count:]
-            zeros[:] = rng.subset_columns(self.zeros, self.size - count, people.size)
-            for position in held:  # in order: step over each non-zero
-                zeros += zeros >= position
+            drawn = np.empty((self.size, people.size), dtype=chosen.dtype)
+            drawn[:count] = rng.subset_columns(self.sparsity, count, people.size)
+            drawn[:count] += chosen.dtype.type(self.padded_dimension)
+            drawn[count:] = rng.subset_columns(self.zeros, self.size - count, people.size)
+            chosen[:, people] = drawn
+            if self.signed and count:
+                opposed[:count, people] = self._opposed(count, people.size, rng)
+        for position in positions:  # in order: step over each non-zero
+            chosen += chosen >= position
+        symbols = chosen.astype(np.min_scalar_type(self.form.kinds * last))
+        if self.signed:
+            symbols <<= 1
+            symbols |= rng.words(symbols.size, 8).reshape(symbols.shape) & np.uint8(1)
+        behind = self.padded_dimension + self.sparsity
+        for row in range(most):
+            people = np.flatnonzero(hits > row)
+            rank = chosen[row, people] - chosen.dtype.type(behind)
+            place = positions[rank, people].astype(symbols.dtype)
             if self.signed:
-                minus = rng.words(chosen.size, 8).reshape(chosen.shape) & np.uint8(1)
-                own = np.take_along_axis(signs[:, people], ranks, axis=0) < 0
-                minus[:count] = own ^ self._opposed(count, people.size, rng)
-                symbols[:, people] = (chosen.astype(symbols.dtype) << 1) + minus
-            else:
-                symbols[:, people] = chosen
+                minus = (signs[rank, people] < 0) ^ opposed[row, people]
+                place = (place << 1) + minus
+            symbols[row, people] = place
         return symbols
 
     def _opposed(self, hits: int, n: int, rng: Source) -> NDArray[np.bool_]:

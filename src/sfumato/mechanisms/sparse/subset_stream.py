@@ -7,6 +7,9 @@ mechanism (so it stays private for streams that somebody chooses while watching 
 
 The printed algorithm starts the count of zeros at d' instead of d' - s and counts an entry before
 dividing by what is left; either slip breaks privacy, and so does letting a server draw the secret.
+
+If every entry carries a sign (a dense mechanism), zeros need no counting: a stream then has no
+horizon, and nothing but the number of its non-zeros is bounded.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.randomness import Coins, Source
 
-__all__ = ["SubsetStream"]
+__all__ = ["DenseStream", "SubsetStream", "begin"]
 
 
 @dataclass
@@ -63,20 +66,13 @@ class SubsetStream:
                 "exact_sparsity is true; a stream that ends with fewer changes would have to stop "
                 "where it can be seen, so streams need stubs."
             )
-        marks = mechanism.marks(1, rng)[:, 0].tolist()
-        agree, oppose = marks.count(1), marks.count(-1)
-        return cls(
-            agree,
-            oppose,
-            mechanism.sparsity,
-            mechanism.size - agree - oppose,
-            mechanism.padded_dimension - mechanism.sparsity,
-        )
+        agree, oppose = mechanism.secret(rng)
+        chosen = mechanism.size - agree - oppose
+        return cls(agree, oppose, mechanism.sparsity, chosen, mechanism.zeros)
 
     def observe(self, entry: int, coins: Coins) -> int:
         """Return what to send for the next entry: its symbol, or 0 for nothing."""
-        if entry not in (-1, 0, 1):
-            raise InputError(f"entry is {entry!r}; -1, 0 or 1 is expected.")
+        _check(entry)
         sign = 1 - 2 * coins.below(2)
         if entry and self.nonzeros:
             drawn = coins.below(self.nonzeros)
@@ -105,3 +101,76 @@ class SubsetStream:
     def restore(cls, state: tuple[int, ...]) -> Self:
         """Go on from a saved state."""
         return cls(*state)
+
+
+@dataclass
+class DenseStream:
+    """The device's half of a dense mechanism, online: a sign for every entry, without an end.
+
+    A zero sends a fair coin and a non-zero its own or the opposite sign. How many of s non-zeros
+    are agreed with is drawn beforehand, which ones is drawn on the way: together that is the law of
+    the mechanism at every length, without stubs. An entry x is estimated by (sign sent)/contrast,
+    with variance 1/contrast^2 - x^2 however long the stream gets.
+
+    Parameters
+    ----------
+    agree
+        How many of the coming non-zeros will be sent with their own sign.
+    nonzeros
+        How many non-zeros may still come; entries after the last of them count as zeros.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Concord
+    >>> from sfumato.randomness import seeded
+    >>> stream = DenseStream.begin(Concord.dense(1.0, sparsity=8), seeded(1))
+    >>> coins = Coins(seeded(2))
+    >>> {stream.observe(entry, coins) for entry in [0, 1, 0, -1] * 1_000}
+    {1, -1}
+
+    """
+
+    agree: int
+    nonzeros: int
+
+    @classmethod
+    def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
+        """Draw the secret count for a new stream; do it on the device, and tell nobody."""
+        if not mechanism.form.dense:
+            raise ConfigurationError(
+                f"subset_size is {mechanism.size}; a stream without a horizon needs a sign for "
+                f"each of the {mechanism.padded_dimension} entries and stubs."
+            )
+        agree, _ = mechanism.secret(rng)
+        return cls(agree, mechanism.sparsity)
+
+    def observe(self, entry: int, coins: Coins) -> int:
+        """Return the sign to send for the next entry."""
+        _check(entry)
+        sign = 1 - 2 * coins.below(2)
+        if not entry or not self.nonzeros:
+            return sign
+        agrees = coins.below(self.nonzeros) < self.agree
+        self.nonzeros -= 1
+        self.agree -= agrees
+        return entry if agrees else -entry
+
+    def save(self) -> tuple[int, ...]:
+        """Return the state as plain numbers; it is as secret as the vector itself."""
+        return astuple(self)
+
+    @classmethod
+    def restore(cls, state: tuple[int, ...]) -> Self:
+        """Go on from a saved state."""
+        return cls(*state)
+
+
+def begin(mechanism: SignedSubset, rng: Source) -> SubsetStream | DenseStream:
+    """Draw the secret for a new vector and return what answers its entries one by one."""
+    kind = DenseStream if mechanism.form.dense else SubsetStream
+    return kind.begin(mechanism, rng)
+
+
+def _check(entry: int) -> None:
+    if entry not in (-1, 0, 1):
+        raise InputError(f"entry is {entry!r}; -1, 0 or 1 is expected.")
