@@ -1,0 +1,175 @@
+"""The online half: values in, sums of blocks out, the moment a block is complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.randomness import Keyed
+from sfumato.streams.values.release import Release
+
+__all__ = ["Blocks", "Publisher", "State"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Blocks(NamedTuple):
+    """Published blocks: the place of each one's last value in the stream, and its noisy sum."""
+
+    to: Ints
+    sums: Floats
+
+
+@dataclass
+class State:
+    """All that has to be remembered between values; as sensitive as the stream.
+
+    Parameters
+    ----------
+    count
+        How many values came.
+    held
+        The values held out so far, until the threshold is chosen from them.
+    threshold
+        The threshold, once it is chosen.
+    blocks
+        How many blocks are complete.
+    partial, filled
+        The sum of the cut values of the current block, and how many they are.
+
+    """
+
+    count: int = 0
+    held: list[Ints] = field(default_factory=list)
+    threshold: int | None = None
+    blocks: int = 0
+    partial: int = 0
+    filled: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything but the values held out."""
+        return {name: value for name, value in vars(self).items() if name != "held"}
+
+
+class Publisher:
+    """Publishes one stream, value by value or batch by batch, with one result.
+
+    All noise follows from the key: a publisher with the same key and state goes on as if nothing
+    had happened, and draws nothing a second time. Memory does not depend on the stream's length:
+    it holds the noise of one row of trees.
+
+    Parameters
+    ----------
+    release
+        How the stream is published.
+    key
+        32 secret bytes, kept until the stream is complete and then forgotten.
+    state
+        Where an earlier publisher stopped.
+
+    Examples
+    --------
+    >>> from sfumato.streams.values.thresholds import Fixed
+    >>> from sfumato.streams.values.tree import Tree
+    >>> release = Release(epsilon=20.0, bound=100, threshold=Fixed(10), tree=Tree(4, 2), block=2)
+    >>> publisher = Publisher(release, bytes(32))
+    >>> publisher.feed(np.array([3, 4, 99, 1, 5])).to.tolist()
+    [2, 4]
+    >>> publisher.finish().to.tolist()
+    [5]
+
+    """
+
+    def __init__(self, release: Release, key: bytes, state: State | None = None) -> None:
+        self.release = release
+        self._key = key
+        self.state = state or State()
+        self._row: tuple[int, Ints, Floats] | None = None
+        if not release.holdout and self.state.threshold is None:
+            self._choose()
+
+    def feed(self, values: Ints) -> Blocks:
+        """Take further values, whole numbers of units from 0 to the bound; return what is due."""
+        if values.size and not (values.min() >= 0 and values.max() <= self.release.bound):
+            raise InputError(f"some value lies outside of 0..{self.release.bound} units.")
+        state, release = self.state, self.release
+        if state.threshold is None:
+            missing = release.holdout - state.count
+            held, values = values[:missing], values[missing:]
+            state.held.append(held.astype(np.int64))
+            state.count += held.size
+            if state.count == release.holdout:
+                self._choose()
+        if not values.size or state.threshold is None:
+            return Blocks(np.zeros(0, dtype=np.int64), np.zeros(0))
+        return self._add(np.minimum(values, state.threshold))
+
+    def finish(self) -> Blocks:
+        """Return the last block, which may be short, as nothing follows."""
+        state = self.state
+        if not state.filled:
+            return Blocks(np.zeros(0, dtype=np.int64), np.zeros(0))
+        sums = self._noisy(np.array([state.partial]))
+        state.blocks, state.partial, state.filled = state.blocks + 1, 0, 0
+        return Blocks(np.array([state.count]), sums)
+
+    def _choose(self) -> None:
+        """Choose the threshold and forget the values it was chosen from."""
+        state = self.state
+        values = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
+        rng = Keyed(self._key, "threshold")
+        state.threshold = self.release.threshold.choose(values, self.release.bound, rng)
+        state.held = []
+        self.release.noise(state.threshold).law()  # raises if the unit is too fine
+
+    def _add(self, values: Ints) -> Blocks:
+        state, width = self.state, self.release.block
+        first = state.count
+        state.count += values.size
+        missing = width - state.filled
+        if values.size < missing:
+            state.partial += int(values.sum())
+            state.filled += values.size
+            return Blocks(np.zeros(0, dtype=np.int64), np.zeros(0))
+        whole = 1 + (values.size - missing) // width
+        end = missing + (whole - 1) * width
+        sums = np.empty(whole, dtype=np.int64)
+        sums[0] = state.partial + int(values[:missing].sum())
+        np.sum(values[missing:end].reshape(-1, width), axis=1, out=sums[1:])
+        to = first + missing + width * np.arange(whole)
+        noisy = self._noisy(sums)
+        state.blocks += whole
+        state.partial, state.filled = int(values[end:].sum()), values.size - end
+        return Blocks(to, noisy)
+
+    def _noisy(self, sums: Ints) -> Floats:
+        """Return the sums of the next blocks with their noise."""
+        leaves = self.release.tree.leaves * self.release.tree.together
+        noisy = np.empty(sums.size)
+        done = 0
+        while done < sums.size:
+            row, leaf = divmod(self.state.blocks + done, leaves)
+            integers, corrections = self._noise(row)
+            take = slice(leaf, min(leaves, leaf + sums.size - done))
+            size = take.stop - take.start
+            part = sums[done : done + size] + integers[take]
+            noisy[done : done + size] = part + (
+                corrections[take] if corrections.size > 1 else corrections
+            )
+            done += size
+        return noisy
+
+    def _noise(self, row: int) -> tuple[Ints, Floats]:
+        """Return the noise of a row of trees' leaves, drawn once."""
+        if self._row is None or self._row[0] != row:
+            release = self.release
+            assert self.state.threshold is not None  # noqa: S101 - it is chosen before any block
+            rate = release.noise(self.state.threshold).law().rate
+            nodes = release.tree.draw(rate, Keyed(self._key, f"trees {row}"))
+            self._row = (row, *release.tree.leaf_sums(nodes))
+        return self._row[1:]

@@ -1,0 +1,217 @@
+"""Any range of a published stream, with an interval: post-processing that costs nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.core.estimate import checked_level
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.intervals import z_score
+from sfumato.errors import InputError
+from sfumato.streams.values.publisher import Blocks
+from sfumato.streams.values.release import Release
+from sfumato.streams.values.smoothers import smoother, spread
+
+__all__ = ["RangeAnswer", "Released"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RangeAnswer:
+    """The sum (or mean) of the values from one place to another.
+
+    ``low`` and ``high`` are the interval of the sum of values *cut to the threshold*; what was cut
+    off makes the true sum larger by at most ``cut_off``, and by nothing if no value is that large.
+    """
+
+    first: int
+    last: int
+    value: float
+    low: float
+    high: float
+    level: float
+    cut_off: float
+    as_of: int
+    guarantee: Guarantee
+
+    @property
+    def mean(self) -> RangeAnswer:
+        """The same of the mean value."""
+        n = self.last - self.first + 1
+        return RangeAnswer(
+            self.first,
+            self.last,
+            self.value / n,
+            self.low / n,
+            self.high / n,
+            self.level,
+            self.cut_off / n,
+            self.as_of,
+            self.guarantee,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What was published of a stream, ready for questions.
+
+    Parameters
+    ----------
+    release
+        How it was published.
+    threshold
+        Where values were cut, in units.
+    blocks
+        The published blocks, in units.
+    unit
+        What one unit is worth.
+
+    Examples
+    --------
+    >>> from sfumato.streams.values.publisher import Publisher
+    >>> from sfumato.streams.values.methods import plan
+    >>> release = plan(epsilon=1.0, bound=100, threshold=50, limit=1000, block=10)
+    >>> publisher = Publisher(release, bytes(32))
+    >>> blocks = publisher.feed(np.arange(1000) % 50)
+    >>> released = Released(release, 50, blocks)
+    >>> answer = released.sum(101, 500)
+    >>> answer.low < 9800 < answer.high
+    True
+
+    """
+
+    release: Release
+    threshold: int
+    blocks: Blocks
+    unit: float = 1.0
+
+    @property
+    def first(self) -> int:
+        """The place of the first value that is published; places are counted from 1."""
+        return self.release.holdout + 1
+
+    @property
+    def last(self) -> int:
+        """The place of the last value that is published."""
+        return int(self.blocks.to[-1]) if self.blocks.to.size else self.release.holdout
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.concatenate([[self.release.holdout], self.blocks.to])
+
+    @cached_property
+    def _prefix(self) -> Floats:
+        return np.concatenate([[0.0], np.cumsum(self.blocks.sums)])
+
+    def _leaves(self, places: ArrayLike) -> Floats:
+        """Return places in leaves: after so many values, how many leaves are complete."""
+        after = np.asarray(places, dtype=np.int64)
+        block = np.searchsorted(self._starts, after, side="right") - 1
+        block = np.minimum(block, self.blocks.to.size - 1)
+        start, end = self._starts[block], self._starts[block + 1]
+        return np.asarray(block + (after - start) / (end - start))
+
+    def sums(self, first: ArrayLike, last: ArrayLike) -> Floats:
+        """Return the sums of many ranges at once, without intervals.
+
+        Both ends belong to the range. Inside of a block the sum is interpolated.
+        """
+        i, j = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
+        if i.size and (i.min() < self.first or j.max() > self.last or bool((i > j).any())):
+            bad = np.flatnonzero(np.ravel((i < self.first) | (j > self.last) | (i > j)))[0]
+            self._refuse(int(np.ravel(i)[bad]), int(np.ravel(j)[bad]))
+        grid = np.arange(self._prefix.size)
+        ends = [np.interp(self._leaves(place), grid, self._prefix) for place in (i - 1, j)]
+        return np.asarray((ends[1] - ends[0]) * self.unit)
+
+    def sum(self, first: int, last: int, level: float = 0.95) -> RangeAnswer:
+        """Return the sum of the values from one place to another, both included."""
+        if not self.first <= first <= last <= self.last:
+            self._refuse(first, last)
+        checked_level(level)
+        value = float(self.sums([first], [last])[0])
+        reach = self._reach(first, last, level) * self.unit
+        cut = (self.release.bound - min(self.threshold, self.release.bound)) * self.unit
+        return RangeAnswer(
+            first,
+            last,
+            value,
+            value - reach,
+            value + reach,
+            level,
+            cut * (last - first + 1),
+            self.last,
+            self.release.guarantee,
+        )
+
+    def running(self, window: int, every: int) -> tuple[NDArray[np.int64], Floats]:
+        """Return running averages over so many values, at every so many places."""
+        if not 1 <= window <= self.last - self.first + 1:
+            raise InputError(
+                f"window is {window}; the published stream has {self.last - self.first + 1} values."
+            )
+        ends = np.arange(self.first + window - 1, self.last + 1, every)
+        return ends, self.sums(ends - window + 1, ends) / window
+
+    def online(self) -> Floats:
+        """Return one number for each value, as it could be said at its time: causal guesses."""
+        width = self.release.block
+        means = self.blocks.sums / np.diff(self._starts)
+        guess = smoother(self.release.smoother, self.threshold)
+        rates = np.concatenate([[guess.rate], guess.push(means)])[:-1]
+        last = int(self.blocks.to[-1] - self._starts[-2]) if means.size else 0
+        whole = means.size if last == width else means.size - 1
+        parts = [spread(self.blocks.sums[:whole], rates[:whole], width)]
+        if whole < means.size:
+            parts.append(spread(self.blocks.sums[whole:], rates[whole:], last))
+        return np.concatenate(parts) * self.unit
+
+    def _refuse(self, first: int, last: int) -> None:
+        if first > last:
+            raise InputError(f"the range is {first}..{last}; its first place must not be larger.")
+        why = (
+            f"; the first {self.release.holdout:,} values chose the threshold"
+            if self.release.holdout
+            else ""
+        )
+        raise InputError(
+            f"the range is {first}..{last}; published are the places "
+            f"{self.first}..{self.last}{why}."
+        )
+
+    def _reach(self, first: int, last: int, level: float) -> float:
+        """Return how far the interval reaches: noise by its exact moments, and order in blocks."""
+        x, y = self._leaves([first - 1, last]).tolist()
+        moments = self.release.tree.moments(x, y)
+        law = self.release.noise(self.threshold).law()
+        noise = law.variance * moments.square
+        variance = noise + self._hidden(x, y)
+        # Cornish and Fisher: the noise of few nodes has longer tails than a normal number.
+        tails = law.excess_kurtosis * law.variance**2 * moments.fourth / variance**2
+        z = z_score(level)
+        return (z + tails * (z**3 - 3 * z) / 24) * math.sqrt(variance)
+
+    def _hidden(self, x: float, y: float) -> float:
+        """Return the variance of a cut block's part, were its values in no particular order.
+
+        Values from 0 to the threshold with mean a have a variance of at most a (threshold - a).
+        """
+        total = 0.0
+        cuts = (
+            [(x, y)] if math.floor(x) == math.floor(y) else [(math.floor(y), y), (x, math.ceil(x))]
+        )
+        for start, end in cuts:
+            share = end - start
+            if 0 < share < 1:
+                block = math.floor(start)
+                width = int(self._starts[block + 1] - self._starts[block])
+                mean = min(max(self.blocks.sums[block] / width, 0.0), float(self.threshold))
+                values = mean * (self.threshold - mean)
+                total += values * share * (1 - share) * width**2 / max(width - 1, 1)
+        return float(total)

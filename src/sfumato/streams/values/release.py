@@ -1,0 +1,135 @@
+"""How a stream is published: threshold, tree, blocks and smoother, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.noise import exact_epsilon
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.central import DiscreteLaplace
+from sfumato.randomness import seeded
+from sfumato.streams.values.smoothers import SMOOTHERS
+from sfumato.streams.values.thresholds import Fixed, Threshold, from_configuration
+from sfumato.streams.values.tree import Tree
+
+__all__ = ["Release", "mean_square_error"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Three parts that can each be replaced: a threshold, a tree of noise and a smoother.
+
+    The first ``holdout`` values are not published; the threshold is chosen from them. Every later
+    value is cut to the threshold and counts in one block, the block in one leaf of a tree, and the
+    leaf in one node of each layer: so one value moves ``layers`` sums, each by the threshold at
+    most, and every node has discrete Laplace noise of scale threshold x layers / epsilon. Values
+    that are held out and values that are published are different ones, so each is protected with
+    epsilon as a whole.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of each value.
+    bound
+        The public bound of a value, in units; larger ones are cut to it.
+    threshold
+        How the threshold is chosen.
+    holdout
+        How many values it is chosen from.
+    tree
+        The shape of the trees.
+    block
+        How many values a leaf stands for.
+    smoother
+        How values of an unfinished block are guessed.
+
+    Examples
+    --------
+    >>> release = Release(epsilon=0.5, bound=1000, threshold=Fixed(40), tree=Tree(16, 2), block=8)
+    >>> release.noise(40).law().rate
+    Fraction(1, 160)
+    >>> Release.from_configuration(release.configuration()) == release
+    True
+
+    """
+
+    epsilon: float
+    bound: int
+    threshold: Threshold
+    holdout: int = 0
+    tree: Tree = field(default_factory=Tree)
+    block: int = 1
+    smoother: str = "recent"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        exact_epsilon(self.epsilon)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        for name, least in (("bound", 1), ("block", 1), ("holdout", 0)):
+            if getattr(self, name) < least:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)}; it must be at least {least}."
+                )
+        if self.bound > 1 << 40:
+            raise ConfigurationError(
+                f"bound is {self.bound} units; 2^40 is the most, so use a larger unit."
+            )
+        if not isinstance(self.threshold, Fixed) and not self.holdout:
+            raise ConfigurationError("holdout is 0; a threshold is chosen from at least one value.")
+        if self.smoother not in SMOOTHERS:
+            raise ConfigurationError(
+                f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are known."
+            )
+
+    def noise(self, threshold: int) -> DiscreteLaplace:
+        """Return the noise of each node."""
+        return DiscreteLaplace(self.epsilon, threshold * self.tree.layers)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to whoever is behind one value."""
+        return Guarantee(
+            "central",
+            "each value of the stream",
+            self.epsilon,
+            self.threshold.delta,
+            neighbours="two streams of the same length that differ in one value",
+            assumptions=("how many values there are may be known",),
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the release as plain data."""
+        plain = asdict(self)
+        plain["threshold"] = {"kind": self.threshold.name} | plain["threshold"]
+        return plain
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, Any]) -> Release:
+        """Return the release that :meth:`configuration` described."""
+        rest = dict(configuration)
+        try:
+            rest["threshold"] = from_configuration(rest["threshold"])
+            rest["tree"] = Tree(**rest["tree"])
+            return cls(**rest)
+        except (KeyError, TypeError) as error:
+            raise ConfigurationError(f"the release is described without {error}.") from error
+
+    def expected_error(self, threshold: int, limit: int) -> float:
+        """Return the standard deviation of the noise in sums of random ranges up to a length."""
+        square = mean_square_error(self.tree, self.block, limit)
+        return math.sqrt(self.noise(threshold).law().variance * square)
+
+
+@cache
+def mean_square_error(tree: Tree, block: int, limit: int, ranges: int = 400) -> float:
+    """Return the mean variance of a random range within so many values, in a node's variances."""
+    draw = seeded(0).simulator()
+    ends = np.sort(draw.random((ranges, 2)), axis=1) * (limit / block)
+    return float(tree.mean_square(*ends.T).mean())

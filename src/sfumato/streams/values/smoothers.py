@@ -1,0 +1,164 @@
+"""What to say of values whose block is not complete yet: guesses from earlier blocks only.
+
+The published sum of a block is known at its end. Until then each of its values is guessed to be the
+smoother's rate, which depends on blocks that are complete; at the end the last value takes what is
+left of the block's sum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import insort
+from collections import deque
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError
+
+__all__ = ["SMOOTHERS", "Smoother", "smoother", "spread"]
+
+Floats = NDArray[np.float64]
+
+
+class Smoother(ABC):
+    """Turns the means of complete blocks into a guess for the values of the next one.
+
+    Parameters
+    ----------
+    start
+        The guess before any block is complete: half the threshold.
+
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, start: float) -> None:
+        self.rate = start
+
+    @abstractmethod
+    def push(self, means: Floats) -> Floats:
+        """Take the means of further blocks and return the guess after each."""
+
+
+class Recent(Smoother):
+    """The mean of the last block."""
+
+    name: ClassVar[str] = "recent"
+
+    def push(self, means: Floats) -> Floats:
+        """Take the means of further blocks and return the guess after each."""
+        if means.size:
+            self.rate = float(means[-1])
+        return means
+
+
+class Mean(Smoother):
+    """The mean of all blocks, the start included."""
+
+    name: ClassVar[str] = "mean"
+
+    def __init__(self, start: float) -> None:
+        super().__init__(start)
+        self._count = 1
+
+    def push(self, means: Floats) -> Floats:
+        """Take the means of further blocks and return the guess after each."""
+        counts = self._count + np.arange(1, means.size + 1)
+        rates = (self.rate * self._count + np.cumsum(means)) / counts
+        if means.size:
+            self._count, self.rate = int(counts[-1]), float(rates[-1])
+        return np.asarray(rates)
+
+
+class _OneByOne(Smoother):
+    def push(self, means: Floats) -> Floats:
+        """Take the means of further blocks and return the guess after each."""
+        rates = np.empty(means.size)
+        for place, mean in enumerate(means.tolist()):
+            rates[place] = self.rate = self.next(mean)
+        return rates
+
+    @abstractmethod
+    def next(self, mean: float) -> float:
+        """Return the guess after one more block."""
+
+
+class Median(_OneByOne):
+    """The median of all blocks, the start included; it remembers every block."""
+
+    name: ClassVar[str] = "median"
+
+    def __init__(self, start: float) -> None:
+        super().__init__(start)
+        self._seen = [start]
+
+    def next(self, mean: float) -> float:
+        """Return the guess after one more block."""
+        insort(self._seen, mean)
+        middle = len(self._seen) // 2
+        if len(self._seen) % 2:
+            return self._seen[middle]
+        return (self._seen[middle - 1] + self._seen[middle]) / 2
+
+
+class MovingAverage(_OneByOne):
+    """The mean of the last blocks, at most ten of them."""
+
+    name: ClassVar[str] = "moving"
+    window: ClassVar[int] = 10
+
+    def __init__(self, start: float) -> None:
+        super().__init__(start)
+        self._seen = deque([start], maxlen=self.window)
+
+    def next(self, mean: float) -> float:
+        """Return the guess after one more block."""
+        self._seen.append(mean)
+        return sum(self._seen) / len(self._seen)
+
+
+class Exponential(_OneByOne):
+    """Half the last block's mean and half the guess before it."""
+
+    name: ClassVar[str] = "exponential"
+    weight: ClassVar[float] = 0.5
+
+    def next(self, mean: float) -> float:
+        """Return the guess after one more block."""
+        return self.weight * mean + (1 - self.weight) * self.rate
+
+
+SMOOTHERS: Final[Mapping[str, type[Smoother]]] = {
+    kind.name: kind for kind in (Recent, Mean, Median, MovingAverage, Exponential)
+}
+
+
+def smoother(name: str, threshold: float) -> Smoother:
+    """Return a smoother by its name, which starts at half the threshold."""
+    if name not in SMOOTHERS:
+        raise ConfigurationError(f"smoother is {name!r}; {', '.join(SMOOTHERS)} are known.")
+    return SMOOTHERS[name](threshold / 2)
+
+
+def spread(sums: Floats, rates: Floats, width: int) -> Floats:
+    """Return one value for each position: the guess, and at a block's end what is left of its sum.
+
+    Parameters
+    ----------
+    sums, rates
+        The sum of each block and the guess that was made *before* it.
+    width
+        Values per block.
+
+    Examples
+    --------
+    >>> spread(np.array([10.0]), np.array([2.0]), 4).tolist()
+    [2.0, 2.0, 2.0, 4.0]
+
+    """
+    values = np.repeat(rates, width)
+    values[width - 1 :: width] = sums - rates * (width - 1)
+    return values

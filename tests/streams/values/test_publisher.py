@@ -1,0 +1,152 @@
+"""Publishing online: any batches, any restart, one result; noise of the right scale."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.randomness import Keyed, seeded
+from sfumato.streams.values import METHODS, Publisher, Release, plan
+from sfumato.streams.values.thresholds import Fixed, ScaleFree
+from sfumato.streams.values.tree import Tree
+
+Ints = NDArray[np.int64]
+
+KEY = bytes(range(32))
+RELEASE = Release(0.5, 100, ScaleFree(0.5, 5.0), holdout=40, tree=Tree(3, 3), block=4)
+VALUES = seeded(1).simulator().integers(0, 101, 500)
+
+
+def published(release: Release, cuts: list[int], *, restart: bool = False) -> list[float]:
+    """Return all places and sums, fed in pieces."""
+    publisher = Publisher(release, KEY)
+    found: list[float] = []
+    for part in np.split(VALUES, sorted(cuts)):
+        blocks = publisher.feed(part)
+        found += [*blocks.to.tolist(), *blocks.sums.tolist()]
+        if restart:
+            publisher = Publisher(release, KEY, copy.deepcopy(publisher.state))
+    blocks = publisher.finish()
+    return sorted([*found, *blocks.to.tolist(), *blocks.sums.tolist()])
+
+
+@given(st.lists(st.integers(0, 500), max_size=6), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_batches_and_restarts_change_nothing(cuts: list[int], restart: bool) -> None:  # noqa: FBT001
+    assert published(RELEASE, cuts, restart=restart) == published(RELEASE, [])
+
+
+def test_what_is_published_is_offline_consistency_bit_for_bit() -> None:
+    """The whole noisy tree, fitted afterwards, gives the published sums to the last bit."""
+    tree = Tree(3, 3)
+    release = Release(0.5, 100, Fixed(30), tree=tree, block=2)
+    row = tree.together * tree.leaves
+    values = np.resize(VALUES, 2 * row * 2)
+    online = Publisher(release, KEY).feed(values).sums
+    leaves = np.minimum(values, 30).reshape(2, row, 2).sum(axis=2)
+    offline = []
+    for index, true in enumerate(leaves):
+        noise = tree.draw(release.noise(30).law().rate, Keyed(KEY, f"trees {index}"))
+        nodes = [level + true.reshape(level.size, -1).sum(axis=1) for level in noise]
+        integers, corrections = tree.leaf_sums(nodes)
+        offline.append(integers + corrections)
+    assert np.concatenate(offline).tobytes() == online.tobytes()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_scale_of_a_node_is_threshold_times_layers_over_epsilon(name: str) -> None:
+    release = plan(name, epsilon=0.1, bound=1000, limit=1 << 12)
+    assert release.noise(250).law().rate == Fraction(1, 10) / (250 * release.tree.layers)
+
+
+@pytest.mark.parametrize("tree", [Tree(3, 3), Tree(2, 4, consistent=False), Tree(4, 1)], ids=str)
+def test_one_value_moves_each_layer_by_the_threshold_at_most(tree: Tree) -> None:
+    """The sensitivity behind that scale, counted over the true sums of all nodes."""
+    release = Release(1.0, 100, Fixed(30), tree=tree, block=2)
+    values = VALUES[: tree.leaves * 2].copy()
+    other = values.copy()
+    values[1], other[1] = 10, 100
+
+    def sums(values: Ints) -> Ints:
+        cut = np.minimum(values, 30).reshape(-1, 2).sum(axis=1)
+        return np.concatenate(
+            [cut.reshape(tree.fanout**depth, -1).sum(axis=1) for depth in range(tree.layers)]
+        )
+
+    moved = np.abs(sums(values) - sums(other)).sum()
+    assert 0 < moved <= 30 * tree.layers == release.noise(30).sensitivity
+
+
+def test_noise_is_that_of_the_law_and_not_a_tenth_less_or_more() -> None:
+    release = Release(1.0, 1000, Fixed(500), tree=Tree(16, 1))
+    sums = Publisher(release, KEY).feed(np.full(200_000, 700)).sums - 500
+    variance = release.noise(500).law().variance
+    error = 6 * np.sqrt(5 / sums.size)  # of a variance, for noise of kurtosis six
+    assert abs(sums.var() / variance - 1) < error
+    for factor in (0.9, 1.1):
+        assert abs(sums.var() / (variance * factor) - 1) > error
+    assert abs(sums.mean()) < 6 * np.sqrt(variance / sums.size)
+
+
+def test_held_out_values_are_forgotten_once_the_threshold_is_chosen() -> None:
+    publisher = Publisher(RELEASE, KEY)
+    publisher.feed(VALUES[:39])
+    assert publisher.state.threshold is None
+    assert sum(part.size for part in publisher.state.held) == 39
+    publisher.feed(VALUES[39:41])
+    assert publisher.state.threshold is not None
+    assert publisher.state.held == []
+    assert "held" not in publisher.state.plain()
+
+
+@pytest.mark.parametrize("bad", [-1, 101])
+def test_values_outside_of_the_bound_are_refused(bad: int) -> None:
+    with pytest.raises(InputError, match=r"outside of 0..100 units"):
+        Publisher(RELEASE, KEY).feed(np.array([5, bad]))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"epsilon": 0}, "epsilon is 0; it must lie in 1e-06..20."),
+        ({"bound": 0}, "bound is 0; it must be at least 1."),
+        ({"bound": 1 << 41}, "bound is 2199023255552 units; 2^40 is the most, so use a larger"),
+        ({"holdout": 0}, "holdout is 0; it must be at least 1."),
+        ({"method": "magic"}, "method is 'magic'; tuned, tops, pak"),
+        ({"smoother": "magic"}, "smoother is 'magic'; recent, mean"),
+        ({"limit": 1}, "limit is 1; a range of at least 2 values is expected."),
+        ({"block": 0}, "block is 0; it must be at least 1."),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(change: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        plan(**({"epsilon": 1.0, "bound": 100} | change))  # type: ignore[arg-type]
+    assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_survives_plain_data(name: str) -> None:
+    release = plan(name, epsilon=0.1, bound=1000)
+    assert Release.from_configuration(release.configuration()) == release
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    release = plan(epsilon=0.1, bound=100, threshold=50)
+    publisher = Publisher(release, KEY)
+    for _ in range(50):
+        publisher.feed(np.full(1 << 16, 7))
+    assert publisher.state.count == 50 << 16
+    held = [v for v in vars(publisher.state).values() if isinstance(v, list)]
+    assert held == [[]]
+
+
+def test_a_threshold_too_large_for_the_unit_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="use a larger unit"):
+        Publisher(plan(epsilon=1e-5, bound=1 << 39, threshold=1 << 39), KEY)
