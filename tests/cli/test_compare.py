@@ -31,6 +31,18 @@ def test_numbers_of_an_interval_are_compared_too() -> None:
     assert (found[0]["low"], found[0]["high"]) == (-1.0, 1.0)
 
 
+def test_sparse_vectors_are_compared_too() -> None:
+    question = ["compare", "--dimension", "256", "--sparsity", "8", "--epsilon", "1"]
+    found = answer(*question)
+    assert [one["mechanism"] for one in found[:2]] == ["concord", "exsub"]
+    assert {one["mechanism"] for one in found[2:]} == {"coco", "collision", "privset"}
+    shown = run(*question).stdout
+    assert "Best: concord" in shown
+    assert "privset* " in shown
+    assert "* privset is for sets" in shown
+    assert "Best: privset" in run(*question, "--goal", "frequency").stdout
+
+
 def test_it_draws_the_errors_over_epsilon(tmp_path: Path) -> None:
     picture = tmp_path / "errors.png"
     run("compare", "--domain", "red,green,blue", "--epsilon", "1", "--plot", picture)
@@ -40,8 +52,13 @@ def test_it_draws_the_errors_over_epsilon(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--epsilon", "1"], "either --domain"),
-        (["--epsilon", "1", "--domain", "4", "--interval", "0", "1"], "either --domain"),
+        (["--epsilon", "1"], "give one of --domain"),
+        (["--epsilon", "1", "--domain", "4", "--interval", "0", "1"], "give one of --domain"),
+        (["--epsilon", "1", "--domain", "4", "--sparsity", "1"], "give one of --domain"),
+        (["--epsilon", "1", "--dimension", "4"], "--sparsity is needed, too"),
+        (["--epsilon", "1", "--sparsity", "4"], "--dimension is needed, too"),
+        (["--epsilon", "1", "--dimension", "4", "--sparsity", "5"], "sparsity is 5"),
+        (["--epsilon", "1", "--dimension", "4", "--sparsity", "2", "--goal", "x"], "goal is 'x'"),
         (["--epsilon", "0", "--domain", "4"], "epsilon is 0"),
         (["--epsilon", "1", "--domain", "1"], "domain has 1 item"),
         (["--epsilon", "1", "--interval", "1", "1"], "low must be below high"),

@@ -44,6 +44,34 @@ def test_every_mechanism_has_facts(name: str) -> None:
         assert key in facts
 
 
+SPARSE = ["--dimension", "128", "--sparsity", "8", "--epsilon", "1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("exsub", {"p_reverse", "mse_value", "subset_size", "mse_frequency"}),
+        ("concord", {"p_reverse", "mse_value", "subset_size", "mse_frequency", "threshold"}),
+        ("privset", {"subset_size", "mse_frequency"}),
+        ("collision", {"hash_range", "mse_mean"}),
+        ("coco", {"hash_range", "p_opposite", "mse_mean", "mse_frequency"}),
+    ],
+)
+def test_sparse_mechanisms_say_their_sizes_and_errors(name: str, keys: set[str]) -> None:
+    facts = answer("law", name, *SPARSE)
+    assert keys | {"p_true", "p_false", "influence", "padded_dimension"} <= set(facts)
+    assert facts["padded_dimension"] == 136
+    shown = run("law", name, *SPARSE).stdout
+    assert "chosen by the mechanism" in shown
+    assert "all entries" in shown
+    assert not any(key in shown for key in ("mse_", "padded_dimension"))
+
+
+def test_what_reports_do_not_tell_is_said_in_words() -> None:
+    assert answer("law", "concord", *SPARSE)["mse_frequency"] is None
+    assert "not told by these reports" in run("law", "concord", *SPARSE).stdout
+
+
 def test_small_laws_are_listed_and_sum_to_one() -> None:
     law = answer(*GRR, "--domain", "4")["law"]
     assert law["reports"] == ["00", "01", "02", "03"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from sfumato import GRR, Hybrid, planner
+from sfumato import GRR, ExSub, Hybrid, PrivSet, catalog, planner, seeded
 from sfumato.errors import ConfigurationError
 
 
@@ -52,3 +54,32 @@ def test_a_question_nobody_answers_gets_one_sentence(question: dict[str, object]
 def test_bad_parameters_are_refused_by_the_mechanism() -> None:
     with pytest.raises(ConfigurationError, match="epsilon is 0"):
         planner.compare(epsilon=0, domain=10)
+
+
+def test_sparse_vectors_of_any_size_are_compared() -> None:
+    found = planner.compare(epsilon=1.0, dimension=256, sparsity=8, goal="value")
+    names = [one.mechanism.name for one in found]
+    assert names[0] == "concord"
+    assert set(names) == {"coco", "collision", "concord", "exsub", "privset"}
+    by_name = {one.mechanism.name: one for one in found}
+    assert by_name["exsub"].mse == ExSub(1.0, 256, 8).mse
+    assert all(one.device_seconds > 0 and one.server_seconds > 0 for one in found)
+    # The error is a total over the entries, an interval is that of one of them.
+    exsub = by_name["exsub"]
+    assert exsub.half_width(100) == pytest.approx(1.96 * (exsub.mse / 256 / 100) ** 0.5, rel=1e-4)
+
+
+def test_what_answers_a_part_of_the_question_comes_last() -> None:
+    question: dict[str, Any] = {"epsilon": 1.0, "dimension": 30, "sparsity": 3}
+    signed = planner.compare(**question, goal="value")
+    assert signed[-1].mechanism == PrivSet(1.0, 30, 3)  # shares, but no signs
+    assert signed[-1].mse < signed[0].mse
+    shares = planner.compare(**question, goal="frequency")
+    assert shares[0].mechanism == PrivSet(1.0, 30, 3)
+    assert shares[1].mechanism.configuration()["goal"] == "frequency"
+
+
+def test_examples_are_values_that_each_mechanism_takes() -> None:
+    for name in catalog.names():
+        for example in catalog.find(name).examples():
+            assert len(example.randomize(example.example_values(5), seeded(1))) == 5

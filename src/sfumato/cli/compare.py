@@ -20,7 +20,7 @@ __all__ = ["compare"]
 _EPSILONS: Final = np.geomspace(0.1, 8, 40)
 
 
-def compare(
+def compare(  # noqa: PLR0913 - one for each option
     *,
     epsilon: Annotated[float, typer.Option(help="Privacy of one report.", show_default=False)],
     domain: Annotated[
@@ -31,6 +31,23 @@ def compare(
         tuple[float, float] | None,
         typer.Option(help="The mean of numbers between these two.", show_default=False),
     ] = None,
+    dimension: Annotated[
+        int | None,
+        typer.Option(
+            help="Entries of a sparse vector of -1, 0 and 1: how many; needs --sparsity.",
+            show_default=False,
+        ),
+    ] = None,
+    sparsity: Annotated[
+        int | None,
+        typer.Option(help="How many of them are not zero, at most.", show_default=False),
+    ] = None,
+    goal: Annotated[
+        str,
+        typer.Option(
+            help="What to estimate of each: its mean (value) or how often it is there (frequency)."
+        ),
+    ] = "value",
     devices: Annotated[int, typer.Option(min=1, help="How many will report.")] = 10_000,
     plot: Annotated[
         Path | None,
@@ -43,7 +60,7 @@ def compare(
 
     Example:  sfumato compare --domain 128 --epsilon 1 --plot errors.png
     """
-    question = _question(domain, interval)
+    question = _question(domain, interval, dimension, sparsity, goal)
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
     with console.waiting("comparing"):
@@ -53,17 +70,31 @@ def compare(
     if as_json:
         console.print_json([_record(one, devices) for one in found])
         return
-    _print(found, devices)
+    _print(found, question, devices)
     if plot is not None:
         console.say(f"Written: {plot}")
 
 
-def _question(domain: str | None, interval: tuple[float, float] | None) -> dict[str, Any]:
-    if (domain is None) == (interval is None):
+def _question(
+    domain: str | None,
+    interval: tuple[float, float] | None,
+    dimension: int | None,
+    sparsity: int | None,
+    goal: str,
+) -> dict[str, Any]:
+    entries = dimension is not None or sparsity is not None
+    if (domain is not None) + (interval is not None) + entries != 1:
         raise ConfigurationError(
-            "the question is not clear; give either --domain (shares of items) or --interval "
-            "(the mean of a number)."
+            "the question is not clear; give one of --domain (shares of items), --interval (the "
+            "mean of a number) and --dimension with --sparsity (entries of a sparse vector)."
         )
+    if entries:
+        if dimension is None or sparsity is None:
+            given, absent = "dimension", "sparsity"
+            if dimension is None:
+                given, absent = absent, given
+            raise ConfigurationError(f"--{given} is given alone; --{absent} is needed, too.")
+        return {"dimension": dimension, "sparsity": sparsity, "goal": goal}
     if interval is not None:
         return {"low": interval[0], "high": interval[1]}
     return {"domain": parameters.read("grr", "domain", str(domain))}
@@ -80,16 +111,19 @@ def _record(one: planner.Candidate, devices: int) -> dict[str, Any]:
     }
 
 
-def _print(found: Sequence[planner.Candidate], devices: int) -> None:
+def _print(found: Sequence[planner.Candidate], question: dict[str, Any], devices: int) -> None:
+    sets = [one for one in found if not planner.answers(one.mechanism, **question)]
     best = found[0]
     shown = tables.table()
     shown.add_column("mechanism")
-    for heading in ("n x MSE", "of the best", f"95%, {devices:,} devices", "bytes"):
+    error = "n x MSE, all entries" if "dimension" in question else "n x MSE"
+    for heading in (error, "of the best", f"95%, {devices:,} devices", "bytes"):
         shown.add_column(heading, justify="right")
     shown.add_column("device µs", justify="right")
     shown.add_column("server µs", justify="right")
     for one in found:
         name = Text(one.mechanism.name, style="bold" if one is best else "")
+        name.append("*" if one in sets else "")
         shown.add_row(
             name,
             f"{one.mse:.6g}",
@@ -100,6 +134,8 @@ def _print(found: Sequence[planner.Candidate], devices: int) -> None:
             f"{1e6 * one.server_seconds:.2f}",
         )
     console.out().print(shown)
+    for one in sets:
+        console.say(f"\n* {one.mechanism.name} is for sets: entries that are there or not, no -1.")
     console.say(
         f"\nBest: {best.mechanism.name}. Errors are exact; times were measured just now, in a "
         "batch, and are only orders of magnitude."
@@ -115,8 +151,11 @@ def _draw(question: dict[str, Any], target: Path, *, force: bool) -> None:
     curves: dict[str, list[float]] = {}
     for epsilon in _EPSILONS:
         for mechanism in planner.candidates(epsilon=float(epsilon), **question):
-            curves.setdefault(mechanism.name, []).append(mechanism.mse)
+            if planner.answers(mechanism, **question):
+                curves.setdefault(mechanism.name, []).append(mechanism.mse)
     asked = "a share" if "domain" in question else "the mean"
+    if "dimension" in question:
+        asked = "all entries together"
     figure = plots.curves(
         _EPSILONS,
         curves,

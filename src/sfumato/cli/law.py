@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -29,6 +30,17 @@ _WORDS: Final = {
     "half_width_at_10000": "expected 95% interval, 10,000 people",
     "report_bytes": "bytes per report",
     "influence": "how far one forged report moves a total",
+    "subset_size": "entries in a subset, stubs included",
+    "padded_dimension": "entries and stubs",
+    "hash_range": "buckets of a hash",
+    "threshold": "least agreement that is favoured",
+    "p_true": "p_true, a report names an entry as it is",
+    "p_reverse": "p_reverse, with the opposite sign",
+    "p_opposite": "p_opposite, with the opposite sign",
+    "p_false": "p_false, names an entry that is zero",
+    "mse_value": "n x MSE of the means, all entries",
+    "mse_mean": "n x MSE of the means, all entries",
+    "mse_frequency": "n x MSE of the shares, all entries",
 }
 _CAPTION: Final = (
     "How likely each report (a row, its bytes) is for a device that holds a value (a column)"
@@ -59,12 +71,15 @@ def law(
     out = console.out()
     console.say(f"{mechanism.name}: {mechanism.summary}", "bold")
     console.say(f"{mechanism.guarantee}\n")
-    configured = {
-        key: _configured(value)
-        for key, value in mechanism.configuration().items()
-        if key != "mechanism"
-    }
-    known = {_WORDS.get(key, key.replace("_", " ")): value for key, value in _facts(mechanism)}
+    facts = dict(_facts(mechanism))
+    configured = {}
+    for key, value in mechanism.configuration().items():
+        if key != "mechanism":
+            chosen = facts.pop(key, None)  # what the mechanism chose is shown where it was asked
+            configured[key] = (
+                f"{chosen}, chosen by the mechanism" if value is None and chosen else _shown(value)
+            )
+    known = {_WORDS.get(key, key.replace("_", " ")): value for key, value in facts.items()}
     out.print(tables.facts(configured | known))
     if listed:
         given_public = f", given the public part {listed['public']}" if listed["public"] else ""
@@ -78,11 +93,12 @@ def _facts(mechanism: Mechanism) -> list[tuple[str, str]]:
     for key, value in mechanism.facts().items():
         sign = "± " if key.startswith("half_width") else ""
         digits = 12 if key == "epsilon_exact_upper" else 6
-        shown.append((key, f"{sign}{value:.{digits}g}"))
+        told = f"{sign}{value:.{digits}g}" if math.isfinite(value) else "not told by these reports"
+        shown.append((key, told))
     return shown
 
 
-def _configured(value: Any) -> str:
+def _shown(value: Any) -> str:
     if not isinstance(value, tuple):
         return "chosen by the mechanism" if value is None else f"{value}"
     more = f", ... ({len(value)} in all)" if len(value) > _LISTED else ""

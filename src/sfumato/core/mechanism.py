@@ -92,6 +92,10 @@ class Mechanism(ABC):
     def inputs(self) -> Sequence[Any]:
         """Return every value a device can hold."""
 
+    def example_values(self, n: int) -> Any:
+        """Return values that n people could hold, in a form that is quick to take."""
+        return [self.inputs()[0]] * n
+
     def probes(self) -> Sequence[Any]:
         """Return values worth a check that are not among :meth:`inputs`, if there are any."""
         return ()
@@ -248,8 +252,14 @@ class Mechanism(ABC):
     def mse(self) -> float:
         """n times the mean squared error of an estimated value, exactly.
 
-        Of shares the average over the domain, whatever the shares; of a mean the worst number's.
+        Of shares the average over the domain, whatever the shares; of a mean the worst number's;
+        of a vector's entries the total (and :attr:`mse_of_one` the average).
         """
+
+    @property
+    def mse_of_one(self) -> float:
+        """The same for a single value where :attr:`mse` is a total."""
+        return self.mse
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
         """Return a tally drawn from the law of the sum over people with this histogram of inputs.

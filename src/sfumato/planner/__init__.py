@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.planner.compare import Candidate, candidates, compare
+from sfumato.planner.compare import Candidate, answers, candidates, compare
 
-__all__ = ["Candidate", "candidates", "compare"]
+__all__ = ["Candidate", "answers", "candidates", "compare"]

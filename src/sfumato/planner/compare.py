@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sfumato import catalog
 from sfumato.core.intervals import z_score
@@ -13,7 +13,10 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import seeded
 
-__all__ = ["Candidate", "candidates", "compare"]
+__all__ = ["Candidate", "answers", "candidates", "compare"]
+
+_BATCH: Final = 2_000
+_BATCH_BYTES: Final = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class Candidate:
     mechanism
         The mechanism, configured.
     mse
-        n times the mean squared error of one estimated value, exactly.
+        n times the mean squared error of one estimated value, exactly; of vectors the total over
+        their entries.
     report_bytes
         What a device sends.
     device_seconds, server_seconds
@@ -41,13 +45,14 @@ class Candidate:
 
     def half_width(self, n: int, level: float = 0.95) -> float:
         """Return how wide, to each side, an interval from n reports will be."""
-        return float(z_score(level) * (self.mse / n) ** 0.5)
+        return float(z_score(level) * (self.mechanism.mse_of_one / n) ** 0.5)
 
 
 def candidates(**question: Any) -> list[Mechanism]:
     """Return the mechanisms that need just these parameters: the same question, asked differently.
 
-    Those that only choose among the others are left out.
+    Those that only choose among the others are left out. A parameter that no mechanism needs, such
+    as the goal, goes to those that know it.
 
     Examples
     --------
@@ -55,32 +60,57 @@ def candidates(**question: Any) -> list[Mechanism]:
     ['hybrid', 'piecewise', 'square_wave', 'stochastic_rounding']
 
     """
+    known = {name: catalog.parameters(name) for name in catalog.names()}
+    needed = {name: {p.name for p in known[name] if p.required} for name in known}
+    asked = set(question) & set().union(*needed.values())
+    extra = set(question) - asked
     fitting = [
         name
-        for name in catalog.names()
-        if {p.name for p in catalog.parameters(name) if p.required} == set(question)
-        and not hasattr(catalog.find(name), "chosen")
+        for name in known
+        if needed[name] == asked and not hasattr(catalog.find(name), "chosen")
     ]
-    if not fitting:
-        asked = ", ".join(sorted(question))
-        raise ConfigurationError(f"no mechanism of the catalogue needs just {asked}.")
-    return [catalog.build(name, **question) for name in fitting]
+    understood = {p.name for name in fitting for p in known[name]}
+    if not fitting or extra - understood:
+        named = ", ".join(sorted(question))
+        raise ConfigurationError(f"no mechanism of the catalogue needs just {named}.")
+    return [
+        catalog.build(name, **{p.name: question[p.name] for p in known[name] if p.name in question})
+        for name in fitting
+    ]
 
 
 def compare(progress: Callable[[str], None] = lambda _: None, **question: Any) -> list[Candidate]:
-    """Return all candidates, the best first: least exact error, then fewest bytes."""
+    """Return all candidates, the best first: least exact error, then fewest bytes.
+
+    Those that answer only a part of the question (shares, where means of signs were asked for) come
+    last.
+    """
     found = []
     for mechanism in candidates(**question):
         progress(mechanism.name)
         device, server = _seconds(mechanism)
         found.append(Candidate(mechanism, mechanism.mse, mechanism.report_bytes, device, server))
     # Rounded to nine digits, so that equal errors are told apart by bytes and not by rounding.
-    return sorted(found, key=lambda one: (float(f"{one.mse:.9g}"), one.report_bytes))
+    return sorted(
+        found,
+        key=lambda one: (
+            not answers(one.mechanism, **question),
+            float(f"{one.mse:.9g}"),
+            one.report_bytes,
+        ),
+    )
 
 
-def _seconds(mechanism: Mechanism, n: int = 2_000, rounds: int = 3) -> tuple[float, float]:
+def answers(mechanism: Mechanism, **question: Any) -> bool:
+    """Return whether a mechanism estimates what was asked for, and not just a part of it."""
+    goal = question.get("goal")
+    return goal is None or getattr(mechanism, "goal", goal) == goal
+
+
+def _seconds(mechanism: Mechanism, rounds: int = 3) -> tuple[float, float]:
     """Return the time a report takes on the device and on the server, in a batch."""
-    values = [mechanism.inputs()[0]] * n
+    n = min(max(_BATCH_BYTES // mechanism.report_bytes, 16), _BATCH)
+    values = mechanism.example_values(n)
     device, server = [], []
     for seed in range(rounds):  # the quickest counts: what is made once is not in it
         start = time.perf_counter()

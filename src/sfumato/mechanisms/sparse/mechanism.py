@@ -108,6 +108,17 @@ class SparseInput(Mechanism):
                     vectors.append(tuple(named.get(place, 0) for place in range(d)))
         return vectors
 
+    def example_values(self, n: int) -> Any:
+        """Return vectors of s entries of 1, the first ones."""
+        vectors = np.ones(n, dtype=ternary.encoded_dtype(self.dimension, self.sparsity))
+        vectors["position"] = np.arange(self.sparsity)
+        return vectors
+
+    @property
+    def mse_of_one(self) -> float:
+        """Averaged over the real entries, for one user with s non-zeros."""
+        return self.mse / self.dimension
+
     def encode(self, values: Any) -> NDArray[Any]:
         """Return the non-zeros of each vector, filled up with stubs."""
         encoded = ternary.encode(values, self.dimension, self.sparsity)

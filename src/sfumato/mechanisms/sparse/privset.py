@@ -90,6 +90,7 @@ class PrivSet(SubsetSampler):
 
     name: ClassVar[str] = "privset"
     summary: ClassVar[str] = "sets of items; subsets that hit the set at least once"
+    goal: ClassVar[str] = "frequency"
     signed: ClassVar[bool] = False
     entries: ClassVar[tuple[int, ...]] = (0, 1)
 
