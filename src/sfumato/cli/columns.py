@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
 
-__all__ = ["Batch", "Column", "readable"]
+__all__ = ["Batch", "Column", "cells", "readable"]
 
 _MAGIC = b"PAR1"
 
@@ -131,9 +131,17 @@ class Column:
         return name
 
 
-def _numbers(cells: Any) -> Any:
+def cells(path: Path, name: str, *, text: bool) -> list[Any]:
+    """Return a whole column, with None where a cell is empty."""
+    found: list[Any] = []
+    for batch in Column(path, name, text=text).batches(1 << 16):
+        found += batch.values.to_pylist()
+    return found
+
+
+def _numbers(column: Any) -> Any:
     """Return cells as whole numbers or else as floating-point ones."""
-    trimmed = pc.utf8_trim_whitespace(cells)
+    trimmed = pc.utf8_trim_whitespace(column)
     for kind in (pa.int64(), pa.float64()):
         try:
             return pc.cast(trimmed, kind)

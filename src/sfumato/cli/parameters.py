@@ -18,7 +18,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Given", "as_options", "build", "in_words", "read", "takes_parameters"]
+__all__ = ["Given", "as_options", "build", "in_words", "read", "read_labels", "takes_parameters"]
 
 Given = dict[str, str]
 """The parameters somebody typed, still as text."""
@@ -66,13 +66,38 @@ def in_words(annotation: str) -> str:
     return " or ".join(word for word, _ in _readers(annotation))
 
 
-def _read(parameter: catalog.Parameter, text: str) -> Any:
-    if text == "auto" and "tuple" in parameter.type:
+def _refuse_auto(name: str, text: str, annotation: str) -> None:
+    if text == "auto" and "tuple" in annotation:
         msg = (
-            f"{parameter.name} is 'auto'; reading it off the data would reveal which values occur, "
-            f"so give {in_words(parameter.type)} that was known before."
+            f"{name} is 'auto'; reading it off the data would reveal which values occur, "
+            f"so give {in_words(annotation)} that was known before."
         )
         raise ConfigurationError(msg)
+
+
+def read_labels(name: str, text: str) -> int | tuple[Any, ...]:
+    """Return a number of labels, or the labels that somebody typed or put into a file.
+
+    Examples
+    --------
+    >>> read_labels("keys", "red,green"), read_labels("keys", "7")
+    (('red', 'green'), 7)
+
+    """
+    annotation = "int | tuple"
+    _refuse_auto(name, text, annotation)
+    for _, reader in _readers(annotation):
+        try:
+            found: int | tuple[Any, ...] = reader(text)
+        except (ValueError, TypeError):
+            continue
+        return found
+    msg = f"{name} is {text!r}; {in_words(annotation)} is expected."
+    raise ConfigurationError(msg)
+
+
+def _read(parameter: catalog.Parameter, text: str) -> Any:
+    _refuse_auto(parameter.name, text, parameter.type)
     for _, reader in _readers(parameter.type):
         try:
             return reader(text)

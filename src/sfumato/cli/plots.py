@@ -171,6 +171,8 @@ def _frame(axes: Axes, rows: Rows, truth: NDArray[np.float64] | None, *, shares:
 
 def _fade(axes: Axes, place: float, end: float, value: float) -> None:
     """Blur from the estimate to the end of its interval, like the noise itself: the sfumato."""
+    if end == value:  # an estimate at the end of what is possible
+        return
     distance = np.linspace(2, 0, 200)
     axes.imshow(
         np.exp(-(distance**2) / 2)[None, :],

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli import console, files
+from sfumato.cli.holdings import HeldColumns
 from sfumato.cli.options import Force, Json
 from sfumato.cli.parameters import Given, build, takes_parameters
 from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
 from sfumato.randomness import refuse_seeded, secure
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.sparse import ItemSets, KeyValues
 
 __all__ = ["randomize"]
 
 
+def _keys(described: str) -> Any:
+    panel = "Tables with a row for each key of each person"
+    return typer.Option(help=described, show_default=False, rich_help_panel=panel)
+
+
 @takes_parameters
-def randomize(
+def randomize(  # noqa: PLR0913 - one argument for each option
     source: Annotated[
         Path, typer.Argument(metavar="INPUT", help="A CSV or Parquet file.", show_default=False)
     ],
@@ -30,6 +40,12 @@ def randomize(
     column: Annotated[
         str | None, typer.Option(help="Which column, if there are several.", show_default=False)
     ] = None,
+    person: Annotated[str | None, _keys("The column that says whose a row is.")] = None,
+    key: Annotated[str | None, _keys("The column of keys (or items of a set).")] = None,
+    value: Annotated[str | None, _keys("The column of values, from --low to --high.")] = None,
+    keys: Annotated[
+        str | None, _keys("The public list of keys: a number, cat,dog,fish or @labels.txt.")
+    ] = None,
     force: Force = False,
     as_json: Json = False,
     given: Given,
@@ -40,10 +56,27 @@ def randomize(
 
     Example:  sfumato randomize pets.csv --column pet -o reports.parquet
               --mechanism grr --epsilon 1 --domain cat,dog,fish
+
+    Of a table with a row for each key of each person, such as the films
+    somebody rated, every person makes one report. At most --sparsity keys of
+    each are kept, drawn by chance. A row without a key is a person with none.
+
+    Example:  sfumato randomize stars.csv --person user --key film --value stars
+              --low 1 --high 5 --keys @films.txt -o reports.parquet
+              --mechanism exsub --sparsity 4 --epsilon 1
     """
-    chosen = build(mechanism, given)
+    held = HeldColumns(person, key, value, keys)
     files.refuse_target(output, force=force)
-    count = _write(chosen, source, column, output, force=force)
+    if held.named:
+        if column is not None:
+            msg = f"--column is {column!r}; a table of keys names --person and --key instead."
+            raise ConfigurationError(msg)
+        form = held.form(mechanism, given)
+        chosen: Mechanism = form.mechanism
+        count = _write_held(held, form, source, output, force=force)
+    else:
+        form, chosen = None, build(mechanism, given)
+        count = _write(chosen, source, column, output, force=force)
     size = output.stat().st_size
     if as_json:
         console.print_json(
@@ -52,6 +85,7 @@ def randomize(
                 "reports": count,
                 "bytes": size,
                 "configuration": chosen.configuration(),
+                **({} if form is None else {"form": form.configuration()}),
                 "guarantee": str(chosen.guarantee),
             }
         )
@@ -74,6 +108,19 @@ def _write(
             with column.located(batch.row, len(batch.values)):
                 writer.write(mechanism.randomize(batch.values, rng))
             bars.update(task, completed=batch.share, count=writer.count)
+    return writer.count
+
+
+def _write_held(
+    held: HeldColumns, form: KeyValues | ItemSets, source: Path, output: Path, *, force: bool
+) -> int:
+    from sfumato.cli import reports
+
+    with (
+        console.waiting("Randomizing"),
+        reports.writer(output, form.mechanism, force=force, form=form) as writer,
+    ):
+        writer.write(held.randomize(source, form, refuse_seeded(secure())))
     return writer.count
 
 

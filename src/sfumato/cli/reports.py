@@ -19,10 +19,12 @@ from sfumato.cli.columns import readable
 from sfumato.cli.files import complete_or_absent
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ReportError
+from sfumato.mechanisms.sparse import ItemSets, KeyValues
 
-__all__ = ["ReportFile", "Writer", "rows_at_once", "writer"]
+__all__ = ["Form", "ReportFile", "Writer", "rows_at_once", "writer"]
 
 KEY: Final = b"sfumato"
+FORM: Final = b"sfumato.form"
 COLUMN: Final = "report"
 _BATCH_BYTES: Final = 16 << 20
 
@@ -67,12 +69,20 @@ class Writer:
         self._file.write_batch(pa.record_batch([column], schema=self._schema))
 
 
+Form = KeyValues | ItemSets
+"""What the entries of a vector stand for."""
+
+
 @contextmanager
-def writer(path: Path, mechanism: Mechanism, *, force: bool) -> Iterator[Writer]:
+def writer(
+    path: Path, mechanism: Mechanism, *, force: bool, form: Form | None = None
+) -> Iterator[Writer]:
     """Open a report file of a mechanism; it is complete or absent."""
+    metadata: dict[bytes | str, bytes | str] = {KEY: json.dumps(mechanism.configuration()).encode()}
+    if form is not None:
+        metadata[FORM] = json.dumps(form.configuration()).encode()
     schema = pa.schema(
-        [pa.field(COLUMN, pa.binary(mechanism.report_bytes), nullable=False)],
-        metadata={KEY: json.dumps(mechanism.configuration()).encode()},
+        [pa.field(COLUMN, pa.binary(mechanism.report_bytes), nullable=False)], metadata=metadata
     )
     with (
         complete_or_absent(path, force=force) as file,
@@ -92,13 +102,15 @@ class ReportFile:
     path: Path
     mechanism: Mechanism
     count: int
+    form: Form | None = None
 
     @classmethod
     def open(cls, path: Path) -> ReportFile:
         """Read what the file says about itself; raise unless it can hold reports."""
         with readable(path), path.open("rb") as file, pq.ParquetFile(file) as parquet:
             schema, count = parquet.schema_arrow, parquet.metadata.num_rows
-        mechanism = _mechanism(path, (schema.metadata or {}).get(KEY))
+        metadata = schema.metadata or {}
+        mechanism = _mechanism(path, metadata.get(KEY))
         expected = pa.binary(mechanism.report_bytes)
         if schema.names != [COLUMN] or schema.field(COLUMN).type != expected:
             found = ", ".join(f"{field.name}: {field.type}" for field in schema)
@@ -107,7 +119,7 @@ class ReportFile:
                 f"{COLUMN}: {expected}."
             )
             raise ReportError(msg)
-        return cls(path, mechanism, count)
+        return cls(path, mechanism, count, _form(path, metadata.get(FORM), mechanism))
 
     def batches(self) -> Iterator[NDArray[Any]]:
         """Yield all reports, each batch judged at the door."""
@@ -151,3 +163,18 @@ def _mechanism(path: Path, metadata: bytes | None) -> Mechanism:
     except (ValueError, TypeError, RecursionError) as error:
         msg = f"{path} describes its mechanism in a way that cannot be used: {error}"
         raise ReportError(msg) from error
+
+
+def _form(path: Path, metadata: bytes | None, mechanism: Any) -> Form | None:
+    if metadata is None:
+        return None
+    try:
+        given = json.loads(metadata)
+        kinds: dict[str, Any] = {kind.name: kind for kind in (KeyValues, ItemSets)}
+        kind = kinds[given.pop("form")]
+        lists = {name: tuple(x) if isinstance(x, list) else x for name, x in given.items()}
+        form: Form = kind(mechanism, **lists)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        msg = f"{path} describes its keys in a way that cannot be used: {error}"
+        raise ReportError(msg) from error
+    return form

@@ -43,8 +43,12 @@ class Rows:
 
     @property
     def reach(self) -> Floats:
-        """How far each interval goes from its estimate, to the farther side."""
-        return np.maximum(self.values - self.low, self.high - self.values)
+        """How far each interval goes from its estimate, to the farther side.
+
+        Half of its width where nothing is estimated.
+        """
+        farther = np.maximum(self.values - self.low, self.high - self.values)
+        return np.fmax(farther, (self.high - self.low) / 2)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the rows as plain columns."""

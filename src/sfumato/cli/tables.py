@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sfumato.cli.rows import Rows
 
-__all__ = ["facts", "label", "rows_table", "table"]
+__all__ = ["digits", "facts", "label", "rows_table", "table"]
 
 
 def label(item: Any) -> str:
@@ -45,7 +45,7 @@ def facts(pairs: dict[str, str]) -> Table:
 
 def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = None) -> Table:
     """Return items, `estimate ± reach` and intervals; with the truth, also whether it is inside."""
-    digits = _digits(float(np.median(rows.reach)))
+    places = digits(float(np.median(rows.reach)))
     shown = table()
     shown.add_column("item", overflow="fold")
     shown.add_column("estimate", justify="right")
@@ -57,18 +57,18 @@ def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = Non
         low, high = rows.low[index], rows.high[index]
         cells: list[str | Text] = [
             Text(label(item)),
-            f"{rows.values[index]:.{digits}f} ± {rows.reach[index]:.{digits}f}",
-            f"{low:{digits + 3}.{digits}f} to {high:{digits + 3}.{digits}f}",
+            f"{rows.values[index]:.{places}f} ± {rows.reach[index]:.{places}f}",
+            f"{low:{places + 3}.{places}f} to {high:{places + 3}.{places}f}",
         ]
         if truth is not None:
             inside = low <= truth[index] <= high
-            cells.append(f"{truth[index]:.{digits}f}")
+            cells.append(f"{truth[index]:.{places}f}")
             cells.append("yes" if inside else Text("no", style="bold yellow"))
         shown.add_row(*cells)
     return shown
 
 
-def _digits(reach: float) -> int:
+def digits(reach: float) -> int:
     """Return the decimals at which an uncertainty shows its first two digits."""
     if not 0 < reach < math.inf:
         return 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class ItemSets:
     mechanism: SparseInput
     items: int | tuple[Label, ...]
 
+    name: ClassVar[str] = "item_sets"
+
     def __post_init__(self) -> None:
         """Check that items and mechanism belong together."""
         check_keys(self.mechanism, self.domain, "items")
@@ -61,7 +63,7 @@ class ItemSets:
 
     def configuration(self) -> dict[str, Any]:
         """Return what is public beside the mechanism, as plain data."""
-        return {"items": self.items}
+        return {"form": self.name, "items": self.items}
 
     def read(self, data: Any, person: str = "person", item: str = "item") -> Holdings:
         """Return who holds what, from a table with a row for each item or a list per person.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,8 @@ class KeyValues:
     low: float = -1.0
     high: float = 1.0
 
+    name: ClassVar[str] = "key_values"
+
     def __post_init__(self) -> None:
         """Check that keys, range and mechanism belong together."""
         check_keys(self.mechanism, self.domain, "keys")
@@ -99,7 +101,7 @@ class KeyValues:
 
     def configuration(self) -> dict[str, Any]:
         """Return what is public beside the mechanism, as plain data."""
-        return {"keys": self.keys, "low": self.low, "high": self.high}
+        return {"form": self.name, "keys": self.keys, "low": self.low, "high": self.high}
 
     # ---- the device ------------------------------------------------------------------------
 

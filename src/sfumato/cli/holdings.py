@@ -1,0 +1,83 @@
+"""Tables with a row for each key of each person, blurred into one report per person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from sfumato import catalog
+from sfumato.cli.parameters import Given, build, read_labels
+from sfumato.core.domain import Domain
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.mechanisms.sparse import ItemSets, KeyValues
+from sfumato.randomness import Source
+
+__all__ = ["HeldColumns"]
+
+
+@dataclass(frozen=True)
+class HeldColumns:
+    """Which columns say who holds what, as somebody typed them."""
+
+    person: str | None
+    key: str | None
+    value: str | None
+    keys: str | None
+
+    @property
+    def named(self) -> bool:
+        """Whether any of them was."""
+        return any((self.person, self.key, self.value, self.keys))
+
+    def form(self, mechanism: str, given: Given) -> KeyValues | ItemSets:
+        """Return the form and its mechanism, with one entry for each key."""
+        for option, found in (("person", self.person), ("key", self.key), ("keys", self.keys)):
+            if found is None:
+                msg = (
+                    f"--{option} is missing; a table of keys needs --person, --key and the public "
+                    "list --keys, and --value if keys have values."
+                )
+                raise ConfigurationError(msg)
+        listed = read_labels("keys", self.keys or "")
+        known = {parameter.name for parameter in catalog.parameters(mechanism)}
+        rest = dict(given)
+        ends = {name: rest.pop(name) for name in ("low", "high") if self.value and name in rest}
+        if "dimension" in known:
+            rest.setdefault("dimension", str(Domain.of(listed).size))
+        if "goal" in known:
+            rest.setdefault("goal", "frequency")
+        built: Any = build(mechanism, rest)
+        if self.value is None:
+            return ItemSets(built, listed)
+        return KeyValues(built, listed, **{name: _number(name, end) for name, end in ends.items()})
+
+    def randomize(self, path: Path, form: KeyValues | ItemSets, rng: Source) -> NDArray[Any]:
+        """Return one report for each person of a file."""
+        from sfumato.cli import columns
+
+        labels = form.domain.labels
+        words = any(isinstance(label, str) for label in labels)
+        held = {
+            "person": columns.cells(path, self.person or "", text=True),
+            "key": columns.cells(path, self.key or "", text=words),
+        }
+        if self.value is not None:
+            held["value"] = columns.cells(path, self.value, text=False)
+        try:
+            if isinstance(form, KeyValues):
+                return form.randomize(held, rng)
+            return form.randomize(held, rng, item="key")
+        except InputError as error:
+            msg = f"{path}: {error}"
+            raise InputError(msg) from error
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        msg = f"{name} is {text!r}; a number is expected."
+        raise ConfigurationError(msg) from error
