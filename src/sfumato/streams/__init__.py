@@ -1,1 +1,1 @@
-"""Streams: who is asked what, when; and what is published while data arrive."""
+"""Streams: who is asked what, and when, so that a whole history stays private."""

@@ -1,0 +1,178 @@
+"""The device's half of a stream: a small state machine that looks, blurs and sends.
+
+It observes one value in each period and returns the message that is due now, if one is. When it
+sends depends on its thread only, never on the values. After as many changes as the task allows
+the observed value freezes for difference threads; snapshots look at the value as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from sfumato.errors import InputError, MismatchError
+from sfumato.mechanisms.sparse.subset_stream import SubsetStream
+from sfumato.randomness import Coins, Source
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.threads import Thread
+
+__all__ = ["Message", "WeaveDevice"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """What leaves a device at a boundary: its thread's span, the period, and fixed bytes."""
+
+    span: int
+    period: int
+    block: int
+    payload: bytes
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Which tally it belongs to."""
+        return self.span, self.period, self.block
+
+
+@dataclass
+class WeaveDevice:
+    """One device on one thread.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    thread
+        When it looks; drawn before any data.
+    stream
+        The secret counters of its difference mechanism; None on a snapshot thread.
+    period
+        The last period observed.
+    value
+        The entries as difference threads see them: frozen after the last change allowed.
+    sent
+        The entries at the last look.
+    used
+        How many changes have been seen.
+    frozen
+        Whether further changes are no longer seen.
+
+    Examples
+    --------
+    >>> from sfumato.randomness import seeded
+    >>> from sfumato.streams.weave.values import Binary
+    >>> protocol = Weave(Binary(), 4, 2, 1.0, spans=(1,), shares=(1.0,))
+    >>> device = protocol.device(seeded(1))
+    >>> messages = [device.observe(bit, seeded(t)) for t, bit in enumerate((0, 1, 1, 0))]
+    >>> [message.period for message in messages]
+    [1, 2, 3, 4]
+
+    """
+
+    protocol: Weave
+    thread: Thread
+    stream: SubsetStream | None
+    period: int = 0
+    value: list[int] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+    used: int = 0
+    frozen: bool = False
+
+    @classmethod
+    def join(cls, protocol: Weave, rng: Source) -> Self:
+        """Draw a thread and, in secret, what its mechanism needs; no data are seen yet."""
+        return cls.on(protocol, protocol.draw(rng), rng)
+
+    @classmethod
+    def on(cls, protocol: Weave, thread: Thread, rng: Source) -> Self:
+        """Join on a given thread."""
+        empty = [0] * protocol.values.width
+        stream = None
+        if not thread.is_snapshot and protocol.edges(thread):
+            stream = SubsetStream.begin(protocol.strand(thread).mechanism, rng)
+        return cls(protocol, thread, stream, value=empty, sent=list(empty))
+
+    def observe(self, value: Any, rng: Source) -> Message | None:
+        """Take in the value of the next period; return the message that is due now, if any.
+
+        None stands for no news: the device was away and repeats its last value.
+        """
+        if self.period == self.protocol.periods:
+            raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
+        seen = None if value is None else self.protocol.values.encode(value).tolist()
+        self.period += 1
+        if self.thread.is_snapshot:
+            return self._snapshot(value, seen, rng)
+        if seen is not None:
+            self._follow(seen)
+        return self._difference(rng)
+
+    def skip(self, periods: int, rng: Source) -> list[Message]:
+        """Catch up on so many periods without a value; return the messages that were due."""
+        due = (self.observe(None, rng) for _ in range(periods))
+        return [message for message in due if message is not None]
+
+    def _follow(self, seen: list[int]) -> None:
+        """Take a new value over, unless it would be one change too many."""
+        moved = sum(a != b for a, b in zip(seen, self.value, strict=True))
+        if not self.frozen and self.used + moved > self.protocol.changes:
+            self.frozen = True
+        if not self.frozen:
+            self.used += moved
+            self.value = seen
+
+    def _snapshot(self, value: Any, seen: list[int] | None, rng: Source) -> Message | None:
+        if seen is not None:
+            self.value = seen
+        if self.period != self.thread.offset:
+            return None
+        if value is None:
+            raise InputError(
+                f"period {self.period} is this device's snapshot and it has no value; a value is "
+                "expected in each period."
+            )
+        block = self.thread.block
+        held = self.protocol.values.snapshot(value, block)
+        report = self.protocol.oracles[block].randomize(np.asarray([held]), rng)
+        return Message(0, self.period, block, report.tobytes())
+
+    def _difference(self, rng: Source) -> Message | None:
+        thread, periods = self.thread, self.protocol.periods
+        if self.period % thread.span != thread.offset % thread.span:
+            return None
+        before, self.sent = self.sent, list(self.value)
+        first = self.period == thread.looks(periods)[0]
+        if self.stream is None or (first and self.protocol.anchored):
+            return None
+        coins = Coins(rng)
+        signs = [
+            self.stream.observe(now - then, coins)
+            for now, then in zip(self.value, before, strict=True)
+        ]
+        message = self.protocol.form(thread).write(np.array([signs], dtype=np.int8))
+        return Message(thread.span, self.period, 0, message.tobytes())
+
+    # ---- saving ----------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain data; it is as secret as the stream itself."""
+        return {
+            "thread": [self.thread.span, self.thread.offset, self.thread.block],
+            "stream": None if self.stream is None else list(self.stream.save()),
+            "period": self.period,
+            "value": list(self.value),
+            "sent": list(self.sent),
+            "used": self.used,
+            "frozen": self.frozen,
+        }
+
+    @classmethod
+    def restore(cls, protocol: Weave, state: dict[str, Any]) -> Self:
+        """Go on from a saved state."""
+        rest = dict(state)
+        thread = Thread(*rest.pop("thread"))
+        counters = rest.pop("stream")
+        stream = None if counters is None else SubsetStream.restore(tuple(counters))
+        return cls(protocol, thread, stream, **rest)

@@ -1,0 +1,229 @@
+"""How many devices follow which span: the shares of least error for a stated workload.
+
+The average variance of any set of queries is a convex function of the shares. A span's share times
+its derivative is the part of the variance its reports bring in, so both come out of one pass, and
+the derivatives bound how far from the optimum the shares still are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError
+from sfumato.streams.weave.fusion import Fusion
+
+__all__ = ["WORKLOADS", "Network", "Workload", "best_shares", "variance"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Workload = str | Mapping[str, float]
+
+WORKLOADS: Final[Mapping[str, str]] = {
+    "online": "the mean of each period, when it closes",
+    "history": "the mean of each period, once all have closed",
+    "prefix": "the sum from the first period to each, when that closes",
+    "ranges": "the sum over each range of periods, when its last one closes",
+}
+"""What queries can be asked for, in words."""
+
+
+class Network:
+    """The edges that devices' reports make, for any shares of spans.
+
+    Parameters
+    ----------
+    periods
+        How many periods there are.
+    spans
+        Which spans there are.
+    start, end, span
+        Of each edge: where it leads, and which of the spans (by place) it belongs to.
+    unit
+        The conductance of each edge if a single device stood for each span.
+
+    """
+
+    def __init__(
+        self,
+        periods: int,
+        spans: Sequence[int],
+        edges: Sequence[tuple[int, int, int]],
+        unit: Sequence[float],
+    ) -> None:
+        self.periods = periods
+        self.spans = tuple(spans)
+        table = np.array(edges, dtype=np.int64).reshape(-1, 3)
+        self.start, self.end, self.span = table.T
+        self.unit = np.array(unit, dtype=np.float64)
+
+    @property
+    def longest(self) -> int:
+        """The longest way back to a period that is not 0."""
+        return int((self.end - self.start)[self.start > 0].max(initial=1))
+
+    @cached_property
+    def ended(self) -> list[tuple[Ints, Ints, Floats]]:
+        """For each period the starts, spans and units of the edges that end in it."""
+        order = np.lexsort((self.start, self.end))
+        cuts = np.searchsorted(self.end[order], np.arange(self.periods + 2))
+        parts = [order[a:b] for a, b in pairwise(cuts)]
+        return [(self.start[part], self.span[part], self.unit[part]) for part in parts]
+
+    def fusion(self, shares: Floats) -> Fusion:
+        """Return the least squares of one device, split among the spans."""
+        return Fusion(self.periods, self.start, self.end, self.unit * shares[self.span])
+
+
+def variance(network: Network, shares: Floats, workload: Workload) -> tuple[float, Floats]:
+    """Return the workload's average variance for one device, and each span's part of it."""
+    total, parts = 0.0, np.zeros(len(network.spans))
+    for name, weight in _weighted(network, workload):
+        if name in ("online", "prefix"):
+            part = _passing(network, shares, name)
+        else:
+            per_edge = _energy(network.fusion(shares), name)
+            part = np.bincount(network.span, per_edge, minlength=parts.size)
+        total += weight * float(part.sum())
+        parts += weight * part
+    return total, parts
+
+
+def _weighted(network: Network, workload: Workload) -> list[tuple[str, float]]:
+    if isinstance(workload, str):
+        _known(workload)
+        return [(workload, 1.0)]
+    if not workload or any(not weight > 0 for weight in workload.values()):
+        raise ConfigurationError(
+            f"workload is {dict(workload)!r}; positive weights for {', '.join(WORKLOADS)} "
+            "are expected."
+        )
+    even = np.full(len(network.spans), 1 / len(network.spans))
+    # Sums and means have different scales: each part counts in units of what even shares give.
+    return [
+        (_known(name), weight / variance(network, even, name)[0])
+        for name, weight in workload.items()
+    ]
+
+
+def _known(name: str) -> str:
+    if name not in WORKLOADS:
+        raise ConfigurationError(f"workload is {name!r}; {', '.join(WORKLOADS)} are there.")
+    return name
+
+
+def _energy(fusion: Fusion, name: str) -> Floats:
+    """Return the part of the workload's average variance that each edge's noise brings in."""
+    if name == "history":
+        return _dissipated(fusion, _grounded(fusion.covariance(fusion.periods))) / fusion.periods
+    total, queries = np.zeros(fusion.start.size), 0
+    for _, covariance in fusion.growing():
+        potential = np.cumsum(covariance[:, :0:-1], axis=1)
+        total += _dissipated(fusion, potential)
+        queries += potential.shape[1]
+    return total / queries
+
+
+def _passing(network: Network, shares: Floats, name: str) -> Floats:
+    """Return each span's part of the average variance of what is asked when a period closes.
+
+    No later edge starts before the longest span, so only the last periods (and the running sum)
+    are carried on: for each span, the covariance its reports bring in. Slots are used in turn;
+    the last two are period 0 and the sum.
+    """
+    window = network.longest + 1
+    zero, running = window, window + 1
+    parts = np.zeros((len(network.spans), window + 2, window + 2))
+    total = np.zeros(len(network.spans))
+    for period in range(1, network.periods + 1):
+        slot = period % window
+        start, span, unit = network.ended[period]
+        noise = 1 / (unit * shares[span])
+        places = np.where(start == 0, zero, start % window)
+        parts[:, slot] = parts[:, places[0]]
+        parts[:, :, slot] = parts[:, :, places[0]]
+        parts[:, slot, slot] = parts[:, places[0], places[0]]
+        parts[span[0], slot, slot] += noise[0]
+        if start.size > 1:
+            _agree(parts, slot, places[1:], span[1:], noise[1:])
+        parts[:, running] += parts[:, slot]
+        parts[:, :, running] += parts[:, :, slot]
+        asked = slot if name == "online" else running
+        total += parts[:, asked, asked]
+    return total / network.periods
+
+
+def _agree(parts: Floats, slot: int, places: Ints, span: Ints, noise: Floats) -> None:
+    """Take in further edges of a period: x -> (1 - KH) x (1 - KH)' + KRK', span by span."""
+    whole = parts.sum(axis=0)
+    pull = whole[:, [slot]] - whole[:, places]
+    spread = pull[[slot]] - pull[places] + np.diag(noise)
+    gain = np.linalg.solve(spread, pull.T).T
+    parts -= gain @ (parts[:, [slot], :] - parts[:, places, :])
+    parts -= (parts[:, :, [slot]] - parts[:, :, places]) @ gain.T
+    for column, (place, scale) in enumerate(zip(span, noise, strict=True)):
+        parts[place] += scale * np.outer(gain[:, column], gain[:, column])
+
+
+def _grounded(covariance: Floats) -> Floats:
+    potential = np.zeros((len(covariance) + 1, len(covariance)))
+    potential[1:] = covariance
+    return potential
+
+
+def _dissipated(fusion: Fusion, potential: Floats) -> Floats:
+    """Return weight^2 x variance for each edge, summed over queries (columns of potentials)."""
+    total = np.zeros(fusion.start.size)
+    used = np.flatnonzero((fusion.end < len(potential)) & (fusion.conductance > 0))
+    drop = potential[fusion.end[used]] - potential[fusion.start[used]]
+    total[used] = np.einsum("ij,ij->i", drop, drop) * fusion.conductance[used]
+    return total
+
+
+def best_shares(
+    network: Network, workload: Workload, *, tolerance: float = 0.005, rounds: int = 60
+) -> tuple[Floats, float]:
+    """Return the shares of least average variance, within a tolerance, and that variance.
+
+    Quasi-Newton steps (BFGS) in the logarithms of the shares, where the gradient of log V is
+    share - part / V. By convexity no shares are better than 2 V - max(part / share).
+    """
+    count = len(network.spans)
+    logs, inverse = np.zeros(count), np.eye(count) * count
+    total, gradient, pull = _sloped(network, logs, workload)
+    for _ in range(rounds):
+        if pull <= 1 + tolerance:
+            break
+        step = -inverse @ gradient
+        step *= min(1.0, 3.0 / float(np.abs(step).max()))
+        for _ in range(8):  # a step that does not help is halved
+            moved, gradient_there, pull = _sloped(network, logs + step, workload)
+            if moved < total:
+                break
+            step *= 0.4
+        else:
+            break
+        change = gradient_there - gradient
+        along = float(change @ step)
+        logs, total, gradient = logs + step, moved, gradient_there
+        if along > 1e-12:
+            across = np.eye(count) - np.outer(step, change) / along
+            inverse = across @ inverse @ across.T + np.outer(step, step) / along
+    return _shares(logs), float(np.exp(total))
+
+
+def _shares(logs: Floats) -> Floats:
+    raised = np.exp(np.maximum(logs - logs.max(), -20.0))
+    return np.asarray(raised / raised.sum())
+
+
+def _sloped(network: Network, logs: Floats, workload: Workload) -> tuple[float, Floats, float]:
+    """Return log V, its gradient, and the largest derivative over V (1 at the optimum)."""
+    shares = _shares(logs)
+    total, parts = variance(network, shares, workload)
+    return float(np.log(total)), shares - parts / total, float((parts / shares).max()) / total

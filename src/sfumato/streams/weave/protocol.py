@@ -1,0 +1,352 @@
+"""Weave: threads with offsets, snapshots and fusion, for values that change a few times.
+
+Every device follows one thread. Its snapshots and differences are fused by least squares on the
+graph of periods. The hierarchy of the papers is the case without offsets and snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+
+from sfumato.core.exact import is_finite_number
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.protocol import Protocol
+from sfumato.errors import ConfigurationError
+from sfumato.randomness import Coins, Source
+from sfumato.streams.weave.messages import Difference
+from sfumato.streams.weave.mix import Network, Workload, best_shares
+from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, strand
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.values import Values
+
+__all__ = ["Weave"]
+
+LONGEST: Final = 1 << 14
+SHARE_UNITS: Final = 1 << 32
+
+
+@dataclass(frozen=True)
+class Weave(Protocol):
+    """Values of many devices over a horizon, each device's whole stream epsilon-private.
+
+    Parameters
+    ----------
+    values
+        What a device observes in each period.
+    periods
+        How many periods the horizon has.
+    changes
+        How many entries change over the horizon, at most, counted from the empty state before
+        it: a thing that turns on or off counts one, a category that moves counts two. Later
+        changes are not seen by difference threads; snapshots see all.
+    epsilon
+        Privacy of a device's whole stream.
+    spans, shares
+        Which spans there are (0 for snapshots) and which share of the devices draws each.
+    mechanism
+        What carries differences: auto, concord, exsub or exsub-printed.
+    aligned
+        Whether all difference threads start with the horizon, as in the papers' hierarchy.
+
+    Guarantee
+    ---------
+    epsilon-LDP for the whole transcript of a device: its thread is drawn before and without the
+    data, and what it sends along the thread is one output of one mechanism.
+
+    Error
+    -----
+    The variance of the mean of a period is the effective resistance between the period and 0
+    in the graph of reports; see :mod:`sfumato.streams.weave.mix`.
+
+    Cost
+    ----
+    Device O(width) time per period and O(width) memory; server O(spans T^2) per period.
+
+    References
+    ----------
+    The protocol this project uses. Its relatives: rotating panel surveys; LPU of "LDP-IDS: Local
+    Differential Privacy for Infinite Data Streams" (Ren et al., 2022); the aligned dyadic levels
+    of Erlingsson et al. (2019), of Ohrimenko, Wirth, Wu (2022) and of "SaO2: Optimal Online
+    Locally Private Data Analytics with Stronger Shuffle Amplification".
+
+    """
+
+    values: Values
+    periods: int
+    changes: int
+    epsilon: float
+    spans: tuple[int, ...]
+    shares: tuple[float, ...]
+    mechanism: Carrier = "auto"
+    aligned: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have."""
+        _check(self.values, self.periods, self.changes, self.epsilon, self.mechanism)
+        if len(self.spans) != len(self.shares) or not self.spans:
+            raise ConfigurationError(
+                f"spans are {list(self.spans)} and shares {list(self.shares)}; one share for each "
+                "span is expected."
+            )
+        if len(set(self.spans)) < len(self.spans):
+            raise ConfigurationError(f"spans are {list(self.spans)}; each may be there once.")
+        for span in self.spans:
+            if not self.aligned and span and 2 * span > self.periods:
+                raise ConfigurationError(
+                    f"spans has {span}; two looks must fit into {self.periods} periods."
+                )
+            if not 0 <= span <= self.periods:
+                raise ConfigurationError(f"spans has {span}; 0..{self.periods} is expected.")
+        if not all(is_finite_number(share) and share >= 0 for share in self.shares):
+            raise ConfigurationError(
+                f"shares are {list(self.shares)}; numbers from 0 to 1 are expected."
+            )
+        if abs(sum(self.shares) - 1) > 1e-6:
+            raise ConfigurationError(f"shares sum to {sum(self.shares):.6g}; 1 is expected.")
+
+    # ---- named configurations --------------------------------------------------------------
+
+    @classmethod
+    def best(
+        cls,
+        values: Values,
+        periods: int,
+        changes: int,
+        epsilon: float,
+        *,
+        workload: Workload = "online",
+        mechanism: Carrier = "auto",
+    ) -> Self:
+        """Return the protocol whose shares have the least exact error for a workload.
+
+        Spans are powers of two (of four for long horizons); longer ones are tried for as long as
+        they are of use. Snapshots alone are among the candidates.
+        """
+        _check(values, periods, changes, epsilon, mechanism)
+
+        def made(spans: Sequence[int], shares: Sequence[float]) -> Self:
+            return cls(values, periods, changes, epsilon, tuple(spans), tuple(shares), mechanism)
+
+        alone = made([SNAPSHOT], [1.0])
+        tried: list[tuple[float, Self]] = [(alone.expected_variance(workload), alone)]
+        factor = 2 if periods <= 256 else 4
+        longest = 16
+        while longest // 4 < periods // 2:
+            spans = [span for span in _powers(factor, longest) if 2 * span <= periods]
+            if not spans:
+                break
+            even = made([*spans, SNAPSHOT], [1 / (len(spans) + 1)] * (len(spans) + 1))
+            shares, least = best_shares(even.network, workload)
+            tried.append((least, even.trimmed(shares.tolist())))
+            if shares[-2] < 0.01 or 2 * factor * spans[-1] > periods:
+                break
+            longest *= 4
+        return min(tried, key=lambda pair: pair[0])[1]
+
+    @classmethod
+    def papers(
+        cls,
+        values: Values,
+        periods: int,
+        changes: int,
+        epsilon: float,
+        *,
+        fan_out: int = 2,
+        shares: Sequence[float] | None = None,
+        mechanism: Carrier = "exsub-printed",
+        top: bool = True,
+    ) -> Self:
+        """Return the hierarchy of the papers: aligned levels of spans fan_out^h, no snapshots.
+
+        By default as printed: ExSub's printed size, all changes on every level, equal shares of
+        the levels 0..floor(log T), the top one included.
+        """
+        if fan_out < 2:
+            raise ConfigurationError(f"fan_out is {fan_out!r}; 2 or more is expected.")
+        spans = [span for span in _powers(fan_out, periods) if span <= periods]
+        if not top and len(spans) > 1 and spans[-1] == periods:
+            spans = spans[:-1]
+        given = [1 / len(spans)] * len(spans) if shares is None else list(shares)
+        return cls(
+            values, periods, changes, epsilon, tuple(spans), tuple(given), mechanism, aligned=True
+        )
+
+    def trimmed(self, shares: Sequence[float]) -> Self:
+        """Return the protocol with other shares, without the spans that hardly anybody draws."""
+        kept = [(g, share) for g, share in zip(self.spans, shares, strict=True) if share > 2e-3]
+        total = sum(share for _, share in kept)
+        return type(self)(
+            self.values,
+            self.periods,
+            self.changes,
+            self.epsilon,
+            tuple(g for g, _ in kept),
+            tuple(share / total for _, share in kept),
+            self.mechanism,
+            self.aligned,
+        )
+
+    # ---- the public design -----------------------------------------------------------------
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device."""
+        return Guarantee(
+            "local",
+            f"a device's whole stream of {self.periods} periods",
+            self.epsilon,
+            neighbours="any two streams",
+            assumptions=("the device takes part in this horizon once",),
+        )
+
+    @property
+    def anchored(self) -> bool:
+        """Whether snapshots tell the level, so that threads leave out their first look."""
+        return SNAPSHOT in self.spans and not self.aligned
+
+    def offsets(self, span: int) -> range:
+        """Return the offsets of a span's threads."""
+        if span == SNAPSHOT:
+            return range(1, self.periods + 1)
+        return range(1 if self.aligned else span)
+
+    def threads(self) -> Iterator[tuple[Thread, float]]:
+        """Yield every thread with the share of devices that draw it."""
+        for span, share in zip(self.spans, self.shares, strict=True):
+            blocks = range(len(self.values.blocks) if span == SNAPSHOT else 1)
+            each = share / (len(self.offsets(span)) * len(blocks))
+            for offset in self.offsets(span):
+                for block in blocks:
+                    yield Thread(span, offset, block), each
+
+    def edges(self, thread: Thread) -> tuple[tuple[int, int], ...]:
+        """Return the pairs of periods whose difference the thread sends."""
+        return thread.edges(self.periods, anchored=self.anchored)
+
+    def strand(self, thread: Thread) -> Strand:
+        """Return what carries a difference thread."""
+        return self._strand(len(self.edges(thread)))
+
+    def _strand(self, differences: int) -> Strand:
+        made: dict[int, Strand] = self._strands
+        if differences not in made:
+            made[differences] = strand(
+                self.values,
+                differences,
+                self.changes,
+                self.epsilon,
+                self.mechanism,
+                anchored=self.anchored,
+            )
+        return made[differences]
+
+    @cached_property
+    def _strands(self) -> dict[int, Strand]:
+        return {}
+
+    @cached_property
+    def oracles(self) -> tuple[Mechanism, ...]:
+        """The one-shot mechanism of each block's snapshots."""
+        return tuple(
+            self.values.oracle(self.epsilon, block) for block in range(len(self.values.blocks))
+        )
+
+    def form(self, thread: Thread) -> Difference:
+        """Return the bytes of a difference."""
+        return Difference(self.values.width, self.strand(thread).mechanism.dense)
+
+    def snapshot_variance(self, block: int) -> float:
+        """Return the variance of one snapshot's estimate of an entry, as a plan counts on it."""
+        return self.oracles[block].mse + self.values.spread(block)
+
+    @cached_property
+    def network(self) -> Network:
+        """The graph that reports make, for any shares of the spans (of the first block)."""
+        return self.block_network(0)
+
+    def block_network(self, block: int) -> Network:
+        """Return the graph of one block's entries."""
+        edges: list[tuple[int, int, int]] = []
+        unit: list[float] = []
+        places = {span: place for place, span in enumerate(self.spans)}
+        blocks = len(self.values.blocks)
+        for span in self.spans:
+            for offset in self.offsets(span):
+                thread = Thread(span, offset, block if span == SNAPSHOT else 0)
+                told = self.edges(thread)
+                if span == SNAPSHOT:
+                    noise = self.snapshot_variance(block) * blocks
+                else:
+                    noise = self.strand(thread).variance if told else 1.0
+                edges += [(start, end, places[span]) for start, end in told]
+                unit += [1 / (len(self.offsets(span)) * noise)] * len(told)
+        return Network(self.periods, self.spans, edges, unit)
+
+    def expected_variance(self, workload: Workload = "online") -> float:
+        """Return n times the average variance of the workload's queries, by the best weights."""
+        from sfumato.streams.weave.mix import variance
+
+        return variance(self.network, np.array(self.shares), workload)[0]
+
+    # ---- devices and curator ---------------------------------------------------------------
+
+    def draw(self, rng: Source) -> Thread:
+        """Draw a thread from the public mix, without the data."""
+        coins = Coins(rng)
+        drawn = coins.below(SHARE_UNITS)
+        place = int(np.searchsorted(self._bounds, drawn, side="right"))
+        span = self.spans[place]
+        offset = self.offsets(span)[coins.below(len(self.offsets(span)))]
+        block = coins.below(len(self.values.blocks)) if span == SNAPSHOT else 0
+        return Thread(span, offset, block)
+
+    @cached_property
+    def _bounds(self) -> Any:
+        units = np.floor(np.cumsum(self.shares) / sum(self.shares) * SHARE_UNITS).astype(np.int64)
+        return units[:-1]
+
+    def device(self, rng: Source) -> Any:
+        """Return a new device on a thread of its own."""
+        from sfumato.streams.weave.device import WeaveDevice
+
+        return WeaveDevice.join(self, rng)
+
+    def curator(self) -> Any:
+        """Return a curator that releases each period's estimate when it closes."""
+        from sfumato.streams.weave.curator import WeaveCurator
+
+        return WeaveCurator(self)
+
+
+def _powers(base: int, largest: int) -> list[int]:
+    powers = [1]
+    while powers[-1] * base <= largest:
+        powers.append(powers[-1] * base)
+    return powers
+
+
+def _check(values: Values, periods: int, changes: int, epsilon: float, mechanism: str) -> None:
+    if not _whole(periods) or not 2 <= periods <= LONGEST:
+        raise ConfigurationError(
+            f"periods is {periods!r}; a whole number in 2..{LONGEST} is expected."
+        )
+    least = values.least_changes
+    if not _whole(changes) or not least <= changes <= values.width * periods:
+        raise ConfigurationError(
+            f"changes is {changes!r}; a whole number in {least}..{values.width * periods} is "
+            "expected."
+        )
+    if not is_finite_number(epsilon) or epsilon <= 0:
+        raise ConfigurationError(f"epsilon is {epsilon!r}; a positive number is expected.")
+    if mechanism not in CARRIERS:
+        raise ConfigurationError(f"mechanism is {mechanism!r}; {', '.join(CARRIERS)} are there.")
+
+
+def _whole(given: object) -> bool:
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool)

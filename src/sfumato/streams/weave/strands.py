@@ -1,0 +1,103 @@
+"""What a thread sends: the mechanism that carries it, and how much one report of it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal
+
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
+from sfumato.streams.weave.values import Values
+
+__all__ = ["Carrier", "Strand", "carrier"]
+
+Carrier = Literal["auto", "concord", "exsub", "exsub-printed"]
+CARRIERS: Final = ("auto", "concord", "exsub", "exsub-printed")
+
+
+class PrintedExSub(ExSub):
+    """ExSub as the papers run it: s non-zeros on every level, even where fewer entries are left."""
+
+    def _check_vectors(self, largest_dimension: int) -> None:
+        self._whole("dimension", 1, largest_dimension)
+        self._whole("sparsity", 1, largest_dimension)
+
+
+@dataclass(frozen=True)
+class Strand:
+    """A difference thread's mechanism: one private vector of all its differences.
+
+    Parameters
+    ----------
+    mechanism
+        For a vector of (differences x width) entries.
+    differences
+        How many differences the thread sends.
+    nonzeros
+        How many entries of them are not zero, at most.
+
+    """
+
+    mechanism: SignedSubset
+    differences: int
+    nonzeros: int
+
+    @cached_property
+    def contrast(self) -> float:
+        """What one symbol is divided by."""
+        return self.mechanism.probabilities.contrast
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """The second moment of one report's estimate of an entry that is zero, and of another."""
+        law = self.mechanism.probabilities
+        return (
+            2 * law.p_false / law.contrast**2,
+            (law.p_true + law.p_reverse) / law.contrast**2,
+        )
+
+    def moment(self, density: float) -> float:
+        """Return the second moment where this share of entries is not zero."""
+        zero, other = self.moments
+        return zero + density * (other - zero)
+
+    @cached_property
+    def variance(self) -> float:
+        """The second moment at the largest density: what a plan counts on."""
+        return self.moment(self.nonzeros / self.mechanism.dimension)
+
+
+@lru_cache(maxsize=4096)
+def carrier(epsilon: float, entries: int, nonzeros: int, name: Carrier) -> SignedSubset:
+    """Return the mechanism for a vector of so many entries, of which so many may not be zero.
+
+    ``auto`` is the better of Concord and ExSub by exact error.
+    """
+    if name == "concord":
+        return Concord(epsilon, entries, nonzeros)
+    if name == "exsub":
+        return ExSub(epsilon, entries, nonzeros)
+    if name == "exsub-printed":
+        return PrintedExSub(epsilon, entries, nonzeros, paper=True)
+    if name == "auto":
+        tried = [carrier(epsilon, entries, nonzeros, other) for other in ("concord", "exsub")]
+        return min(tried, key=lambda mechanism: mechanism.mse)
+    raise ConfigurationError(f"mechanism is {name!r}; {', '.join(CARRIERS)} are there.")
+
+
+def strand(
+    values: Values,
+    differences: int,
+    changes: int,
+    epsilon: float,
+    name: Carrier,
+    *,
+    anchored: bool,
+) -> Strand:
+    """Return how a thread with so many differences is carried."""
+    entries = differences * values.width
+    bound = min(values.changes(changes, differences, anchored=anchored), entries)
+    sparsity = changes if name == "exsub-printed" else bound
+    mechanism: Any = carrier(epsilon, entries, sparsity, name)
+    return Strand(mechanism, differences, bound)

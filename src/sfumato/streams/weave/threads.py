@@ -1,0 +1,67 @@
+"""Threads: when a device looks at its value, and what it tells of it.
+
+A device follows one thread, drawn before it sees any data. On a *difference* thread (span g,
+offset phi) it looks at the periods phi, phi + g, phi + 2g, ... and sends each change since the
+look before; on a *snapshot* thread it looks once and sends all it sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SNAPSHOT", "Thread"]
+
+SNAPSHOT = 0
+"""The span of a thread that looks once."""
+
+
+@dataclass(frozen=True, order=True)
+class Thread:
+    """When a device looks.
+
+    Parameters
+    ----------
+    span
+        Periods between two looks; 0 for a snapshot.
+    offset
+        Where the looks start: below the span; of a snapshot, the period it looks at.
+    block
+        Of a snapshot, which entries it speaks of.
+
+    Examples
+    --------
+    >>> Thread(4, 1).looks(12)
+    (1, 5, 9)
+    >>> Thread(4, 0).edges(12, anchored=False)
+    ((0, 4), (4, 8), (8, 12))
+    >>> Thread(4, 0).edges(12, anchored=True)
+    ((4, 8), (8, 12))
+
+    """
+
+    span: int
+    offset: int
+    block: int = 0
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it looks only once."""
+        return self.span == SNAPSHOT
+
+    def looks(self, periods: int) -> tuple[int, ...]:
+        """Return the periods in which the device looks at its value."""
+        if self.is_snapshot:
+            return (self.offset,)
+        return tuple(range(self.offset or self.span, periods + 1, self.span))
+
+    def edges(self, periods: int, *, anchored: bool) -> tuple[tuple[int, int], ...]:
+        """Return the pairs of periods whose difference is sent, in the second of the two.
+
+        The state before the first period is empty. An anchored thread leaves its first look out:
+        snapshots tell the level, and the first value need not count as a change.
+        """
+        looks = self.looks(periods)
+        if self.is_snapshot:
+            return ((0, looks[0]),)
+        pairs = tuple(zip((0, *looks[:-1]), looks, strict=True))
+        return pairs[1:] if anchored else pairs
