@@ -1,10 +1,10 @@
-"""From tallies to curves: debiased observations, fused, with the variance their own moments tell."""
+"""From tallies to curves: debiased observations, fused, their variance by their own moments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.tally import Tallies
+from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.weave.fusion import Fusion
-from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
-__all__ = ["Curve", "Observations", "observations", "online", "smoothed"]
+if TYPE_CHECKING:  # a protocol's curator reads its tallies
+    from sfumato.streams.weave.protocol import Weave
+
+__all__ = ["Curve", "Observations", "Reader", "decoded", "observations", "online", "smoothed"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,65 +62,73 @@ class Observations:
 
 
 def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Observations:
-    """Return what the tallies, keyed by (span, period, block), say of a block's entries."""
-    entries = protocol.values.blocks[block]
-    rows: list[tuple[int, int, int, int, float, Floats, Floats]] = []
-    for thread, _ in protocol.threads():
-        if thread.is_snapshot and thread.block != block:
-            continue
-        for start, end in protocol.edges(thread):
-            tally = tallies.get((thread.span, end, thread.block))
-            if tally is None or tally.n == 0:
-                continue
-            if thread.span == SNAPSHOT:
-                working = protocol.snapshot_variance(block)
-                estimate: Any = protocol.oracles[block].estimate(tally)
-                shown = protocol.values.observed(block)
-                value = estimate.values[shown]
-                moment = estimate.counts[shown] / tally.n
-            else:
-                strand = protocol.strand(thread)
-                if tally.sums.shape != (2, protocol.values.width):
-                    raise MismatchError(
-                        f"the tally of span {thread.span}, period {end} has shape "
-                        f"{tally.sums.shape}; (2, {protocol.values.width}) is expected."
-                    )
-                working = strand.variance
-                plus, minus = tally.sums[:, entries] / tally.n
-                value = (plus - minus) / strand.contrast
-                moment = (plus + minus) / strand.contrast**2
-            rows.append((start, end, thread.span, tally.n, working, value, moment))
+    """Return what the tallies, keyed by (span, period, block), say of a block's entries.
+
+    Edges come in the order of their ends. Few reports tell little of their own variance, so an
+    edge's second moment leans on those of its span until then, and these on the plan's, as on so
+    many reports more: nothing that comes later changes it.
+    """
+    reader = Reader(protocol, block)
+    edges = sorted(
+        (end, thread, start)
+        for thread, _ in protocol.threads()
+        if not thread.is_snapshot or thread.block == block
+        for start, end in protocol.edges(thread)
+    )
+    rows = []
+    for end, thread, start in edges:
+        tally = tallies.get((thread.span, end, thread.block))
+        if tally is not None and tally.n:
+            rows.append((start, end, thread.span, tally.n, *reader.read(thread, end, tally)))
     if not rows:
         raise MismatchError("there are no reports; at least one tally with reports is expected.")
-    start, end, span, n = np.array([row[:4] for row in rows], dtype=np.int64).T
-    working = np.array([row[4] for row in rows])
-    value, moment = np.array([row[5] for row in rows]), np.array([row[6] for row in rows])
-    noise = _noise(protocol, block, span, n, value, moment)
-    return Observations(start, end, span, n, value, noise, working)
+    index = np.array([row[:4] for row in rows], dtype=np.int64)
+    return Observations(
+        index[:, 0],
+        index[:, 1],
+        index[:, 2],
+        index[:, 3],
+        value=np.array([row[4] for row in rows]),
+        noise=np.array([row[5] for row in rows]),
+        working=np.array([row[6] for row in rows]),
+    )
 
 
-def _noise(
-    protocol: Weave, block: int, span: Ints, n: Ints, value: Floats, moment: Floats
-) -> Floats:
-    """Return the variance of each observation.
+class Reader:
+    """Turns tallies into observations, in the order in which their periods close."""
 
-    Few reports tell little of their own variance, so each edge's second moment leans on its
-    span's average as on so many reports more.
-    """
-    noise = np.empty_like(value)
-    for each in np.unique(span):
-        rows = np.flatnonzero(span == each)
-        weight = n[rows, None]
-        pooled = (weight * moment[rows]).sum(axis=0) / weight.sum()
-        leaned = (weight * moment[rows] + POOLED * pooled) / (weight + POOLED)
-        if each == SNAPSHOT:
-            oracle: Any = protocol.oracles[block]
-            variance = leaned * (1 - leaned) / oracle.gap**2
-        else:
-            square = np.maximum(value[rows] ** 2 - leaned / weight, 0.0)
-            variance = leaned - np.minimum(square, 1.0)
-        noise[rows] = variance / weight
-    return noise
+    def __init__(self, protocol: Weave, block: int) -> None:
+        self._protocol = protocol
+        self._block = block
+        self._entries = protocol.values.blocks[block]
+        self._pools: dict[int, tuple[float, Floats]] = {}
+
+    def read(self, thread: Thread, period: int, tally: Tally) -> tuple[Floats, Floats, float]:
+        """Return the mean difference of each entry, its variance, and the plan's for one report."""
+        if thread.span == SNAPSHOT:
+            look = self._protocol.snapshots[self._block]
+            value, moment = look.read(tally)
+            leaned = self._leaned(thread.span, tally.n, moment, look.moment)
+            return value, look.variance_at(leaned, value, tally.n) / tally.n, look.variance
+        if tally.sums.shape != (2, self._protocol.values.width):
+            raise MismatchError(
+                f"the tally of span {thread.span}, period {period} has shape {tally.sums.shape}; "
+                f"(2, {self._protocol.values.width}) is expected."
+            )
+        strand = self._protocol.strand(thread)
+        plus, minus = tally.sums[:, self._entries] / tally.n
+        value = (plus - minus) / strand.contrast
+        # In units of the plan's, as threads of one span may differ a little in their mechanisms.
+        moment = (plus + minus) / strand.contrast**2 / strand.variance
+        leaned = self._leaned(thread.span, tally.n, moment, 1.0) * strand.variance
+        square = np.clip(value**2 - leaned / tally.n, 0.0, 1.0)
+        return value, (leaned - square) / tally.n, strand.variance
+
+    def _leaned(self, span: int, n: int, moment: Floats, planned: float) -> Floats:
+        weight, total = self._pools.get(span, (POOLED, np.full(moment.shape, POOLED * planned)))
+        weight, total = weight + n, total + n * moment
+        self._pools[span] = (weight, total)
+        return np.asarray((n * moment + POOLED * total / weight) / (n + POOLED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,32 +206,27 @@ def smoothed(protocol: Weave, tallies: Tallies[Any], as_of: int | None = None) -
     last = protocol.periods if as_of is None else as_of
     if not 1 <= last <= protocol.periods:
         raise ConfigurationError(f"as_of is {last}; 1..{protocol.periods} is expected.")
-    return _curve(protocol, tallies, last, lambda fusion: fusion.weights(last))
+    return decoded(protocol, tallies, lambda fusion: fusion.weights(last), last)
 
 
 def online(protocol: Weave, tallies: Tallies[Any]) -> Curve:
     """Return the curve in which each period has the estimate that was final when it closed."""
-
-    def rows(fusion: Fusion) -> Floats:
-        weights = np.zeros((protocol.periods, fusion.start.size))
-        for period, (variance, row, edges) in enumerate(fusion.online()):
-            weights[period, edges] = row
-            if np.isinf(variance):
-                weights[period] = np.nan
-        return weights
-
-    return _curve(protocol, tallies, None, rows)
+    return decoded(protocol, tallies, Fusion.online, None)
 
 
-def _curve(protocol: Weave, tallies: Tallies[Any], as_of: int | None, weigh: Any) -> Curve:
+def decoded(
+    protocol: Weave,
+    tallies: Tallies[Any],
+    weigh: Callable[[Fusion], Floats],
+    as_of: int | None,
+) -> Curve:
+    """Return the curve by any weights of the observations."""
     values = np.empty((as_of or protocol.periods, protocol.values.width))
-    blocks, n = [], 0
+    blocks = []
     for place, entries in enumerate(protocol.values.blocks):
         seen = observations(protocol, tallies, place)
         weights = weigh(seen.fusion(protocol.periods))
         values[:, entries] = weights @ seen.value
         blocks.append((entries, weights, seen.noise))
-        n = sum(tally.n for tally in tallies.values())
-    return Curve(
-        values, protocol.values.labels, tuple(blocks), n, as_of, protocol.guarantee
-    )
+    n = sum(tally.n for tally in tallies.values())
+    return Curve(values, protocol.values.labels, tuple(blocks), n, as_of, protocol.guarantee)

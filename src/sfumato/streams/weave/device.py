@@ -8,15 +8,17 @@ the observed value freezes for difference threads; snapshots look at the value a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from sfumato.errors import InputError, MismatchError
-from sfumato.mechanisms.sparse.subset_stream import SubsetStream
+from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Coins, Source
-from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import Thread
+
+if TYPE_CHECKING:  # a protocol makes its devices
+    from sfumato.streams.weave.protocol import Weave
 
 __all__ = ["Message", "WeaveDevice"]
 
@@ -62,7 +64,7 @@ class WeaveDevice:
     Examples
     --------
     >>> from sfumato.randomness import seeded
-    >>> from sfumato.streams.weave.values import Binary
+    >>> from sfumato.streams import Binary, Weave
     >>> protocol = Weave(Binary(), 4, 2, 1.0, spans=(1,), shares=(1.0,))
     >>> device = protocol.device(seeded(1))
     >>> messages = [device.observe(bit, seeded(t)) for t, bit in enumerate((0, 1, 1, 0))]
@@ -73,7 +75,7 @@ class WeaveDevice:
 
     protocol: Weave
     thread: Thread
-    stream: SubsetStream | None
+    stream: SubsetStream | DenseStream | None
     period: int = 0
     value: list[int] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)
@@ -91,7 +93,7 @@ class WeaveDevice:
         empty = [0] * protocol.values.width
         stream = None
         if not thread.is_snapshot and protocol.edges(thread):
-            stream = SubsetStream.begin(protocol.strand(thread).mechanism, rng)
+            stream = begin(protocol.strand(thread).mechanism, rng)
         return cls(protocol, thread, stream, value=empty, sent=list(empty))
 
     def observe(self, value: Any, rng: Source) -> Message | None:
@@ -134,8 +136,9 @@ class WeaveDevice:
                 "expected in each period."
             )
         block = self.thread.block
-        held = self.protocol.values.snapshot(value, block)
-        report = self.protocol.oracles[block].randomize(np.asarray([held]), rng)
+        look = self.protocol.snapshots[block]
+        bits = np.array([self.value], dtype=np.int8)[:, self.protocol.values.blocks[block]]
+        report = look.mechanism.randomize(look.encode(bits), rng)
         return Message(0, self.period, block, report.tobytes())
 
     def _difference(self, rng: Source) -> Message | None:
@@ -174,5 +177,8 @@ class WeaveDevice:
         rest = dict(state)
         thread = Thread(*rest.pop("thread"))
         counters = rest.pop("stream")
-        stream = None if counters is None else SubsetStream.restore(tuple(counters))
+        stream: SubsetStream | DenseStream | None = None
+        if counters is not None:
+            kind = DenseStream if protocol.strand(thread).mechanism.form.dense else SubsetStream
+            stream = kind.restore(tuple(counters))
         return cls(protocol, thread, stream, **rest)

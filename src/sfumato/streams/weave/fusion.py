@@ -12,8 +12,7 @@ from the edges that had ended by then, which no later report changes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Fusion"]
+__all__ = ["Fusion", "Growing"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,9 +94,7 @@ class Fusion:
 
     def weights(self, as_of: int) -> Floats:
         """Return the weight of each edge in the estimate of each of x_1..x_as_of."""
-        return self._weights(self.covariance(as_of), as_of)
-
-    def _weights(self, covariance: Floats, as_of: int) -> Floats:
+        covariance = self.covariance(as_of)
         used = np.flatnonzero((self.end <= as_of) & (self.conductance > 0))
         padded = np.zeros((len(covariance), as_of + 1))
         padded[:, 1:] = covariance
@@ -111,101 +108,127 @@ class Fusion:
 
     # ---- period by period ------------------------------------------------------------------
 
-    def online(self) -> Iterator[tuple[float, Floats, Ints]]:
-        """Yield, for each period, the variance of its estimate by then, its weights, their edges.
-
-        The covariance grows by one vertex and takes one update of low rank for each period. Edges
-        between periods that are not yet connected with 0 wait until they are.
-        """
-        state = _Growing(self)
-        for period in range(1, self.periods + 1):
-            state.close(period)
-            yield state.row(period)
-
-    def growing(self) -> Iterator[tuple[int, Floats]]:
-        """Yield each period and the covariance of x_0..x_period by the edges ended by then.
-
-        What is yielded changes with the next period; rows of unconnected periods are zero.
-        """
-        state = _Growing(self)
-        for period in range(1, self.periods + 1):
-            state.close(period)
-            yield period, state.covariance[: period + 1, : period + 1]
-
-    @cached_property
-    def _ended(self) -> list[Ints]:
-        """The edges that end in each period, those with reports only."""
+    def growing(self) -> Iterator[Growing]:
+        """Yield, for each period, the estimate's state once the edges that end in it are in."""
         order = np.argsort(self.end, kind="stable")
-        order = order[self.conductance[order] > 0]
-        cuts = np.searchsorted(self.end[order], np.arange(self.periods + 2))
-        return [order[cuts[t] : cuts[t + 1]] for t in range(self.periods + 1)]
+        cuts = np.searchsorted(self.end[order], np.arange(1, self.periods + 2))
+        state = Growing(self.periods)
+        for period in range(1, self.periods + 1):
+            edges = order[cuts[period - 1] : cuts[period]]
+            state.close(edges, self.start[edges], self.end[edges], self.conductance[edges])
+            yield state
+
+    def online(self) -> Floats:
+        """Return the weight of each edge in the estimate of each period when that closed."""
+        weights = np.zeros((self.periods, self.start.size))
+        for state in self.growing():
+            edges, row = state.weights()
+            weights[state.period - 1, edges] = row
+            if not state.known[state.period]:
+                weights[state.period - 1] = np.nan
+        return weights
 
 
-class _Growing:
-    """The covariance of the periods that are connected with 0, as edges come in."""
+class Growing:
+    """The covariance of all periods so far, as one after the other closes.
 
-    def __init__(self, fusion: Fusion) -> None:
-        self.fusion = fusion
-        self.covariance = np.zeros((fusion.periods + 1, fusion.periods + 1))
-        self.known = np.zeros(fusion.periods + 1, dtype=bool)
+    It grows by one vertex and takes one update of low rank in each period. Edges between periods
+    that are not yet connected with 0 wait until they are.
+    """
+
+    def __init__(self, periods: int) -> None:
+        self.period = 0
+        self.known = np.zeros(periods + 1, dtype=bool)
         self.known[0] = True
-        self.waiting: list[int] = []
-        self.used: list[Ints] = []
+        self._covariance = np.zeros((periods + 1, periods + 1))
+        self._edges = _Edges()
+        self._waiting = _Edges()
 
-    def close(self, period: int) -> None:
-        """Take in the edges that end in a period."""
-        new = self.fusion._ended[period]  # noqa: SLF001 -- two halves of one class
-        if not self.waiting and new.size and bool(self.known[self.fusion.start[new]].all()):
+    @property
+    def covariance(self) -> Floats:
+        """Of x_0..x_period; rows of unconnected periods are zero."""
+        return self._covariance[: self.period + 1, : self.period + 1]
+
+    def close(self, names: Ints, start: Ints, end: Ints, conductance: Floats) -> None:
+        """Close the next period with the edges that end in it; weights come with their names."""
+        self.period += 1
+        there = conductance > 0
+        new = _Edges(names[there], start[there], end[there], conductance[there])
+        if not self._waiting.size and new.size and bool(self.known[new.start].all()):
             # The usual case: one edge brings the period in, the others agree on it.
-            self._join(period, new[0])
-            self._agree(new[1:], period)
+            self._join(self.period, new[:1])
+            self._agree(new[1:])
             return
-        self.waiting.extend(new.tolist())
-        joined = True
-        while joined:
-            joined = False
-            for edge in list(self.waiting):
-                start, end = int(self.fusion.start[edge]), int(self.fusion.end[edge])
-                if self.known[start] and self.known[end]:
-                    self._agree(np.array([edge]), period)
-                elif self.known[start] or self.known[end]:
-                    self._join(start if self.known[end] else end, edge)
-                else:
-                    continue
-                self.waiting.remove(edge)
-                joined = True
+        waiting = self._waiting + new
+        while (place := self._next(waiting)) is not None:
+            edge = waiting[place : place + 1]
+            waiting = waiting[:place] + waiting[place + 1 :]
+            if self.known[edge.start[0]] and self.known[edge.end[0]]:
+                self._agree(edge)
+            else:
+                known = bool(self.known[edge.end[0]])
+                self._join(int(edge.start[0] if known else edge.end[0]), edge)
+        self._waiting = waiting
 
-    def _join(self, vertex: int, edge: int | np.int64) -> None:
+    def _next(self, waiting: _Edges) -> int | None:
+        tied = np.flatnonzero(self.known[waiting.start] | self.known[waiting.end])
+        return int(tied[0]) if tied.size else None
+
+    def _join(self, vertex: int, edge: _Edges) -> None:
         """Bring in a new vertex by the edge that ties it to a known one."""
-        start, end = int(self.fusion.start[edge]), int(self.fusion.end[edge])
+        start, end = int(edge.start[0]), int(edge.end[0])
         other = start if vertex == end else end
-        self.covariance[vertex] = self.covariance[other]
-        self.covariance[:, vertex] = self.covariance[:, other]
-        variance = self.covariance[other, other] + 1 / self.fusion.conductance[edge]
-        self.covariance[vertex, vertex] = variance
+        inside = self.covariance
+        inside[vertex] = inside[other]
+        inside[:, vertex] = inside[:, other]
+        inside[vertex, vertex] = inside[other, other] + 1 / edge.conductance[0]
         self.known[vertex] = True
-        self.used.append(np.array([edge]))
+        self._edges += edge
 
-    def _agree(self, edges: Ints, period: int) -> None:
+    def _agree(self, edges: _Edges) -> None:
         """Take in edges between known vertices, by one update of low rank."""
         if not edges.size:
             return
-        inside = self.covariance[: period + 1, : period + 1]
-        start, end = self.fusion.start[edges], self.fusion.end[edges]
-        pull = inside[:, end] - inside[:, start]
-        spread = pull[end] - pull[start] + np.diag(1 / self.fusion.conductance[edges])
+        inside = self.covariance
+        pull = inside[:, edges.end] - inside[:, edges.start]
+        spread = pull[edges.end] - pull[edges.start] + np.diag(1 / edges.conductance)
         inside -= pull @ np.linalg.solve(spread, pull.T)
-        self.used.append(edges)
+        self._edges += edges
 
-    def row(self, period: int) -> tuple[float, Floats, Ints]:
-        """Return variance, weights and edges of the estimate of a period."""
-        if not self.known[period]:
-            return np.inf, np.zeros(0), np.zeros(0, dtype=np.int64)
-        self.used = [np.concatenate(self.used)]
-        edges = self.used[0]
-        potential = self.covariance[period]
-        drop = potential[self.fusion.end[edges]] - potential[self.fusion.start[edges]]
-        return float(potential[period]), drop * self.fusion.conductance[edges], edges
+    def weights(self) -> tuple[Ints, Floats]:
+        """Return the edges of the estimate of the last period, and their weights."""
+        if not self.known[self.period]:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        edges, potential = self._edges, self.covariance[self.period]
+        drop = potential[edges.end] - potential[edges.start]
+        return edges.names, drop * edges.conductance
+
+
+@dataclass(frozen=True, eq=False)
+class _Edges:
+    """A few edges, by name."""
+
+    names: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    start: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    end: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    conductance: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def size(self) -> int:
+        return self.names.size
+
+    def __getitem__(self, place: slice) -> _Edges:
+        return _Edges(
+            self.names[place], self.start[place], self.end[place], self.conductance[place]
+        )
+
+    def __add__(self, other: _Edges) -> _Edges:
+        return _Edges(
+            np.concatenate([self.names, other.names]),
+            np.concatenate([self.start, other.start]),
+            np.concatenate([self.end, other.end]),
+            np.concatenate([self.conductance, other.conductance]),
+        )
 
 
 def _connected(periods: int, start: NDArray[Any], end: NDArray[Any]) -> Ints:

@@ -59,7 +59,9 @@ class Network:
         self.periods = periods
         self.spans = tuple(spans)
         table = np.array(edges, dtype=np.int64).reshape(-1, 3)
-        self.start, self.end, self.span = table.T
+        self.start: Ints = table[:, 0]
+        self.end: Ints = table[:, 1]
+        self.span: Ints = table[:, 2]
         self.unit = np.array(unit, dtype=np.float64)
 
     @property
@@ -88,7 +90,8 @@ def variance(network: Network, shares: Floats, workload: Workload) -> tuple[floa
             part = _passing(network, shares, name)
         else:
             per_edge = _energy(network.fusion(shares), name)
-            part = np.bincount(network.span, per_edge, minlength=parts.size)
+            summed = np.bincount(network.span, per_edge, minlength=parts.size)
+            part = summed.astype(np.float64)
         total += weight * float(part.sum())
         parts += weight * part
     return total, parts
@@ -122,8 +125,8 @@ def _energy(fusion: Fusion, name: str) -> Floats:
     if name == "history":
         return _dissipated(fusion, _grounded(fusion.covariance(fusion.periods))) / fusion.periods
     total, queries = np.zeros(fusion.start.size), 0
-    for _, covariance in fusion.growing():
-        potential = np.cumsum(covariance[:, :0:-1], axis=1)
+    for state in fusion.growing():
+        potential = np.cumsum(state.covariance[:, :0:-1], axis=1)
         total += _dissipated(fusion, potential)
         queries += potential.shape[1]
     return total / queries

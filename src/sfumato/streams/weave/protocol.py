@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.mechanism import Mechanism
 from sfumato.core.protocol import Protocol
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Coins, Source
+from sfumato.streams.weave.curator import WeaveCurator
+from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.messages import Difference
-from sfumato.streams.weave.mix import Network, Workload, best_shares
+from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
+from sfumato.streams.weave.snapshots import Snapshot
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.values import Values
@@ -122,7 +124,7 @@ class Weave(Protocol):
         *,
         workload: Workload = "online",
         mechanism: Carrier = "auto",
-    ) -> Self:
+    ) -> Weave:
         """Return the protocol whose shares have the least exact error for a workload.
 
         Spans are powers of two (of four for long horizons); longer ones are tried for as long as
@@ -130,11 +132,11 @@ class Weave(Protocol):
         """
         _check(values, periods, changes, epsilon, mechanism)
 
-        def made(spans: Sequence[int], shares: Sequence[float]) -> Self:
+        def made(spans: Sequence[int], shares: Sequence[float]) -> Weave:
             return cls(values, periods, changes, epsilon, tuple(spans), tuple(shares), mechanism)
 
         alone = made([SNAPSHOT], [1.0])
-        tried: list[tuple[float, Self]] = [(alone.expected_variance(workload), alone)]
+        tried: list[tuple[float, Weave]] = [(alone.expected_variance(workload), alone)]
         factor = 2 if periods <= 256 else 4
         longest = 16
         while longest // 4 < periods // 2:
@@ -160,8 +162,7 @@ class Weave(Protocol):
         fan_out: int = 2,
         shares: Sequence[float] | None = None,
         mechanism: Carrier = "exsub-printed",
-        top: bool = True,
-    ) -> Self:
+    ) -> Weave:
         """Return the hierarchy of the papers: aligned levels of spans fan_out^h, no snapshots.
 
         By default as printed: ExSub's printed size, all changes on every level, equal shares of
@@ -170,14 +171,12 @@ class Weave(Protocol):
         if fan_out < 2:
             raise ConfigurationError(f"fan_out is {fan_out!r}; 2 or more is expected.")
         spans = [span for span in _powers(fan_out, periods) if span <= periods]
-        if not top and len(spans) > 1 and spans[-1] == periods:
-            spans = spans[:-1]
         given = [1 / len(spans)] * len(spans) if shares is None else list(shares)
         return cls(
             values, periods, changes, epsilon, tuple(spans), tuple(given), mechanism, aligned=True
         )
 
-    def trimmed(self, shares: Sequence[float]) -> Self:
+    def trimmed(self, shares: Sequence[float]) -> Weave:
         """Return the protocol with other shares, without the spans that hardly anybody draws."""
         kept = [(g, share) for g, share in zip(self.spans, shares, strict=True) if share > 2e-3]
         total = sum(share for _, share in kept)
@@ -251,19 +250,15 @@ class Weave(Protocol):
         return {}
 
     @cached_property
-    def oracles(self) -> tuple[Mechanism, ...]:
-        """The one-shot mechanism of each block's snapshots."""
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The single look at each block."""
         return tuple(
-            self.values.oracle(self.epsilon, block) for block in range(len(self.values.blocks))
+            self.values.snapshot(self.epsilon, block) for block in range(len(self.values.blocks))
         )
 
     def form(self, thread: Thread) -> Difference:
         """Return the bytes of a difference."""
-        return Difference(self.values.width, self.strand(thread).mechanism.dense)
-
-    def snapshot_variance(self, block: int) -> float:
-        """Return the variance of one snapshot's estimate of an entry, as a plan counts on it."""
-        return self.oracles[block].mse + self.values.spread(block)
+        return Difference(self.values.width, self.strand(thread).mechanism.form.dense)
 
     @cached_property
     def network(self) -> Network:
@@ -281,7 +276,7 @@ class Weave(Protocol):
                 thread = Thread(span, offset, block if span == SNAPSHOT else 0)
                 told = self.edges(thread)
                 if span == SNAPSHOT:
-                    noise = self.snapshot_variance(block) * blocks
+                    noise = self.snapshots[block].variance * blocks
                 else:
                     noise = self.strand(thread).variance if told else 1.0
                 edges += [(start, end, places[span]) for start, end in told]
@@ -290,8 +285,6 @@ class Weave(Protocol):
 
     def expected_variance(self, workload: Workload = "online") -> float:
         """Return n times the average variance of the workload's queries, by the best weights."""
-        from sfumato.streams.weave.mix import variance
-
         return variance(self.network, np.array(self.shares), workload)[0]
 
     # ---- devices and curator ---------------------------------------------------------------
@@ -311,16 +304,12 @@ class Weave(Protocol):
         units = np.floor(np.cumsum(self.shares) / sum(self.shares) * SHARE_UNITS).astype(np.int64)
         return units[:-1]
 
-    def device(self, rng: Source) -> Any:
+    def device(self, rng: Source) -> WeaveDevice:
         """Return a new device on a thread of its own."""
-        from sfumato.streams.weave.device import WeaveDevice
-
         return WeaveDevice.join(self, rng)
 
-    def curator(self) -> Any:
+    def curator(self) -> WeaveCurator:
         """Return a curator that releases each period's estimate when it closes."""
-        from sfumato.streams.weave.curator import WeaveCurator
-
         return WeaveCurator(self)
 
 

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Domain, Label
-from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.mechanisms.frequency.grr import GRR
-from sfumato.mechanisms.frequency.subset_selection import SubsetSelection
+from sfumato.streams.weave import snapshots
+from sfumato.streams.weave.snapshots import Snapshot
 
 __all__ = ["Attributes", "Binary", "Category", "Items", "Values"]
 
@@ -73,25 +72,8 @@ class Values(ABC):
         """
 
     @abstractmethod
-    def oracle(self, epsilon: float, block: int) -> Mechanism:
-        """Return the best mechanism for a single look at a block."""
-
-    @abstractmethod
-    def snapshot(self, value: Any, block: int) -> Any:
-        """Return what the oracle of a block takes, for this value."""
-
-    @abstractmethod
-    def snapshots(self, streams: NDArray[Any], block: int) -> NDArray[Any]:
-        """Return the same for one column of simulated streams."""
-
-    def observed(self, block: int) -> slice:
-        """Return which of the oracle's estimates are the block's entries."""
-        del block
-        return slice(None)
-
-    @abstractmethod
-    def spread(self, block: int) -> float:
-        """Return the variance between devices of an entry of a block, at a typical share."""
+    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+        """Return the best single look at a block."""
 
     def describe(self) -> dict[str, Any]:
         """Return the kind as plain data, as in a task file."""
@@ -132,30 +114,10 @@ class Binary(Values):
         del anchored
         return min(most, differences)
 
-    def oracle(self, epsilon: float, block: int) -> Mechanism:
+    def snapshot(self, epsilon: float, block: int) -> Snapshot:
         """Randomized response."""
         del block
-        return GRR(epsilon, 2)
-
-    def snapshot(self, value: Any, block: int) -> Any:
-        """Return the bit."""
-        del block
-        return int(self.encode(value)[0])
-
-    def snapshots(self, streams: NDArray[Any], block: int) -> NDArray[Any]:
-        """Return the bits."""
-        del block
-        return np.asarray(streams)
-
-    def observed(self, block: int) -> slice:
-        """Return the second of two items."""
-        del block
-        return slice(1, 2)
-
-    def spread(self, block: int) -> float:
-        """At a share of one half."""
-        del block
-        return 0.25
+        return snapshots.of_bit(epsilon)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind and its label."""
@@ -199,7 +161,8 @@ class Category(Values):
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
         """Return a one where the item is; code -1 is the empty value."""
         codes = np.asarray(streams)
-        return (codes[:, :, None] == np.arange(self.width)).astype(np.int8)
+        there: Bits = (codes[:, :, None] == np.arange(self.width)).astype(np.int8)
+        return there
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """Two for each difference, but the first value only appears."""
@@ -207,25 +170,10 @@ class Category(Values):
             return max(1, min(most - 1, 2 * differences))
         return min(most, 2 * differences - 1)
 
-    def oracle(self, epsilon: float, block: int) -> Mechanism:
-        """Subset selection, of which randomized response is the case of size one."""
+    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+        """Subset selection."""
         del block
-        return SubsetSelection(epsilon, self.width)
-
-    def snapshot(self, value: Any, block: int) -> Any:
-        """Return the item's code."""
-        del block
-        return _code(self.domain, value)
-
-    def snapshots(self, streams: NDArray[Any], block: int) -> NDArray[Any]:
-        """Return the items' codes."""
-        del block
-        return np.asarray(streams)
-
-    def spread(self, block: int) -> float:
-        """At equal shares."""
-        del block
-        return (1 - 1 / self.width) / self.width
+        return snapshots.of_category(epsilon, self.width)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind and the items."""
@@ -300,28 +248,10 @@ class Items(Values):
         del anchored
         return min(most, self.width * differences)
 
-    def oracle(self, epsilon: float, block: int) -> Mechanism:
-        """Subsets of the items that meet the set."""
+    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+        """Subsets that meet the set, or signs of all items."""
         del block
-        from sfumato.mechanisms.sparse.privset import PrivSet
-
-        return PrivSet(epsilon, self.width, self.largest)
-
-    def snapshot(self, value: Any, block: int) -> Any:
-        """Return the entries."""
-        del block
-        return self.encode(value)
-
-    def snapshots(self, streams: NDArray[Any], block: int) -> NDArray[Any]:
-        """Return the entries."""
-        del block
-        return self._capped(np.asarray(streams, dtype=np.int8))
-
-    def spread(self, block: int) -> float:
-        """At half-full sets."""
-        del block
-        share = self.largest / (2 * self.width)
-        return share * (1 - share)
+        return snapshots.of_set(epsilon, self.width, self.largest)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind, the items and the largest set."""
@@ -377,7 +307,9 @@ class Attributes(Values):
 
     def encode(self, value: Any) -> Bits:
         """Return a one for each attribute's item."""
-        return np.concatenate([items.encode(self._part(value, name)) for name, items in self.categories])
+        return np.concatenate(
+            [items.encode(self._part(value, name)) for name, items in self.categories]
+        )
 
     def _part(self, value: Any, name: str) -> Any:
         try:
@@ -401,22 +333,9 @@ class Attributes(Values):
             return max(1, min(most - count, 2 * count * differences))
         return min(most, count * (2 * differences - 1))
 
-    def oracle(self, epsilon: float, block: int) -> Mechanism:
+    def snapshot(self, epsilon: float, block: int) -> Snapshot:
         """Subset selection on one attribute."""
-        return self.categories[block][1].oracle(epsilon, 0)
-
-    def snapshot(self, value: Any, block: int) -> Any:
-        """Return one attribute's code."""
-        name, items = self.categories[block]
-        return items.snapshot(self._part(value, name), 0)
-
-    def snapshots(self, streams: NDArray[Any], block: int) -> NDArray[Any]:
-        """Return one attribute's codes."""
-        return np.asarray(streams)[:, block]
-
-    def spread(self, block: int) -> float:
-        """At equal shares."""
-        return self.categories[block][1].spread(0)
+        return self.categories[block][1].snapshot(epsilon, 0)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind and each attribute's items."""

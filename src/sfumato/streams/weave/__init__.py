@@ -1,0 +1,22 @@
+"""Weave: statistics over a horizon from devices whose values change a few times."""
+
+from __future__ import annotations
+
+from sfumato.streams.weave.curve import Curve, online, smoothed
+from sfumato.streams.weave.device import Message, WeaveDevice
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
+
+__all__ = [
+    "Attributes",
+    "Binary",
+    "Category",
+    "Curve",
+    "Items",
+    "Message",
+    "Values",
+    "Weave",
+    "WeaveDevice",
+    "online",
+    "smoothed",
+]

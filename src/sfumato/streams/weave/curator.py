@@ -1,0 +1,105 @@
+"""The server's half of a stream: tallies in, one final estimate out for each period."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.protocol import Ask, Curator, Due
+from sfumato.core.tally import Tallies, Tally
+from sfumato.streams.weave.curve import Reader
+from sfumato.streams.weave.fusion import Growing
+
+if TYPE_CHECKING:  # a protocol makes its curator
+    from sfumato.streams.weave.protocol import Weave
+    from sfumato.streams.weave.threads import Thread
+
+__all__ = ["WeaveCurator"]
+
+Floats = NDArray[np.float64]
+
+
+class WeaveCurator(Curator):
+    """Releases the mean of each entry when a period closes; later reports never change it.
+
+    Examples
+    --------
+    >>> from sfumato.core.protocol import replay
+    >>> from sfumato.streams import Binary, Weave
+    >>> protocol = Weave(Binary(), 2, 1, 1.0, spans=(0,), shares=(1.0,))
+    >>> first = Tallies({(0, 1, 0): Tally(100, np.array([60, 40]))})
+    >>> second = Tallies({(0, 2, 0): Tally(100, np.array([35, 65]))})
+    >>> releases = replay(protocol.curator(), [first, second], 2)
+    >>> [release.values.round(2).tolist() for release in releases]
+    [[0.28], [0.82]]
+
+    """
+
+    def __init__(self, protocol: Weave) -> None:
+        self._protocol = protocol
+        self._due: dict[int, list[tuple[int, Thread]]] = {}
+        for thread, _ in protocol.threads():
+            for start, end in protocol.edges(thread):
+                self._due.setdefault(end, []).append((start, thread))
+        self._blocks = [_Block(protocol, place) for place in range(len(protocol.values.blocks))]
+        self._n = 0
+
+    def timestep(self, period: int) -> Generator[Due | Ask, Tallies[Any] | Tally, Estimate]:
+        """Take in the tallies of a period; release its estimate."""
+        tallies = yield Due(period)
+        assert isinstance(tallies, Tallies)  # noqa: S101 -- what Due is answered with
+        self._n += sum(tally.n for tally in tallies.values())
+        due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
+        parts = [block.close(period, due, tallies) for block in self._blocks]
+        return Estimate(
+            values=np.concatenate([value for value, _ in parts]),
+            covariance=Covariance(np.concatenate([noise for _, noise in parts]), joint=False),
+            labels=self._protocol.values.labels,
+            n=self._n,
+            guarantee=self._protocol.guarantee,
+        )
+
+
+class _Block:
+    """The estimate of one block's entries, as it grows."""
+
+    def __init__(self, protocol: Weave, place: int) -> None:
+        self._place = place
+        self._width = len(range(protocol.values.width)[protocol.values.blocks[place]])
+        self._reader = Reader(protocol, place)
+        self._growing = Growing(protocol.periods)
+        self._values: list[Floats] = []
+        self._noise: list[Floats] = []
+
+    def close(
+        self, period: int, due: list[tuple[int, Thread]], tallies: Tallies[Any]
+    ) -> tuple[Floats, Floats]:
+        """Return the value and the variance of each entry in a period."""
+        starts, conductances = [], []
+        names = len(self._values)
+        for start, thread in due:
+            tally = tallies.get((thread.span, period, thread.block))
+            if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
+                continue
+            value, noise, working = self._reader.read(thread, period, tally)
+            self._values.append(value)
+            self._noise.append(noise)
+            starts.append(start)
+            conductances.append(tally.n / working)
+        tails = np.array(starts, dtype=np.int64)
+        self._growing.close(
+            np.arange(names, len(self._values)),
+            tails,
+            np.full(tails.size, period),
+            np.array(conductances, dtype=np.float64),
+        )
+        if not self._growing.known[period]:
+            return np.full(self._width, np.nan), np.full(self._width, np.inf)
+        edges, weights = self._growing.weights()
+        values = np.array([self._values[edge] for edge in edges])
+        noise = np.array([self._noise[edge] for edge in edges])
+        return weights @ values, weights**2 @ noise

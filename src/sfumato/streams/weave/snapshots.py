@@ -1,0 +1,173 @@
+"""A single look at a block of entries: the oracle that carries it, and how it is read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Tally
+from sfumato.mechanisms.frequency.grr import GRR
+from sfumato.mechanisms.frequency.subset_selection import SubsetSelection
+from sfumato.mechanisms.sparse.privset import PrivSet
+from sfumato.mechanisms.sparse.subset import Concord
+
+__all__ = ["Snapshot", "of_bit", "of_category", "of_set"]
+
+Bits = NDArray[np.int8]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Snapshot(ABC):
+    """How one look at some entries is sent and read.
+
+    Parameters
+    ----------
+    mechanism
+        The one-shot oracle.
+    noise
+        The variance of one report's estimate of an entry, given the data, at a typical share.
+    share
+        The typical share; whoever is looked at is a sample, of variance share (1 - share).
+
+    """
+
+    mechanism: Mechanism
+    noise: float
+    share: float
+
+    @property
+    def variance(self) -> float:
+        """What a plan counts on."""
+        return self.noise + self.share * (1 - self.share)
+
+    @property
+    @abstractmethod
+    def moment(self) -> float:
+        """The moment at the typical share."""
+
+    @abstractmethod
+    def encode(self, bits: Bits) -> Any:
+        """Return what the mechanism takes, from rows of entries."""
+
+    @abstractmethod
+    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+        """Return each entry's estimated mean, and the moment its variance is made of."""
+
+    @abstractmethod
+    def variance_at(self, moment: Floats, value: Floats, n: Any) -> Floats:
+        """Return the variance of one report at a moment, given the estimate of n reports."""
+
+
+@dataclass(frozen=True)
+class Supports(Snapshot):
+    """By an oracle whose reports support items or not."""
+
+    @property
+    def moment(self) -> float:
+        """How often an item is supported."""
+        return self._gap * self.share + self._rest
+
+    @property
+    def _gap(self) -> float:
+        mechanism: Any = self.mechanism
+        if isinstance(mechanism, PrivSet):
+            return mechanism.probabilities.gap
+        return float(mechanism.gap)
+
+    @property
+    def _rest(self) -> float:
+        mechanism: Any = self.mechanism
+        if isinstance(mechanism, PrivSet):
+            return mechanism.probabilities.p_false
+        return float(mechanism.q)
+
+    def encode(self, bits: Bits) -> Any:
+        """Return the rows themselves."""
+        return bits
+
+    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+        """Return shares, and how often items are supported."""
+        estimate: Any = self.mechanism.estimate(tally)
+        return estimate.values, estimate.counts / tally.n
+
+    def variance_at(self, moment: Floats, value: Floats, n: Any) -> Floats:
+        """Return that of a coin that is 1 so often."""
+        del value, n
+        return np.asarray(moment * (1 - moment) / self._gap**2)
+
+
+@dataclass(frozen=True)
+class Bit(Supports):
+    """Of a single entry, by randomized response."""
+
+    def encode(self, bits: Bits) -> Any:
+        """Return the entry."""
+        return bits[:, 0]
+
+    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+        """Return the share of ones."""
+        shares, supports = super().read(tally)
+        return shares[1:], supports[1:]
+
+
+@dataclass(frozen=True)
+class Item(Supports):
+    """Of entries of which exactly one is there."""
+
+    def encode(self, bits: Bits) -> Any:
+        """Return which one."""
+        return bits.argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class Signs(Snapshot):
+    """Of any entries: each is sent as plus (there) or minus (not there), or not at all."""
+
+    @property
+    def moment(self) -> float:
+        """The second moment of a sign's estimate."""
+        return 4 * self.noise + 1
+
+    def encode(self, bits: Bits) -> Any:
+        """Return a sign for every entry."""
+        return 2 * bits - 1
+
+    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+        """Return shares, and the second moment of twice of them."""
+        contrast = self.mechanism.probabilities.contrast  # type: ignore[attr-defined]
+        plus, minus = tally.sums / tally.n
+        return ((plus - minus) / contrast + 1) / 2, (plus + minus) / contrast**2
+
+    def variance_at(self, moment: Floats, value: Floats, n: Any) -> Floats:
+        """Return a quarter of what signs have."""
+        square = np.clip((2 * value - 1) ** 2 - moment / n, 0.0, 1.0)
+        return np.asarray((moment - square) / 4)
+
+
+def of_bit(epsilon: float) -> Snapshot:
+    """Return the snapshot of one entry."""
+    mechanism = GRR(epsilon, 2)
+    return Bit(mechanism, mechanism.mse, 0.5)
+
+
+def of_category(epsilon: float, items: int) -> Snapshot:
+    """Return the snapshot of one of several items: randomized response is the case of size 1."""
+    mechanism = SubsetSelection(epsilon, items)
+    return Item(mechanism, mechanism.mse, 1 / items)
+
+
+def of_set(epsilon: float, items: int, most: int) -> Snapshot:
+    """Return the snapshot of a set: small sets by subsets that meet them, large ones by signs."""
+    share = most / items if most < items else 0.5
+    signs = Concord(epsilon, items, items, exact_sparsity=True)
+    mixed = Signs(signs, signs.mse / (4 * items), share)
+    if most == items:
+        return mixed
+    meeting = PrivSet(epsilon, items, most)
+    return min(Supports(meeting, meeting.mse / items, share), mixed, key=lambda it: it.noise)
