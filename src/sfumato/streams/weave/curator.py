@@ -29,7 +29,7 @@ class WeaveCurator(Curator):
     Examples
     --------
     >>> from sfumato.core.protocol import replay
-    >>> from sfumato.streams import Binary, Weave
+    >>> from sfumato.streams.weave import Binary, Weave
     >>> protocol = Weave(Binary(), 2, 1, 1.0, spans=(0,), shares=(1.0,))
     >>> first = Tallies({(0, 1, 0): Tally(100, np.array([60, 40]))})
     >>> second = Tallies({(0, 2, 0): Tally(100, np.array([35, 65]))})
