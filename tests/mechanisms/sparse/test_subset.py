@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.sparse.privset import PrivSet
 from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
-from sfumato.mechanisms.sparse.subset_law import best_law, subset_law
+from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
 from sfumato.randomness import seeded
 
 
@@ -122,6 +123,25 @@ def test_no_other_size_is_better(goal: Any) -> None:
             assert best.mse <= law.mse(goal, 40) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("kind", [ExSub, Concord])
+@pytest.mark.parametrize("most", [1, 5, 12, 13, 30, 75, 1000])
+def test_under_a_cap_the_best_size_that_fits_is_taken(kind: type[SignedSubset], most: int) -> None:
+    capped = kind(1.0, 100, 8, most_bytes=most)
+    assert capped.report_bytes <= most
+    for size in range(1, 109):
+        other = kind(1.0, 100, 8, subset_size=size)
+        assert other.report_bytes > most or capped.mse <= other.mse * (1 + 1e-12)
+
+
+def test_a_cap_that_nothing_fits_gets_one_sentence() -> None:
+    with pytest.raises(ConfigurationError, match="most_bytes is 1; a report takes 2 or more"):
+        ExSub(1.0, 1000, 8, most_bytes=1)
+    with pytest.raises(ConfigurationError, match="takes 40 bytes, more than 30"):
+        ExSub(1.0, 1000, 8, subset_size=20, most_bytes=30)
+    with pytest.raises(ConfigurationError, match="most_bytes is 0"):
+        Concord(1.0, 1000, 8, most_bytes=0)
+
+
 def test_the_printed_size_is_about_half_and_costs_a_sixth() -> None:
     printed, best = ExSub(1.0, 1000, 8, paper=True), ExSub(1.0, 1000, 8)
     assert printed.size == math.ceil(1008 / (math.e * 8 + 8 + 2))
@@ -130,18 +150,61 @@ def test_the_printed_size_is_about_half_and_costs_a_sixth() -> None:
 
 
 @pytest.mark.parametrize("kind", [ExSub, Concord])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0])
 def test_the_simulated_error_is_the_exact_one(kind: type[SignedSubset], epsilon: float) -> None:
-    dimension, sparsity, n = 32, 4, 60_000
+    dimension, sparsity, n = 256, 8, 60_000
     mechanism = kind(epsilon, dimension, sparsity)
-    vector = np.zeros(dimension, dtype=int)
-    vector[[3, 9, 20, 31]] = [1, -1, 1, -1]
-    reports = mechanism.randomize(np.tile(vector, (n, 1)), seeded(7))
-    signs = mechanism.form.signs(reports)
-    errors = ((signs / mechanism.probabilities.contrast - vector) ** 2).sum(axis=1)
-    standard_error = errors.std() / math.sqrt(n)
-    assert abs(errors.mean() - mechanism.mse) < 5.8 * standard_error
+    vector = np.zeros((1, dimension), dtype=np.int8)
+    vector[0, [3, 9, 20, 31, 64, 130, 200, 255]] = [1, -1, 1, -1, -1, 1, 1, 1]
+    contrast = mechanism.probabilities.contrast
+    errors = []
+    for part in range(6):
+        reports = mechanism.randomize(np.repeat(vector, n // 6, axis=0), seeded(part))
+        signs = mechanism.form.signs(reports)
+        errors.append(((signs / contrast - vector) ** 2).sum(axis=1))
+    squares = np.concatenate(errors)
+    # A sum over 256 entries of one person's estimates may hardly vary at all (dense subsets).
+    standard_error = max(squares.std() / math.sqrt(n), 1e-12 * mechanism.mse)
+    assert abs(squares.mean() - mechanism.mse) < 5.8 * standard_error
     assert 0.05 * mechanism.mse > 2 * 5.8 * standard_error  # five percent off would be seen
+
+
+SIZES = [
+    ExSub(1.0, 150, 5, subset_size=100),
+    ExSub(1.0, 150, 5, subset_size=100, exact_sparsity=True),
+    ExSub(1.0, 150, 5, subset_size=20),
+    ExSub(1.0, 150, 5, subset_size=20, exact_sparsity=True),
+    ExSub(1.0, 1000, 5, subset_size=80, exact_sparsity=True),
+    Concord(4.0, 150, 5),
+    Concord.dense(1.0, 5, 150),
+    PrivSet(1.0, 150, 5, subset_size=60),
+    PrivSet(1.0, 150, 5, subset_size=60, exact_sparsity=True),
+    PrivSet(1.0, 150, 5, subset_size=4, exact_sparsity=True),
+]
+
+
+@pytest.mark.parametrize("mechanism", SIZES, ids=str)
+@pytest.mark.parametrize("last", [10, 0])
+def test_every_entry_of_a_long_vector_is_sent_as_often_as_it_should(
+    mechanism: SignedSubset | PrivSet, last: int
+) -> None:
+    n, d = 20_000, mechanism.dimension
+    places = [0, 63, 64, d - 2 - last, d - 1 - last]
+    vector = np.zeros((1, d), dtype=np.int8)
+    vector[0, places] = [1, -1, 1, 1, -1] if mechanism.signed else 1
+    signs = mechanism.form.signs(mechanism.randomize(np.repeat(vector, n, axis=0), seeded(last)))
+    if mechanism.exact_sparsity:
+        assert (np.count_nonzero(signs, axis=1) == mechanism.size).all()
+    law, held = mechanism.probabilities, vector[0] != 0
+    own = np.where(held, vector[0], 1)
+    chances = [(own, law.p_true, law.p_false)]
+    if isinstance(law, SubsetLaw):
+        chances.append((-own, law.p_reverse, law.p_false))
+    for sign, present, absent in chances:
+        expected = np.where(held, present, absent)
+        z = ((signs == sign).mean(axis=0) - expected) / np.sqrt(expected * (1 - expected) / n)
+        assert np.abs(z).max() < 6.5
+        assert 0.7 < z.std() < 1.3
 
 
 def test_mappings_and_arrays_are_the_same_vectors() -> None:

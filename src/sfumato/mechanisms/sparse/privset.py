@@ -49,6 +49,8 @@ class PrivSet(SubsetSampler):
         m; by default the one of least exact error for sets of s items.
     exact_sparsity
         Whether every set holds exactly so many items; then no stubs are needed.
+    most_bytes
+        Longest report there may be, if that matters: m is the best of those that fit.
 
     Guarantee
     ---------
@@ -87,6 +89,7 @@ class PrivSet(SubsetSampler):
     sparsity: int
     subset_size: int | None = None
     exact_sparsity: bool = False
+    most_bytes: int | None = None
 
     name: ClassVar[str] = "privset"
     summary: ClassVar[str] = "sets of items; subsets that hit the set at least once"
@@ -101,6 +104,7 @@ class PrivSet(SubsetSampler):
         self._refuse_full_vectors()
         if self.subset_size is not None:
             self._whole("subset_size", 1, self.zeros)
+        self._check_bytes()
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -117,7 +121,9 @@ class PrivSet(SubsetSampler):
         """The law in use, by exact minimisation unless a size is given."""
         if self.subset_size is not None:
             return set_law(self.epsilon, self.padded_dimension, self.sparsity, self.subset_size)
-        return best_set_law(self.epsilon, self.padded_dimension, self.sparsity, self.dimension)
+        return best_set_law(
+            self.epsilon, self.padded_dimension, self.sparsity, self.dimension, self._fits
+        )
 
     @property
     def size(self) -> int:

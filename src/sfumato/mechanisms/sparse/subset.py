@@ -34,6 +34,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     subset_size: int | None = None
     exact_sparsity: bool = False
     goal: Literal["value", "frequency"] = "value"
+    most_bytes: int | None = None
 
     signed: ClassVar[bool] = True
 
@@ -43,6 +44,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         self._check_vectors(LARGEST_DIMENSION)
         if self.subset_size is not None:
             self._whole("subset_size", 1, self.padded_dimension)
+        self._check_bytes()
 
     # ---- sizes and probabilities -----------------------------------------------------------
 
@@ -65,6 +67,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
             estimate=self.goal,
             entries=self.dimension,
             threshold=getattr(self, "threshold", None),
+            fits=self._fits,
         )
 
     def _told(self, law: SubsetLaw) -> SubsetLaw:
@@ -155,6 +158,8 @@ class ExSub(SignedSubset):
         Whether every vector has exactly so many non-zeros; then no stubs are needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency).
+    most_bytes
+        Longest report there may be, if that matters: m is the best of those that fit.
     paper
         Use the printed size, about half of the best one.
 
@@ -248,6 +253,8 @@ class Concord(SignedSubset):
         Whether every vector has exactly so many non-zeros; then no stubs are needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency).
+    most_bytes
+        Longest report there may be, if that matters: m is the best of those that fit.
     threshold
         Least agreement; by default the one of least exact error.
 

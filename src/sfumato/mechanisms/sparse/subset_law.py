@@ -150,7 +150,7 @@ def subset_law(
     )
 
 
-def best_law(
+def best_law(  # noqa: PLR0913 - what the exact error depends on
     epsilon: float,
     dimension: int,
     sparsity: int,
@@ -159,6 +159,7 @@ def best_law(
     estimate: str,
     entries: int,
     threshold: int | None = None,
+    fits: Callable[[int], bool] = lambda _: True,
 ) -> SubsetLaw:
     """Return the law of least exact error over all sizes (and thresholds, unless one is given)."""
 
@@ -176,22 +177,22 @@ def best_law(
                 break
         return found
 
-    best = _best_size(dimension, error)
+    best = _best_size(dimension, error, fits)
     return subset_law(epsilon, dimension, sparsity, best, error(best)[1])
 
 
-def _best_size(largest: int, error: Callable[[int], Any]) -> int:
-    """Return the size of least error.
+def _best_size(largest: int, error: Callable[[int], Any], fits: Callable[[int], bool]) -> int:
+    """Return the size of least error among those that fit.
 
     All sizes are tried up to 512; beyond, sizes a twentieth apart and then those around the best,
     twice: the error is smooth on that scale.
     """
-    tried = _spaced(largest)
+    tried = [size for size in _spaced(largest) if fits(size)]
     for _ in range(2):
         best = min(tried, key=error)
         reach = max(1, best // 40)
-        around = range(best - reach, best + reach + 1, max(1, reach // 64))
-        tried = sorted({*tried, *(size for size in around if 1 <= size <= largest)})
+        around = range(max(best - reach, 1), min(best + reach, largest) + 1, max(1, reach // 64))
+        tried = sorted({*tried, *filter(fits, around)})
     return min(tried, key=error)
 
 
@@ -284,10 +285,16 @@ def _log_missed(dimension: int, sparsity: int, size: int) -> float:
     return float(np.log1p(-more / (dimension - np.arange(fewer))).sum())
 
 
-def best_set_law(epsilon: float, dimension: int, sparsity: int, items: int) -> SetLaw:
+def best_set_law(
+    epsilon: float,
+    dimension: int,
+    sparsity: int,
+    items: int,
+    fits: Callable[[int], bool] = lambda _: True,
+) -> SetLaw:
     """Return the law of least exact error over all sizes that leave room for a miss."""
 
     def error(size: int) -> float:
         return set_law(epsilon, dimension, sparsity, size).mse(items)
 
-    return set_law(epsilon, dimension, sparsity, _best_size(dimension - sparsity, error))
+    return set_law(epsilon, dimension, sparsity, _best_size(dimension - sparsity, error, fits))

@@ -40,11 +40,34 @@ class SubsetSampler(SparseInput):
     """Sends a random subset of the entries, which favours the input's."""
 
     subset_size: int | None
+    most_bytes: int | None
 
     signed: ClassVar[bool]
     """Whether the entries of a subset carry signs."""
 
     # ---- what the mechanism says -----------------------------------------------------------
+
+    def _check_bytes(self) -> None:
+        """Refuse a size whose reports are too long, or a length that no report has."""
+        if self.most_bytes is None:
+            return
+        self._whole("most_bytes", 1, 1 << 31)
+        if self.subset_size is not None and not self._fits(self.subset_size):
+            raise ConfigurationError(
+                f"subset_size is {self.subset_size}; such a report takes "
+                f"{self._form(self.subset_size).dtype.itemsize} bytes, more than {self.most_bytes}."
+            )
+        if not self._fits(1):  # no other list is shorter, and a bit for each entry is longer
+            raise ConfigurationError(
+                f"most_bytes is {self.most_bytes}; a report takes "
+                f"{self._form(1).dtype.itemsize} or more."
+            )
+
+    def _fits(self, size: int) -> bool:
+        return self.most_bytes is None or self._form(size).dtype.itemsize <= self.most_bytes
+
+    def _form(self, size: int) -> SubsetForm:
+        return SubsetForm(self.dimension, self.padded_dimension, size, self.signed)
 
     @property
     @abstractmethod
@@ -92,7 +115,7 @@ class SubsetSampler(SparseInput):
     @cached_property
     def form(self) -> SubsetForm:
         """The bytes of a report."""
-        return SubsetForm(self.dimension, self.padded_dimension, self.size, self.signed)
+        return self._form(self.size)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
