@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.fitting import ALARM, p_value
 
 from sfumato.checks.mechanism import exact_ratio
 from sfumato.core.exact import exp_below
@@ -38,6 +40,34 @@ def test_supports_are_exact_conflicts_included() -> None:
     held /= len(mechanism.publics())
     p, q = mechanism.probabilities.p_true, mechanism.probabilities.p_false
     assert held == pytest.approx(np.array([[p, q, q], [q, p, q]]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sparsity", "hash_range"),
+    [
+        *[(Collision, 2, 3), (Collision, 3, 4), (Collision, 3, 5), (Collision, 4, 5)],
+        *[(CoCo, 2, 4), (CoCo, 2, 6), (CoCo, 3, 6)],
+    ],
+)
+def test_the_bucket_sent_follows_its_law_for_every_pattern_of_conflicts(
+    kind: type[HashedVector], sparsity: int, hash_range: int
+) -> None:
+    mechanism, n = kind(2.5, 9, sparsity, hash_range), 6000
+    patterns = np.array([*product(range(hash_range), repeat=sparsity)], dtype=np.uint16)
+    sent = mechanism._choose(patterns.repeat(n, axis=0).T, seeded(1)).reshape(-1, n)  # noqa: SLF001
+    told = total = 0
+    for pattern, found in zip(patterns.tolist(), sent, strict=True):
+        counts = np.bincount(found, minlength=hash_range)
+        chances = mechanism._chances(pattern)  # noqa: SLF001
+        assert sum(chances) == 1
+        assert p_value(counts, np.array(chances, dtype=float)) > ALARM
+        # The law of the same buckets in another number, or with other owners, is told from it.
+        other = mechanism._chances([*pattern[1:], pattern[-1]])  # noqa: SLF001
+        if max(abs(a - b) for a, b in zip(chances, other, strict=True)) > 0.08:
+            total += 1
+            told += p_value(counts, np.array(other, dtype=float)) < ALARM
+    assert total > 3
+    assert told == total
 
 
 def test_the_printed_range_is_close_to_the_best_for_small_epsilon() -> None:
