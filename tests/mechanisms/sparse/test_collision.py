@@ -1,4 +1,4 @@
-"""Collision: the law with conflicts, ranges, pools of seeds; what it shares with CoCo."""
+"""Collision: the law with conflicts, ranges; what it shares with CoCo."""
 
 from __future__ import annotations
 
@@ -83,21 +83,6 @@ def test_no_other_range_is_better(kind: type[HashedVector], goal: Any) -> None:
     best = kind(1.0, 40, 3, goal=goal)
     for hash_range in range(best.least_range, 80, kind.range_step):
         assert best.mse <= kind(1.0, 40, 3, hash_range, goal=goal).mse * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_pool_of_seeds_is_counted_the_same(kind: type[HashedVector]) -> None:
-    mechanism = kind(1.0, 20, 3, seed_bits=8)
-    vectors = np.zeros((3000, 20), dtype=int)
-    vectors[:, 3], vectors[:, 7] = 1, -1
-    reports = mechanism.randomize(vectors, seeded(1))
-    assert mechanism.report_bytes == 2
-    pooled = mechanism.tally(reports)
-    single = sum(
-        (mechanism.tally(reports[at : at + 100]) for at in range(100, 3000, 100)),
-        start=mechanism.tally(reports[:100]),
-    )
-    assert pooled == single
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, exp, lcm, tanh
+from math import ceil, comb, exp, lcm, tanh
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms.sparse.hashed import BucketLaw, HashedVector, in_order, step_over
+from sfumato.mechanisms.sparse.pool import occupied
 from sfumato.randomness import ONE, Source
 
 __all__ = ["CoCo"]
@@ -55,21 +56,28 @@ class CoCo(HashedVector):
         Use the printed hash range, e^epsilon s + s + 2 (for frequencies e^epsilon s + 5 s), rounded
         up to an even number.
     seed_bits
-        Length of a hash's seed. Up to 16 people share a pool of hashes, which is quick to decode
-        but leaves the estimates a bias of order 2^(-seed_bits/2) standard deviations of one report.
+        Length of a hash's seed. If it is 16 or less people share a pool of 2^seed_bits hashes:
+        reports are counted by hash and bucket, whatever the dimension, and decoded once. This
+        costs no privacy, but estimates are off by ``pool_bias`` however many people report.
 
     Guarantee
     ---------
     epsilon-LDP for the whole vector and for *every* hash: the hash is drawn without looking at the
     vector, and a bucket's weight lies between 1 and e^epsilon, conflicts included. Nothing is
-    assumed of the hash.
+    assumed of the hash, so a pool of hashes is as private. (Of bounds for shuffled reports those
+    hold that hold for every hash; those that average over conflicts need a hash of one's own.)
 
     Error
     -----
     Unbiased, with the stated variances, if any s + 2 entries have independent buckets: exactly so
     if a seed numbers a hash of the family :class:`LinearHash` (small vectors), else as good as the
-    generator that makes a hash of a seed. With contrast p_true - p_opposite the variance of a mean
-    is (2/t)/contrast^2 at a zero entry and (p_true + p_opposite)/contrast^2 - 1 at another.
+    generator that makes a hash of a seed.
+    With contrast p_true - p_opposite the variance of a mean is (2/t)/contrast^2 at a zero entry and
+    (p_true + p_opposite)/contrast^2 - 1 at another.
+
+    In a pool of N hashes two symbols share a bucket more or less often than once in t times, by
+    chance. Estimates are off by this ``pool_bias``, about sqrt(2 s/(t N)) if all people have the
+    same vector, less if they differ, and exactly by ``pool_biases(value)`` in the pool in use.
 
     Cost
     ----
@@ -243,6 +251,34 @@ class CoCo(HashedVector):
     def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
         # Plus is where the hash says, minus in the other bucket of its pair.
         return [buckets, (buckets.astype(np.int64) + self._pairs) % self.buckets]
+
+    def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
+        n, half = hashed.shape[1], self._pairs
+        members = np.zeros((n, self.buckets))
+        np.add.at(members, (np.arange(n), hashed), 1.0)
+        pairs = members[:, :half] + members[:, half:]
+        share = members / np.tile(np.maximum(pairs, 1), 2)
+        own, pair = self.own / ONE, self.hit / ONE / self.sparsity
+        taken = (pairs > 0).sum(axis=1, keepdims=True)
+        rest = (1 - taken * pair) / np.maximum(self.buckets - 2 * taken, 1)
+        owned = pair * (share * own + (1 - share) * (1 - own))
+        return np.asarray(np.where(np.tile(pairs > 0, 2), owned, rest))
+
+    def _between(self) -> tuple[float, float]:
+        law, s, t = self.probabilities, self.sparsity, self.buckets
+        if self.goal == "value":
+            # The signs of m members add up to m, in mean square; only their share of m counts.
+            owned = self._owned(t)
+            met = sum(
+                comb(s, m) * (2 / t) ** m * (1 - 2 / t) ** (s - m) / m for m in range(1, s + 1)
+            )
+            return float(met / owned**2), float(1 / owned - 1)
+        pair = law.p_true + law.p_opposite
+        taken = np.arange(s + 1)
+        rest = 2 * (1 - taken * pair) / np.maximum(t - 2 * taken, 1)
+        squares = (2 * taken * pair**2 + (t - 2 * taken) * rest**2) / t
+        absent = float(occupied(s, self._pairs) @ squares) - (2 / t) ** 2
+        return absent / law.presence**2, 0.0
 
     @property
     def influence(self) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms.sparse.hashed import BucketLaw, HashedVector, in_order, step_over
+from sfumato.mechanisms.sparse.pool import occupied
 from sfumato.randomness import ONE, Source
 
 __all__ = ["Collision"]
@@ -51,22 +52,28 @@ class Collision(HashedVector):
     paper
         Use the printed hash range, floor(s e^epsilon + 2 s - 1).
     seed_bits
-        Length of a hash's seed. Up to 16 people share a pool of hashes, which is quick to decode
-        but leaves the estimates a bias of order 2^(-seed_bits/2) standard deviations of one report.
+        Length of a hash's seed. If it is 16 or less people share a pool of 2^seed_bits hashes:
+        reports are counted by hash and bucket, whatever the dimension, and decoded once. This
+        costs no privacy, but estimates are off by ``pool_bias`` however many people report.
 
     Guarantee
     ---------
     epsilon-LDP for the whole vector and for *every* hash: the hash is drawn without looking at the
     vector, and a bucket's weight lies between 1 and e^epsilon, conflicts included. Nothing is
-    assumed of the hash.
+    assumed of the hash, so a pool of hashes is as private. (Of bounds for shuffled reports those
+    hold that hold for every hash; those that average over conflicts need a hash of one's own.)
 
     Error
     -----
     Unbiased, with the stated variances, if any s + 2 symbols have independent buckets: exactly so
     if a seed numbers a hash of the family :class:`LinearHash` (small vectors), else as good as the
-    generator that makes a hash of a seed. With contrast p_true - 1/t the variance is
-    (2/t)(1 - 1/t)/contrast^2 at a zero entry and (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2
-    at another.
+    generator that makes a hash of a seed.
+    With contrast p_true - 1/t the variance is (2/t)(1 - 1/t)/contrast^2 at a zero entry and
+    (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2 at another.
+
+    In a pool of N hashes two symbols share a bucket more or less often than once in t times, by
+    chance. Estimates are off by this ``pool_bias``, about sqrt(2 s/(t N)) if all people have the
+    same vector, less if they differ, and exactly by ``pool_biases(value)`` in the pool in use.
 
     Cost
     ----
@@ -190,6 +197,25 @@ class Collision(HashedVector):
 
     def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
         return [buckets]
+
+    def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
+        favoured = self.probabilities.p_true
+        hit = np.zeros((hashed.shape[1], self.buckets), dtype=bool)
+        hit[np.arange(len(hit)), hashed] = True
+        taken = hit.sum(axis=1, keepdims=True)
+        rest = (1 - taken * favoured) / (self.buckets - taken)
+        return np.asarray(np.where(hit, favoured, rest))
+
+    def _between(self) -> tuple[float, float]:
+        # Given that c buckets are hit, a bucket is one of them with c/t; a mean is 1/t for every c.
+        favoured, t = self.probabilities.p_true, self.buckets
+        taken = np.arange(self.sparsity + 1)
+        rest = (1 - taken * favoured) / (t - taken)
+        squares = (taken * favoured**2 + (t - taken) * rest**2) / t
+        one = float(occupied(self.sparsity, t) @ squares) - 1 / t**2
+        # The symbol of a non-zero is hit in every hash; any other varies by itself.
+        one /= self.probabilities.contrast**2
+        return 2 * one, one
 
     @property
     def influence(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import inf, log
+from math import inf, log, sqrt
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.hashing import HashFamily, StretchedHash
 from sfumato.mechanisms.sparse.linear_hash import LinearHash
 from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.pool import counted, supports
 from sfumato.randomness import Source
 
 __all__ = ["BucketLaw", "HashedVector", "in_order", "step_over"]
@@ -253,11 +254,6 @@ class HashedVector(SparseMechanism):
         return good
 
     @property
-    def _pooled(self) -> bool:
-        """Whether seeds are so few that reports are counted by seed and bucket first."""
-        return self.family.seeds <= 1 << POOL_BITS
-
-    @property
     def chunk(self) -> int:
         """About a megabyte at a time."""
         return max(16, (1 << 16) // self.sparsity)
@@ -294,43 +290,79 @@ class HashedVector(SparseMechanism):
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         if self._pooled and len(reports) >= 8 * self.family.seeds:
-            return self._pool_sums(reports)
+            return self._pool_supports(counted(reports, self.family.seeds, self.buckets))
         targets = self._targets(reports["bucket"])
         return self.family.counts(self._rows, reports["seed"], targets).reshape(self.tally_shape)
 
-    def _pool_sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the same by counting how often each seed came with each bucket."""
-        seeds, t = self.family.seeds, self.buckets
-        counts = np.zeros(seeds * t, dtype=np.int64)
-        for start in range(0, len(reports), 1 << 20):
-            part = reports[start : start + (1 << 20)]
-            sent = part["seed"].astype(np.int64) * t + part["bucket"]
-            counts += np.bincount(sent, minlength=counts.size)
-        return self._supports(counts.reshape(seeds, t))
+    # ---- a pool of seeds -------------------------------------------------------------------
 
-    def _supports(self, weights: NDArray[Any]) -> NDArray[Any]:
+    @property
+    def _pooled(self) -> bool:
+        """Whether seeds are so few that reports are counted by seed and bucket first."""
+        return self.family.seeds <= 1 << POOL_BITS
+
+    def _pool_supports(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the support of each signed entry, given how often each seed sends each bucket."""
-        seeds, t = weights.shape
-        places = self._targets(np.arange(t))
-        sums = np.zeros((len(places), self._rows), dtype=weights.dtype)
-        block = max(16, (1 << 18) // self._rows)  # temporaries stay in cache
-        for start in range(0, seeds, block):
-            part = weights[start : start + block]
-            table = self.family.table(self._rows, np.arange(start, start + len(part)))
-            cells = table + t * np.arange(len(part))
-            for target, place in enumerate(places):
-                sent = np.empty_like(part)
-                sent[:, place] = part
-                sums[target] += sent.ravel()[cells].sum(axis=1)
-        return sums.reshape(self.tally_shape)
+        places = self._targets(np.arange(self.buckets))
+        return supports(self.family, self._rows, places, weights).reshape(self.tally_shape)
+
+    @abstractmethod
+    def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
+        """Return the probability of each bucket (columns) for each person (rows)."""
+
+    @abstractmethod
+    def _between(self) -> tuple[float, float]:
+        """Return the variance of what a random hash makes of a zero and of a non-zero entry.
+
+        That is, of the mean of its estimate over the reports of that hash.
+        """
+
+    def pool_biases(self, value: Any) -> NDArray[np.float64]:
+        """Return how far each entry is off, exactly, if everybody has this value.
+
+        What many people's estimates tend to, less the truth: by this much two symbols share their
+        bucket more or less often in the pool than one in t times. People with different values
+        are off by the average of theirs. Small families of hashes and pools only.
+        """
+        if not self._pooled:
+            raise ConfigurationError(
+                f"there are {self.family.seeds} seeds; those of a pool are at most 2^{POOL_BITS}."
+            )
+        seeds, law = np.arange(self.family.seeds), self.probabilities
+        encoded = self.encode(np.asarray([value]))
+        weights = self._weights(self._hashed(np.repeat(encoded, seeds.size), seeds))
+        plus, minus = self._pool_supports(weights) / seeds.size
+        if self.goal == "value":
+            found = (plus - minus) / law.contrast
+        else:
+            found = (plus + minus - 2 * law.p_false) / law.presence
+        return np.asarray(found - self.truth([value]))
+
+    @property
+    def pool_bias(self) -> float:
+        """How far an entry is off, however many people with the same value report.
+
+        The root of the mean square over entries and over pools of as many random hashes; zero if
+        all hashes of an exactly independent family are in use, nothing to speak of for long seeds.
+        """
+        if isinstance(self.family, LinearHash):
+            return 0.0
+        absent, present = self._between()
+        total = (self.dimension - self.sparsity) * absent + self.sparsity * present
+        return sqrt(total / self.dimension / self.family.seeds)
 
     def facts(self) -> dict[str, Any]:
         """Return the sizes and the probabilities, too."""
         law = self.probabilities
-        return super().facts() | {
-            "hash_range": self.buckets,
-            "padded_dimension": self.padded_dimension,
-            "p_true": law.p_true,
-            "p_false": law.p_false,
-            "mse_mean": law.mse("value", self.dimension),
-        }
+        pool = {"pool_bias": self.pool_bias} if self._pooled else {}
+        return (
+            super().facts()
+            | pool
+            | {
+                "hash_range": self.buckets,
+                "padded_dimension": self.padded_dimension,
+                "p_true": law.p_true,
+                "p_false": law.p_false,
+                "mse_mean": law.mse("value", self.dimension),
+            }
+        )

@@ -1,0 +1,62 @@
+"""Few hashes shared by many people: reports are counted by hash and bucket, and decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.sparse.hashing import HashFamily
+
+__all__ = ["counted", "occupied", "supports"]
+
+
+def counted(reports: NDArray[Any], seeds: int, buckets: int) -> NDArray[np.int64]:
+    """Return how often each seed (row) came with each bucket (column)."""
+    counts = np.zeros(seeds * buckets, dtype=np.int64)
+    block = 1 << 20
+    for start in range(0, len(reports), block):
+        part = reports[start : start + block]
+        cells = part["seed"].astype(np.int64) * buckets + part["bucket"]
+        counts += np.bincount(cells, minlength=counts.size)
+    return counts.reshape(seeds, buckets)
+
+
+def supports(
+    family: HashFamily, rows: int, places: Sequence[NDArray[Any]], weights: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the total weight of the buckets that each of the first symbols is in.
+
+    Weights are given by seed (rows) and bucket (columns). There is one row of totals for each of
+    the places, which say where a symbol must be hashed to if a bucket is to count for it.
+    """
+    totals = np.zeros((len(places), rows), dtype=weights.dtype)
+    block = max(16, (1 << 18) // rows)  # temporaries stay in cache
+    for start in range(0, len(weights), block):
+        part = weights[start : start + block]
+        table = family.table(rows, np.arange(start, start + len(part)))
+        cells = table + family.buckets * np.arange(len(part))
+        for target, place in enumerate(places):
+            moved = np.empty_like(part)
+            moved[:, place] = part
+            totals[target] += moved.ravel()[cells].sum(axis=1)
+    return totals
+
+
+def occupied(balls: int, bins: int) -> NDArray[np.float64]:
+    """Return the probability that 0, 1, ... balls different bins are hit by so many balls.
+
+    Examples
+    --------
+    >>> occupied(2, 4).tolist()
+    [0.0, 0.25, 0.75]
+
+    """
+    chances = np.zeros(balls + 1)
+    chances[0] = 1.0
+    taken = np.arange(balls + 1) / bins
+    for _ in range(balls):
+        chances = chances * taken + np.append(0.0, (chances * (1 - taken))[:-1])
+    return chances
