@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, comb, exp, lcm, tanh
+from math import ceil, exp, lcm, tanh
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -269,9 +269,11 @@ class CoCo(HashedVector):
         if self.goal == "value":
             # The signs of m members add up to m, in mean square; only their share of m counts.
             owned = self._owned(t)
-            met = sum(
-                comb(s, m) * (2 / t) ** m * (1 - 2 / t) ** (s - m) / m for m in range(1, s + 1)
-            )
+            met = 1.0 if t == 2 else 0.0  # one pair is always met, by the one non-zero there is
+            chance = (1 - 2 / t) ** s
+            for m in range(1, s + 1) if t > 2 else ():
+                chance *= 2 * (s - m + 1) / ((t - 2) * m)  # of m members
+                met += chance / m
             return float(met / owned**2), float(1 / owned - 1)
         pair = law.p_true + law.p_opposite
         taken = np.arange(s + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log, sqrt
@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
@@ -338,7 +339,7 @@ class HashedVector(SparseMechanism):
             found = (plus + minus - 2 * law.p_false) / law.presence
         return np.asarray(found - self.truth([value]))
 
-    @property
+    @cached_property
     def pool_bias(self) -> float:
         """How far an entry is off, however many people with the same value report.
 
@@ -350,6 +351,12 @@ class HashedVector(SparseMechanism):
         absent, present = self._between()
         total = (self.dimension - self.sparsity) * absent + self.sparsity * present
         return sqrt(total / self.dimension / self.family.seeds)
+
+    def _estimate(self, tally: Tally) -> Estimate:
+        found = super()._estimate(tally)
+        # As wide as for people with the same value; if they differ, so do their biases.
+        within = Covariance(found.covariance.diagonal + self.pool_bias**2, joint=False)
+        return replace(found, covariance=within)
 
     def facts(self) -> dict[str, Any]:
         """Return the sizes and the probabilities, too."""
