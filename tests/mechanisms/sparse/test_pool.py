@@ -27,8 +27,8 @@ GOALS: list[Any] = ["value", "frequency"]
 def test_many_reports_are_counted_instead_of_decoded(
     kind: type[HashedVector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mechanism = kind(1.0, 20, 3, seed_bits=8)
-    vectors = np.zeros((3000, 20), dtype=int)
+    mechanism = kind(1.0, 80, 3, seed_bits=7)
+    vectors = np.zeros((3000, 80), dtype=int)
     vectors[:, 3], vectors[:, 7] = 1, -1
     reports = mechanism.randomize(vectors, seeded(1))
     assert mechanism.report_bytes == 2

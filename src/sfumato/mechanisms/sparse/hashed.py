@@ -290,7 +290,7 @@ class HashedVector(SparseMechanism):
         return Tally(len(reports), self._sums(self.checked(reports)))
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        if self._pooled and len(reports) >= 8 * self.family.seeds:
+        if self._pooled and len(reports) >= 16 * self.family.seeds:
             return self._pool_supports(counted(reports, self.family.seeds, self.buckets))
         targets = self._targets(reports["bucket"])
         return self.family.counts(self._rows, reports["seed"], targets).reshape(self.tally_shape)

@@ -69,10 +69,10 @@ class HashFamily(ABC):
         One row for each list of buckets, one column for each symbol.
         """
 
-    def table(self, rows: int, seeds: NDArray[Any]) -> NDArray[np.uint16]:
-        """Return the bucket of each of the first symbols (rows) by each seed (columns)."""
-        symbols = np.broadcast_to(np.arange(rows)[:, None], (rows, seeds.size))
-        return self.hash(symbols, seeds)
+    def table(self, rows: int, seeds: NDArray[Any], start: int = 0) -> NDArray[np.uint16]:
+        """Return the buckets of the symbols from start to rows by each seed (columns)."""
+        symbols = np.arange(start, rows)[:, None]
+        return self.hash(np.broadcast_to(symbols, (len(symbols), seeds.size)), seeds)
 
 
 @dataclass(frozen=True)

@@ -33,15 +33,19 @@ def supports(
     the places, which say where a symbol must be hashed to if a bucket is to count for it.
     """
     totals = np.zeros((len(places), rows), dtype=weights.dtype)
-    block = max(16, (1 << 18) // rows)  # temporaries stay in cache
+    block, group = 1 << 12, 64  # temporaries stay in cache
     for start in range(0, len(weights), block):
         part = weights[start : start + block]
-        table = family.table(rows, np.arange(start, start + len(part)))
-        cells = table + family.buckets * np.arange(len(part))
-        for target, place in enumerate(places):
-            moved = np.empty_like(part)
-            moved[:, place] = part
-            totals[target] += moved.ravel()[cells].sum(axis=1)
+        seeds = np.arange(start, start + len(part))
+        firsts = family.buckets * np.arange(len(part))
+        moved = [np.empty_like(part) for _ in places]
+        for to, place in zip(moved, places, strict=True):
+            to[:, place] = part
+        for first in range(0, rows, group):
+            last = min(first + group, rows)
+            cells = family.table(last, seeds, first) + firsts
+            for target, each in enumerate(moved):
+                totals[target, first:last] += each.ravel()[cells].sum(axis=1)
     return totals
 
 
