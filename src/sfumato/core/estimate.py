@@ -94,6 +94,12 @@ class Covariance:
             full = full + self.factor @ self.core @ self.factor.T
         return full
 
+    def only(self, places: Sequence[int]) -> Covariance:
+        """Return the covariance of some of the values."""
+        index = np.asarray(places, dtype=np.int64)
+        factor = None if self.factor is None else self.factor[index]
+        return Covariance(self.diagonal[index], factor, self.core, self.joint)
+
     def mapped(self, weights: Floats) -> Covariance:
         """Return the covariance of weights @ values."""
         self._refuse_sums(weights)
@@ -165,6 +171,16 @@ class Estimate:
             )
         mapped = self.covariance.mapped(rows)
         return Estimate(rows @ self.values, mapped, tuple(labels), self.n, self.guarantee)
+
+    def only(self, places: Sequence[int]) -> Estimate:
+        """Return some of the values, by place."""
+        return Estimate(
+            values=self.values[np.asarray(places, dtype=np.int64)],
+            covariance=self.covariance.only(places),
+            labels=tuple(self.labels[place] for place in places),
+            n=self.n,
+            guarantee=self.guarantee,
+        )
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each value's interval at this level: it misses its truth so rarely, on its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.queries.history import Answer, Answers, History
 from sfumato.queries.postprocess import (
     Processed,
     at_most,
@@ -14,6 +15,9 @@ from sfumato.queries.postprocess import (
 from sfumato.queries.top import top
 
 __all__ = [
+    "Answer",
+    "Answers",
+    "History",
     "Processed",
     "at_most",
     "capped_simplex",

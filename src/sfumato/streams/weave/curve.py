@@ -14,13 +14,24 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.streams.bank import Bank
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
     from sfumato.streams.weave.protocol import Weave
 
-__all__ = ["Curve", "Observations", "Reader", "decoded", "observations", "online", "smoothed"]
+__all__ = [
+    "Curve",
+    "Observations",
+    "Posterior",
+    "Reader",
+    "decoded",
+    "filtered",
+    "observations",
+    "online",
+    "smoothed",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -186,6 +197,12 @@ class Curve:
             guarantee=self.guarantee,
         )
 
+    def at(self, period: int) -> Estimate:
+        """Return the entries' means in a period."""
+        unit = np.zeros(self.periods)
+        unit[_row(period, self.periods)] = 1
+        return self.combine(unit)
+
     def entry(self, place: int) -> Estimate:
         """Return one entry's whole curve, with the covariance between periods."""
         for entries, weights, noise in self.blocks:
@@ -214,6 +231,65 @@ def online(protocol: Weave, tallies: Tallies[Any]) -> Curve:
     return decoded(protocol, tallies, Fusion.online, None)
 
 
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Means by a prior that curves move slowly: biased, nearer to the truth, raw beside them.
+
+    Parameters
+    ----------
+    values, variances
+        Of each entry in each period: posterior mean and variance, final when the period closed.
+    raw
+        The unbiased curve from the same reports.
+
+    """
+
+    values: Floats
+    variances: Floats
+    raw: Curve
+
+    def at(self, period: int) -> Estimate:
+        """Return the entries' means in a period, with posterior intervals."""
+        row = _row(period, len(self.values))
+        return Estimate(
+            values=self.values[row],
+            covariance=Covariance(self.variances[row], joint=False),
+            labels=self.raw.labels,
+            n=self.raw.n,
+            guarantee=self.raw.guarantee,
+        )
+
+    def curve(self, place: int) -> Estimate:
+        """Return one entry's means in all periods, with posterior intervals."""
+        return Estimate(
+            values=self.values[:, place],
+            covariance=Covariance(self.variances[:, place], joint=False),
+            labels=tuple(range(1, len(self.values) + 1)),
+            n=self.raw.n,
+            guarantee=self.raw.guarantee,
+        )
+
+
+def filtered(protocol: Weave, tallies: Tallies[Any]) -> Posterior:
+    """Return the online curve by a bank of filters; see :class:`sfumato.streams.bank.Bank`."""
+    raw = online(protocol, tallies)
+    values, variances = np.empty_like(raw.values), np.empty_like(raw.values)
+    for place, entries in enumerate(protocol.values.blocks):
+        seen = observations(protocol, tallies, place)
+        back = np.where(seen.start == 0, 0, seen.end - seen.start)
+        bank = Bank(seen.value.shape[1], longest=max(1, int(back.max())))
+        known = seen.working / seen.n
+        cuts = np.searchsorted(seen.end, np.arange(1, protocol.periods + 2))
+        total, weight = np.ones(seen.value.shape[1]), 1.0
+        for period in range(protocol.periods):
+            rows = slice(cuts[period], cuts[period + 1])
+            total = total + (seen.noise[rows] / known[rows, None]).sum(axis=0)
+            weight += cuts[period + 1] - cuts[period]
+            value, variance = bank.close(back[rows], seen.value[rows], known[rows], total / weight)
+            values[period, entries], variances[period, entries] = value, variance
+    return Posterior(values, variances, raw)
+
+
 def decoded(
     protocol: Weave,
     tallies: Tallies[Any],
@@ -230,3 +306,9 @@ def decoded(
         blocks.append((entries, weights, seen.noise))
     n = sum(tally.n for tally in tallies.values())
     return Curve(values, protocol.values.labels, tuple(blocks), n, as_of, protocol.guarantee)
+
+
+def _row(period: int, periods: int) -> int:
+    if not 1 <= period <= periods:
+        raise ConfigurationError(f"period is {period!r}; 1..{periods} is expected.")
+    return period - 1
