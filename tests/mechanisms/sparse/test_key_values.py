@@ -120,6 +120,7 @@ def test_a_value_out_of_range_gets_one_sentence(wrong: float) -> None:
         (lambda: KeyValues(ExSub(1.0, 6, 2), KEYS, 0, np.inf), "high is inf; a finite number"),
         (lambda: KeyValues(GRR(1.0, KEYS), KEYS), "a mechanism for sparse vectors is expected"),  # type: ignore[arg-type]
         (lambda: KeyValues(PrivSet(1.0, 6, 2), KEYS), "privset; it sends no signs, and values"),  # type: ignore[arg-type]
+        (lambda: KeyValues(CoCo(1.0, 6, 2, seed_bits=8), KEYS), "seed_bits is 8; so few hashes"),
         (lambda: KeyValues(ExSub(1.0, 6, 7), KEYS), "sparsity is 7; a whole number in 1..6 is"),
         (lambda: KeyValues(ExSub(1.0, 6, 0), KEYS), "sparsity is 0; a whole number in 1..6 is"),
         (lambda: KeyValues(ExSub(1.0, 6, 2), (*KEYS[:5], "a")), "domain names 'a' more than once"),

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms import CoCo, Concord, ExSub
 from sfumato.mechanisms.sparse import RealVectors
@@ -113,3 +114,17 @@ def test_a_bound_is_a_positive_number(bound: Any) -> None:
 def test_selection_is_top_or_random() -> None:
     with pytest.raises(ConfigurationError, match="select is 'best'; top or random is expected"):
         RealVectors(ExSub(1.0, D, S), 1.0, "best")  # type: ignore[arg-type]
+
+
+def test_the_goal_is_the_value() -> None:
+    with pytest.raises(ConfigurationError, match="goal is 'frequency'; the mean of numbers needs"):
+        RealVectors(ExSub(1.0, D, S, goal="frequency"), 1.0)
+
+
+def test_a_small_pool_of_hashes_widens_intervals_for_good() -> None:
+    pool, free = CoCo(1.0, D, S, seed_bits=6), CoCo(1.0, D, S)
+    many = Tally(10**9, np.full((2, D), 10**9 // free.buckets))
+    for mechanism in (pool, free):
+        errors = RealVectors(mechanism, BOUND).estimate(many).standard_errors
+        assert errors.min() >= 0.9 * BOUND * mechanism.pool_bias
+    assert pool.pool_bias > 1e3 * free.pool_bias

@@ -28,6 +28,7 @@ __all__ = ["KeyValueEstimate", "KeyValueTruth", "KeyValues"]
 Floats = NDArray[np.float64]
 
 COIN: Final = 1 << 32
+LARGEST_BIAS: Final = 1e-3
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,13 @@ class KeyValues:
         if not isinstance(self.mechanism, SparseMechanism):
             raise ConfigurationError(
                 f"mechanism is {self.mechanism.name}; it sends no signs, and values need them."
+            )
+        off = getattr(self.mechanism, "pool_bias", 0.0)
+        if off > LARGEST_BIAS:
+            raise ConfigurationError(
+                f"seed_bits is {getattr(self.mechanism, 'seed_bits', 0)}; so few hashes leave "
+                f"answers off by about {off:.2g} however many people report, which the intervals "
+                "here do not know of: use 32 or more."
             )
         for name in ("low", "high"):
             if not is_finite_number(getattr(self, name)):

@@ -109,6 +109,10 @@ class RealVectors:
             raise ConfigurationError(
                 f"mechanism is {self.mechanism!r}; one for signed sparse vectors is expected."
             )
+        if self.mechanism.goal != "value":
+            raise ConfigurationError(
+                f"goal is {self.mechanism.goal!r}; the mean of numbers needs the goal value."
+            )
         if not is_finite_number(self.bound) or not self.bound > 0:
             raise ConfigurationError(f"bound is {self.bound!r}; a positive number is expected.")
         if self.select not in ("top", "random"):
@@ -177,9 +181,10 @@ class RealVectors:
         held = (plus + minus - 2 * law.p_false) / law.presence if told else np.abs(mean)
         share = np.clip(held, np.minimum(np.abs(mean), 1.0), 1.0)
         noise = np.maximum(self._square(share) - np.minimum(mean**2, share**2), 0.0)
+        off = getattr(self.mechanism, "pool_bias", 0.0)  # of a small pool of hashes
         return Estimate(
             values=self.factor * mean,
-            covariance=Covariance(self.factor**2 * noise / tally.n, joint=False),
+            covariance=Covariance(self.factor**2 * (noise / tally.n + off**2), joint=False),
             labels=found.labels,
             n=tally.n,
             guarantee=found.guarantee,
