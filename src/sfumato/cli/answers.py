@@ -99,13 +99,17 @@ class Answers:
             return self
         return replace(self, rows={name: x for name, x in self.rows.items() if name != "mean"})
 
+    def cells(self, name: str) -> list[str]:
+        """Return an answer's estimates and intervals as aligned words."""
+        return _cells(self._known(name))
+
     def table(self, level: float) -> Table:
         """Return keys and, for each answer, an estimate and its interval."""
         shown = tables.table()
         shown.add_column("key", overflow="fold")
         for name in self.rows:
             shown.add_column(f"{_WORDS[name]}\n({100 * level:.10g}% interval)", no_wrap=True)
-        cells = [_cells(self._known(name)) for name in self.rows]
+        cells = [self.cells(name) for name in self.rows]
         for index, key in enumerate(self.keys):
             shown.add_row(Text(tables.label(key)), *(column[index] for column in cells))
         return shown

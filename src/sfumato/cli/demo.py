@@ -41,6 +41,9 @@ def demo(
         int | None,
         typer.Option(help="Repeatable coins, for simulated devices only.", show_default=False),
     ] = None,
+    films: Annotated[
+        bool, typer.Option("--films", help="Films and stars instead: keys with values.")
+    ] = False,
     exit_: Annotated[bool, typer.Option("--exit", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
@@ -51,11 +54,19 @@ def demo(
     which only a simulation can know. A second demo in the same folder
     replaces the files of the first.
 
+    With --films simulated people say which films they rated, and how.
+
     Example:  sfumato demo --epsilon 0.5
+              sfumato demo --films --epsilon 2
     """
     from sfumato.lab import CITIES, read_flights, simulate
 
     del exit_  # there is no live page yet that could stay open
+    if films:
+        from sfumato.cli import films as other
+
+        other.films(devices, epsilon, output, _coins(seed), as_json=as_json)
+        return
     mechanism = GRR(epsilon, CITIES)
     rng = _coins(seed)
     output.mkdir(parents=True, exist_ok=True)
