@@ -43,7 +43,7 @@ def rational(
 
 
 @pytest.mark.parametrize("threshold", [None, 1, 2, 3])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 20.0])
 @pytest.mark.parametrize(
     ("dimension", "sparsity", "size"),
     [(5, 2, 3), (16, 4, 4), (136, 8, 9), (136, 8, 136), (300, 20, 40), (300, 64, 5)],
@@ -205,6 +205,34 @@ def test_every_entry_of_a_long_vector_is_sent_as_often_as_it_should(
         z = ((signs == sign).mean(axis=0) - expected) / np.sqrt(expected * (1 - expected) / n)
         assert np.abs(z).max() < 6.5
         assert 0.7 < z.std() < 1.3
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ExSub(1.0, 4, 2, subset_size=3),
+        ExSub(1.0, 4, 2, subset_size=2, goal="frequency"),
+        ExSub(1.0, 4, 2, subset_size=2, exact_sparsity=True),
+        Concord(1.0, 4, 3, subset_size=4, threshold=2),
+        Concord(2.0, 4, 3, subset_size=2, threshold=1, goal="frequency"),
+        Concord.dense(1.0, 3, 4),
+    ],
+    ids=str,
+)
+def test_the_covariance_is_that_of_the_law(mechanism: SignedSubset) -> None:
+    people = [(1, -1, 0, 0), (0, 1, 1, 0), (1, 0, 0, -1), (-1, 0, 1, 0)]
+    law = mechanism.probabilities
+    scale = law.contrast if mechanism.goal == "value" else law.presence
+    expected = np.zeros((4, 4))
+    for person in people:
+        listed = mechanism.law(person)
+        sent = mechanism.form.signs(listed.outputs).astype(float)
+        sent = sent if mechanism.goal == "value" else np.abs(sent)
+        mean = listed.probabilities @ sent
+        expected += (sent.T * listed.probabilities) @ sent - np.outer(mean, mean)
+    expected /= (len(people) * scale) ** 2
+    assert mechanism.exact_covariance(people).matrix() == pytest.approx(expected, rel=1e-9)
+    assert np.abs(expected - np.diag(np.diag(expected))).max() > 1e-3  # not diagonal
 
 
 def test_mappings_and_arrays_are_the_same_vectors() -> None:

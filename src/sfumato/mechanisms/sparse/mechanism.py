@@ -119,6 +119,13 @@ class SparseInput(Mechanism):
         """Averaged over the real entries, for one user with s non-zeros."""
         return self.mse / self.dimension
 
+    def dense_values(self, values: Any) -> NDArray[np.float64]:
+        """Return the vectors as rows, as they are after clipping."""
+        encoded = self.encode(values)
+        rows = np.zeros((len(encoded), self.dimension + self.sparsity))
+        np.put_along_axis(rows, encoded["position"].astype(np.int64), encoded["sign"], axis=1)
+        return rows[:, : self.dimension]
+
     def encode(self, values: Any) -> NDArray[Any]:
         """Return the non-zeros of each vector, filled up with stubs."""
         encoded = ternary.encode(values, self.dimension, self.sparsity)

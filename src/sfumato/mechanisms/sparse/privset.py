@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.tally import Tally
 from sfumato.errors import InputError, MismatchError
-from sfumato.mechanisms.sparse.subset_law import SetLaw, best_set_law, set_law
+from sfumato.mechanisms.sparse.subset_law import (
+    SetLaw,
+    best_set_law,
+    count_covariance,
+    set_law,
+)
 from sfumato.mechanisms.sparse.subset_sampler import LARGEST_DIMENSION, SubsetSampler
 from sfumato.randomness import Source
 
@@ -130,6 +135,21 @@ class PrivSet(SubsetSampler):
         """Members of a subset, stubs included."""
         return self.probabilities.size
 
+    @property
+    def p(self) -> float:
+        """How often a holder's report names the item."""
+        return self.probabilities.p_true
+
+    @property
+    def q(self) -> float:
+        """How often anybody else's report does."""
+        return self.probabilities.p_false
+
+    @property
+    def gap(self) -> float:
+        """p - q, without cancellation."""
+        return self.probabilities.gap
+
     def variance(self, share: float = 0.0) -> float:
         """Return n times the variance of the estimate of an item that this share holds."""
         absent, present = self.probabilities.variances()
@@ -190,12 +210,6 @@ class PrivSet(SubsetSampler):
         counts = np.bincount(encoded["position"].ravel(), minlength=self.padded_dimension)
         return counts[: self.dimension] / len(encoded)
 
-    def _held(self, values: Any) -> NDArray[np.float64]:
-        encoded = self.encode(values)
-        held = np.zeros((len(encoded), self.padded_dimension))
-        np.put_along_axis(held, encoded["position"].astype(np.int64), 1.0, axis=1)
-        return held[:, : self.dimension]
-
     def _estimate(self, tally: Tally) -> FrequencyEstimate:
         if bool((tally.sums < 0).any()) or bool((tally.sums > tally.n).any()):
             raise MismatchError(
@@ -219,13 +233,11 @@ class PrivSet(SubsetSampler):
 
     def exact_covariance(self, values: Any) -> Covariance:
         """Return the covariance of the estimates from these people, whose sets must be known."""
-        law, held = self.probabilities, self._held(values)
-        n, holders, both = len(held), held.sum(axis=0), held.T @ held
-        neither = n - holders[:, None] - holders + both
-        together = neither * law.pair_free + (n - neither) * law.pair_held
-        support = law.p_false + law.gap * held
-        matrix = (together - support.T @ support) / (n * law.gap) ** 2
-        np.fill_diagonal(matrix, [self.variance(share) / n for share in holders / n])
+        law, held = self.probabilities, self.dense_values(values)
+        pairs = (law.pair_free, law.pair_held, law.pair_held)
+        matrix = count_covariance(held, (law.p_false, law.p_true), pairs)
+        matrix /= (len(held) * law.gap) ** 2
+        np.fill_diagonal(matrix, [self.variance(share) / len(held) for share in held.mean(axis=0)])
         return Covariance.dense(matrix)
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:

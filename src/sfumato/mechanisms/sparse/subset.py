@@ -16,9 +16,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Covariance
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
-from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
+from sfumato.mechanisms.sparse.subset_law import (
+    SubsetLaw,
+    best_law,
+    count_covariance,
+    pair_moments,
+    subset_law,
+)
 from sfumato.mechanisms.sparse.subset_sampler import LARGEST_DIMENSION, SubsetSampler
 from sfumato.randomness import Source, Wheel
 
@@ -113,6 +120,27 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         return self._agree_wheels[hits].draw(n, rng)
 
     # ---- the server ------------------------------------------------------------------------
+
+    def exact_covariance(self, values: Any) -> Covariance:
+        """Return the covariance of the estimates from these people, whose vectors must be known.
+
+        Two entries vary together only through people who hold both, and counts do not tell who
+        does; that is why an estimate knows the variance of each entry alone.
+        """
+        law, rows = self.probabilities, self.dense_values(values)
+        product, *pairs = pair_moments(self.epsilon, law)
+        held = np.abs(rows)
+        if self.goal == "value":
+            absent, present = law.value_variances()
+            matrix = rows.T @ rows * (product / law.contrast**2 - 1)
+        else:
+            absent, present = law.presence_variances()
+            supports = (2 * law.p_false, law.p_true + law.p_reverse)
+            none, one, both = pairs
+            matrix = count_covariance(held, supports, (none, one, both)) / law.presence**2
+        holders = held.sum(axis=0)
+        np.fill_diagonal(matrix, (len(rows) - holders) * absent + holders * present)
+        return Covariance.dense(matrix / len(rows) ** 2)
 
     @property
     def influence(self) -> float:

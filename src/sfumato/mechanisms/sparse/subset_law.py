@@ -16,14 +16,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import comb, exp, expm1, inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.sparse.mechanism import tells_presence
 
-__all__ = ["SetLaw", "SubsetLaw", "best_law", "best_set_law", "set_law", "subset_law"]
+__all__ = [
+    "SetLaw",
+    "SubsetLaw",
+    "best_law",
+    "best_set_law",
+    "pair_moments",
+    "set_law",
+    "subset_law",
+]
 
 Floats = NDArray[np.float64]
 
@@ -65,12 +73,9 @@ class SubsetLaw:
 
     def value_variances(self) -> tuple[float, float]:
         """Return the variance of the value estimate at a zero and at a non-zero entry."""
-        if self.contrast <= 0:
+        if (scale := self.contrast**2) <= 0:
             return inf, inf
-        return (
-            2 * self.p_false / self.contrast**2,
-            (self.p_true + self.p_reverse) / self.contrast**2 - 1,
-        )
+        return 2 * self.p_false / scale, (self.p_true + self.p_reverse) / scale - 1
 
     def presence_variances(self) -> tuple[float, float]:
         """Return the variance of the presence estimate at a zero and at a non-zero entry."""
@@ -98,25 +103,49 @@ def _hits(dimension: int, sparsity: int, size: int) -> tuple[NDArray[np.int64], 
     return hits, weights / weights.sum()
 
 
-def _refused_share(hits: NDArray[np.int64], threshold: int | None) -> tuple[Floats, Floats]:
-    """Return P[refused | K] and E[2J - K; accepted | K] for each K."""
-    refused, pull = np.empty(hits.size), np.empty(hits.size)
-    for index, k in enumerate(hits.tolist()):
-        # J accepted from `least` on; sum_{J >= j} (2J - K) C(K, J) = K C(K-1, j-1) telescopes.
-        least = 1 if threshold is None else max(0, -((-(k + threshold)) // 2))
-        refused[index], pull[index] = _binomial_tail(k, least)
-    return refused, pull
+class _Signs(NamedTuple):
+    """Sums over J ~ Binomial(K, 1/2) agreeing signs, for each K: of those accepted and refused."""
+
+    accepted: Floats
+    accepted_agree: Floats
+    accepted_oppose: Floats
+    refused: Floats
+    refused_agree: Floats
+    refused_oppose: Floats
+    pull: Floats
+    """E[2J - K; accepted]."""
+    bend: Floats
+    """E[(2J - K)^2 - K; accepted]."""
 
 
-@lru_cache(maxsize=1 << 16)
-def _binomial_tail(k: int, least: int) -> tuple[float, float]:
-    """Return P[J < least] and E[2J - k; J >= least] for J ~ Binomial(k, 1/2)."""
-    if least > k:
-        return 1.0, 0.0
-    if least <= 0:
-        return 0.0, 0.0
-    below = sum(comb(k, j) for j in range(least))
-    return below / 2**k, k * comb(k - 1, least - 1) / 2**k
+def _signs(hits: NDArray[np.int64], threshold: int | None) -> _Signs:
+    last = int(hits[-1])
+    table = _sign_table((1 << last.bit_length()) - 1, threshold)
+    return _Signs(*table[:, hits[0] : last + 1])
+
+
+@lru_cache(maxsize=1 << 10)
+def _sign_table(last: int, threshold: int | None) -> Floats:
+    """Return what :class:`_Signs` names for K = 0..last, by exact integers."""
+    columns = []
+    before = below = 0  # how many of the 2^K signs are refused, J < least
+    for k in range(last + 1):
+        least = 1 if threshold is None else min((k + threshold + 1) // 2, k + 1)
+        # Pascal's rule, summed: C(K, J) over J < l is twice that of K - 1, less C(K - 1, l - 1).
+        below = 2 * below - (comb(k - 1, before - 1) if k else 0)
+        below += sum(comb(k, j) for j in range(before, least))
+        before = least
+        edge = comb(k - 1, least - 1) if k else 0
+        # J C(K, J) = K C(K - 1, J - 1); and (2J - K) C(K, J) = K (C(K - 1, J - 1) - C(K - 1, J)).
+        agree, pull = k * (below - edge) // 2, k * edge
+        whole, half = 2**k, k * 2**k // 2
+        counts = (
+            *(whole - below, half - agree, k * (whole - below) - (half - agree)),
+            *(below, agree, k * below - agree),
+            *(pull, pull * (2 * least - 1 - k)),
+        )
+        columns.append([count / whole for count in counts])
+    return np.array(columns).T
 
 
 @lru_cache(maxsize=1 << 14)
@@ -125,28 +154,48 @@ def subset_law(
 ) -> SubsetLaw:
     """Return the law of a subset of this size and accept set, at refusal weight e^-epsilon."""
     hits, chance = _hits(dimension, sparsity, size)
-    refused, pull = _refused_share(hits, threshold)
-    loss = -np.expm1(-epsilon)  # 1 - e^-epsilon
-    share_refused = float(chance @ refused)
-    norm = 1 - loss * share_refused
-    # E_w[K] - E[K] and E_w[2J - K], each without subtracting nearly equal numbers.
-    mean = size * sparsity / dimension
-    drift = float(loss * (chance * (mean - hits)) @ refused / norm)
-    agreement = float(loss * (chance @ pull) / norm)
-    held = (mean + drift) / sparsity
+    signs = _signs(hits, threshold)
+    loss, rest = -expm1(-epsilon), exp(-epsilon)
+    weights = chance * (signs.accepted + rest * signs.refused)
+    norm = float(weights.sum())
     zeros = dimension - sparsity
-    contrast = agreement / sparsity
+    # E_w[K] - E[K] and E_w[2J - K], each without subtracting nearly equal numbers.
+    drift = float(loss * (chance * (size * sparsity / dimension - hits)) @ signs.refused / norm)
+    agreed = float(chance @ (signs.accepted_agree + rest * signs.refused_agree) / norm)
+    opposed = float(chance @ (signs.accepted_oppose + rest * signs.refused_oppose) / norm)
+    others = float(weights @ (size - hits) / norm)
     return SubsetLaw(
         dimension=dimension,
         sparsity=sparsity,
         size=size,
         threshold=threshold,
-        p_true=(held + contrast) / 2,
-        p_reverse=(held - contrast) / 2,
-        p_false=(size - mean - drift) / (2 * zeros) if zeros else 0.0,
-        contrast=contrast,
-        presence=drift * dimension / (sparsity * zeros) if zeros else held,
-        accepted=1 - share_refused,
+        p_true=agreed / sparsity,
+        p_reverse=opposed / sparsity,
+        p_false=others / (2 * zeros) if zeros else 0.0,
+        contrast=float(loss * (chance @ signs.pull) / norm) / sparsity,
+        presence=drift * dimension / (sparsity * zeros) if zeros else (agreed + opposed) / sparsity,
+        accepted=float(chance @ signs.accepted),
+    )
+
+
+def pair_moments(epsilon: float, law: SubsetLaw) -> tuple[float, float, float, float]:
+    """Return what a subset says of two entries at once.
+
+    The mean product of their signs, each times the input's, if both are non-zero (otherwise it is
+    0); and the probability that both are in the subset if none, one or both of them are non-zero.
+    """
+    hits, chance = _hits(law.dimension, law.sparsity, law.size)
+    signs = _signs(hits, law.threshold)
+    weights = chance * (signs.accepted + exp(-epsilon) * signs.refused)
+    bend = -expm1(-epsilon) * (chance @ signs.bend)
+    norm, others = weights.sum(), law.size - hits
+    s, zeros = law.sparsity, law.dimension - law.sparsity
+    held, free = max(s * (s - 1), 1), max(zeros * (zeros - 1), 1)
+    return (
+        float(bend / norm / held),
+        float(weights @ (others * (others - 1)) / norm / free),
+        float(weights @ (hits * others) / norm / max(s * zeros, 1)),
+        float(weights @ (hits * (hits - 1)) / norm / held),
     )
 
 
@@ -202,6 +251,22 @@ def _spaced(dimension: int) -> list[int]:
     while sizes[-1] < dimension:
         sizes.append(min(dimension, int(sizes[-1] * 1.05)))
     return sizes
+
+
+def count_covariance(
+    held: Floats, supports: tuple[float, float], pairs: tuple[float, float, float]
+) -> Floats:
+    """Return how the counts of entries vary together, given who holds which (a row per person).
+
+    ``supports`` are the probabilities that an entry is in the subset if it is zero and if not,
+    ``pairs`` those that two are if none, one and both of them are non-zero. The diagonal is left
+    to whoever knows the variances.
+    """
+    n, holders, both = len(held), held.sum(axis=0), held.T @ held
+    one = holders[:, None] + holders - 2 * both
+    together = pairs[0] * (n - one - both) + pairs[1] * one + pairs[2] * both
+    means = supports[0] + (supports[1] - supports[0]) * held
+    return np.asarray(together - means.T @ means)
 
 
 # ---- without signs --------------------------------------------------------------------------
