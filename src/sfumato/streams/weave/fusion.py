@@ -93,17 +93,19 @@ class Fusion:
         return full
 
     def weights(self, as_of: int) -> Floats:
-        """Return the weight of each edge in the estimate of each of x_1..x_as_of."""
+        """Return the weight of each edge in the estimate of each of x_1..x_as_of.
+
+        A period that no chain of edges connects with 0 has weights nan.
+        """
         covariance = self.covariance(as_of)
         used = np.flatnonzero((self.end <= as_of) & (self.conductance > 0))
-        padded = np.zeros((len(covariance), as_of + 1))
-        padded[:, 1:] = covariance
-        # An unknown period has no weights at all; a known one none on edges between unknown ones.
-        unknown = np.isnan(padded).all(axis=1)
-        padded[~unknown] = np.nan_to_num(padded[~unknown])
-        weights = np.zeros((len(covariance), self.start.size))
-        drop = padded[:, self.end[used]] - padded[:, self.start[used]]
+        unknown = np.isnan(covariance.diagonal())
+        potential = np.zeros((as_of, as_of + 1))
+        potential[:, 1:] = np.nan_to_num(covariance)
+        weights = np.zeros((as_of, self.start.size))
+        drop = potential[:, self.end[used]] - potential[:, self.start[used]]
         weights[:, used] = drop * self.conductance[used]
+        weights[unknown] = np.nan
         return weights
 
     # ---- period by period ------------------------------------------------------------------

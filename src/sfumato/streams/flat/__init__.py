@@ -1,0 +1,7 @@
+"""Flat: plain streams of rise, none and fall, one level and no hierarchy."""
+
+from __future__ import annotations
+
+from sfumato.streams.flat.protocol import Flat, FlatDevice
+
+__all__ = ["Flat", "FlatDevice"]

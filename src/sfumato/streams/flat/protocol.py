@@ -1,0 +1,221 @@
+"""Streams of -1, 0 and 1 that are asked for as they are: how many rise and fall in each period.
+
+The whole stream is one sparse vector that arrives entry by entry. There is nothing to add up over
+time, so neither levels nor snapshots are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.core.domain import Domain, Label
+from sfumato.core.estimate import Estimate
+from sfumato.core.exact import is_finite_number
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.protocol import Ask, Curator, Due, Protocol
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.randomness import Coins, Source
+from sfumato.streams.weave.curve import Curve
+from sfumato.streams.weave.device import Message
+from sfumato.streams.weave.messages import Difference
+from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
+
+__all__ = ["Flat", "FlatDevice"]
+
+SPAN = 1
+"""Each message speaks of one period."""
+
+
+@dataclass(frozen=True)
+class Flat(Protocol):
+    """Rises and falls of some items over a horizon, each device's whole stream epsilon-private.
+
+    Parameters
+    ----------
+    items
+        What rises and falls.
+    periods
+        How many periods the horizon has.
+    changes
+        How many entries of a device's stream are not zero, at most; later ones count as zero.
+    epsilon
+        Privacy of a device's whole stream.
+    mechanism
+        What carries it: auto, concord, exsub or exsub-printed.
+
+    Guarantee
+    ---------
+    epsilon-LDP for all messages of a device together: they are one output of the mechanism.
+
+    Error
+    -----
+    Of one period's mean: the mechanism's variance over n; periods are uncorrelated.
+
+    Examples
+    --------
+    >>> from sfumato.randomness import seeded
+    >>> protocol = Flat(("ACME",), periods=4, changes=2, epsilon=1.0)
+    >>> device = protocol.device(seeded(1))
+    >>> [device.observe([move], seeded(t)).period for t, move in enumerate((0, 1, 0, -1))]
+    [1, 2, 3, 4]
+
+    """
+
+    items: int | tuple[Label, ...]
+    periods: int
+    changes: int
+    epsilon: float
+    mechanism: Carrier = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have."""
+        given = self.items if isinstance(self.items, int) else tuple(self.items)
+        object.__setattr__(self, "items", given)
+        if isinstance(given, int) and given < 1:
+            raise ConfigurationError(f"items is {given}; at least one is expected.")
+        if self.width > 1:
+            Domain.of(given)
+        for name, most in (("periods", 1 << 14), ("changes", self.width * self.periods)):
+            value = getattr(self, name)
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if not whole or not 1 <= value <= most:
+                raise ConfigurationError(
+                    f"{name} is {value!r}; a whole number in 1..{most} is expected."
+                )
+        if not is_finite_number(self.epsilon) or self.epsilon <= 0:
+            raise ConfigurationError(f"epsilon is {self.epsilon!r}; a positive number is expected.")
+        if self.mechanism not in CARRIERS:
+            raise ConfigurationError(
+                f"mechanism is {self.mechanism!r}; {', '.join(CARRIERS)} are there."
+            )
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The items' names."""
+        return tuple(range(self.items)) if isinstance(self.items, int) else self.items
+
+    @property
+    def width(self) -> int:
+        """How many items there are."""
+        return self.items if isinstance(self.items, int) else len(self.items)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device."""
+        return Guarantee(
+            "local",
+            f"a device's whole stream of {self.periods} periods",
+            self.epsilon,
+            neighbours="any two streams",
+            assumptions=("the device takes part in this horizon once",),
+        )
+
+    @cached_property
+    def strand(self) -> Strand:
+        """What carries the stream."""
+        entries = self.periods * self.width
+        made = carrier(self.epsilon, entries, self.changes, self.mechanism)
+        return Strand(made, self.periods, self.changes)
+
+    @cached_property
+    def form(self) -> Difference:
+        """The bytes of one period's message."""
+        return Difference(self.width, self.strand.mechanism.form.dense)
+
+    def device(self, rng: Source) -> FlatDevice:
+        """Return a new device; its secret counters are drawn before any data."""
+        return FlatDevice(self, begin(self.strand.mechanism, rng))
+
+    def curator(self) -> FlatCurator:
+        """Return a curator that releases each period's means when it closes."""
+        return FlatCurator(self)
+
+    def curve(self, tallies: Tallies[Any]) -> Curve:
+        """Return the mean of each item in each period, from tallies keyed (1, period, 0)."""
+        values = np.full((self.periods, self.width), np.nan)
+        noise = np.zeros((self.periods, self.width))
+        weights = np.diag(np.full(self.periods, np.nan))
+        for period in range(1, self.periods + 1):
+            tally = tallies.get((SPAN, period, 0))
+            if tally is not None and tally.n:
+                values[period - 1], noise[period - 1] = self.read(tally)
+                weights[period - 1, period - 1] = 1.0
+        whole = (slice(0, self.width), weights, noise)
+        n = sum(tally.n for tally in tallies.values())
+        return Curve(values, self.labels, (whole,), n, None, self.guarantee)
+
+    def read(self, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a period's means and their variances, by the reports' own second moments."""
+        if tally.sums.shape != (2, self.width):
+            raise MismatchError(
+                f"the tally has shape {tally.sums.shape}; (2, {self.width}) is expected."
+            )
+        contrast = self.strand.contrast
+        plus, minus = tally.sums / tally.n
+        value = (plus - minus) / contrast
+        # One more report as planned, so that a handful never claims to be certain.
+        moment = (tally.n * (plus + minus) / contrast**2 + self.strand.variance) / (tally.n + 1)
+        square = np.clip(value**2 - moment / tally.n, 0.0, 1.0)
+        return value, (moment - square) / tally.n
+
+
+@dataclass
+class FlatDevice:
+    """One device: what it has left to send, and how far it is."""
+
+    protocol: Flat
+    stream: SubsetStream | DenseStream
+    period: int = 0
+
+    def observe(self, value: ArrayLike | None, rng: Source) -> Message:
+        """Take in the next period's moves, one for each item; return the message due now."""
+        if self.period == self.protocol.periods:
+            raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
+        moves = self._checked(value)
+        self.period += 1
+        coins = Coins(rng)
+        signs = [self.stream.observe(move, coins) for move in moves]
+        message = self.protocol.form.write(np.array([signs], dtype=np.int8))
+        return Message(SPAN, self.period, 0, message.tobytes())
+
+    def _checked(self, value: ArrayLike | None) -> list[int]:
+        if value is None:  # away: nothing rises or falls
+            return [0] * self.protocol.width
+        moves = np.asarray(value)
+        if moves.shape != (self.protocol.width,) or not np.isin(moves, (-1, 0, 1)).all():
+            raise InputError(
+                f"value is {value!r}; -1, 0 or 1 for each of {self.protocol.width} items is "
+                "expected."
+            )
+        return [int(move) for move in moves]
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain data; it is as secret as the stream itself."""
+        return {"period": self.period, "stream": list(self.stream.save())}
+
+    @classmethod
+    def restore(cls, protocol: Flat, state: dict[str, Any]) -> Self:
+        """Go on from a saved state."""
+        kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream
+        return cls(protocol, kind.restore(tuple(state["stream"])), state["period"])
+
+
+class FlatCurator(Curator):
+    """Releases the mean move of each item when a period closes."""
+
+    def __init__(self, protocol: Flat) -> None:
+        self._protocol = protocol
+
+    def timestep(self, period: int) -> Generator[Due | Ask, Tallies[Any] | Tally, Estimate]:
+        """Take in the tally of a period; release its means."""
+        tallies = yield Due(period)
+        assert isinstance(tallies, Tallies)  # noqa: S101 -- what Due is answered with
+        return self._protocol.curve(tallies).at(period)

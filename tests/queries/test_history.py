@@ -1,0 +1,144 @@
+"""Questions about a stream: right on average, covered by their intervals, refused in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.core.tally import Tallies
+from sfumato.errors import ConfigurationError
+from sfumato.lab.streams import collect, truth
+from sfumato.queries.history import History
+from sfumato.randomness import seeded
+from sfumato.streams.weave import Attributes, Category, Items, Weave
+
+PROTOCOL = Weave(Category(("a", "b", "c")), 12, 5, 2.0, spans=(1, 2, 0), shares=(0.3, 0.2, 0.5))
+
+
+def walkers(n: int, periods: int, items: int, moves: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    streams = np.tile(rng.integers(0, items, n)[:, None], (1, periods))
+    for _ in range(moves):
+        when, where = rng.integers(1, periods, n), rng.integers(0, items, n)
+        streams = np.where(np.arange(periods) >= when[:, None], where[:, None], streams)
+    return streams
+
+
+@pytest.fixture(scope="module")
+def streams() -> np.ndarray:
+    return walkers(30_000, 12, 3, 2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def history(streams: np.ndarray) -> History:
+    return History(PROTOCOL, collect(PROTOCOL, streams, seeded(1)))
+
+
+def test_answers_cover_the_truth_of_means_ranges_and_differences(
+    streams: np.ndarray, history: History
+) -> None:
+    right = truth(PROTOCOL.values, streams)
+    asked: list[tuple[Any, np.ndarray]] = []
+    for decoder in ("online", "smoothed"):
+        asked += [(history.mean(t, decoder), right[t - 1]) for t in range(1, 13)]
+        asked += [(history.range(3, t, decoder=decoder), right[2:t].sum(0)) for t in range(3, 13)]
+        asked += [
+            (history.prefix(t, average=True, decoder=decoder), right[:t].mean(0)) for t in (4, 9)
+        ]
+        asked += [
+            (history.difference(2, t, decoder), right[t - 1] - right[1]) for t in range(3, 13)
+        ]
+    inside = [(a.low <= r) & (r <= a.high) for a, r in asked]
+    assert np.mean(inside) > 0.85  # few and correlated; the suite of streams measures coverage
+    scores = [np.abs(a.values - r) / (a.high - a.low) for a, r in asked]
+    assert np.max(scores) < 1.5  # six standard errors
+
+
+def test_an_online_answer_is_dated_when_its_last_period_closes_and_stays(history: History) -> None:
+    early = History(PROTOCOL, history.tallies, closed=7)
+    for now, later in (
+        (early.mean(7), history.mean(7)),
+        (early.range(2, 6), history.range(2, 6)),
+        (early.difference(1, 5), history.difference(1, 5)),
+    ):
+        assert now.as_of == later.as_of <= 7
+        assert np.array_equal(now.values, later.values)
+        assert np.array_equal(now.low, later.low)
+    assert early.mean(5, "smoothed").as_of == 7
+    assert history.mean(5, "smoothed").as_of == 12
+
+
+def test_curves_agree_with_single_answers_and_bands_are_wider(history: History) -> None:
+    curve = history.curve("b")
+    for period in (1, 6, 12):
+        assert abs(curve[period].value - history.mean(period)["b"].value) < 1e-9
+        assert abs(curve[period].low - history.mean(period)["b"].low) < 1e-9
+    band = history.curve("b", simultaneous=True)
+    assert (band.high - band.low > curve.high - curve.low).all()
+    posterior = history.curve("b", decoder="filtered")
+    assert posterior.method.startswith("posterior")
+    assert np.isfinite(posterior.values).all()
+
+
+def test_post_processing_follows_the_kind_of_values(history: History) -> None:
+    shares = history.processed(12)
+    assert shares.method.startswith("norm_sub")
+    assert abs(shares.values.sum() - 1) < 1e-9
+    both = Weave(Attributes({"x": 2, "y": 3}), 4, 4, 1.0, spans=(0,), shares=(1.0,))
+    codes = np.zeros((4_000, 4, 2), dtype=int)
+    parts = History(both, collect(both, codes, seeded(2))).processed(2)
+    assert parts.method == "norm_sub of each attribute"
+    assert abs(parts.values[:2].sum() - 1) < 1e-9
+    sets = Weave(Items(3), 4, 4, 1.0, spans=(0,), shares=(1.0,))
+    bits = np.zeros((4_000, 4, 3), dtype=int)
+    clipped = History(sets, collect(sets, bits, seeded(3))).processed(2)
+    assert clipped.method.startswith("clip")
+    assert (clipped.values >= 0).all()
+
+
+def test_the_largest_items_come_first(history: History) -> None:
+    found = history.top(2, 12)
+    assert len(found.labels) == 2
+    assert found.values[0] >= found.values[1]
+
+
+def test_answers_print_and_convert(history: History) -> None:
+    answers = history.range(2, 5)
+    assert "As of period 5, online, 95% intervals" in repr(answers)
+    assert "whole stream of 12 periods" in repr(answers)
+    assert "<table>" in answers._repr_html_()
+    assert list(answers.to_frame("polars").columns) == ["item", "value", "low", "high"]
+    assert "±" in str(answers["a"])
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda h: h.mean(13), r"period is 13; a closed one, 1\.\.12"),
+        (lambda h: h.mean(period=True), "period is True"),
+        (lambda h: h.range(5, 3), "first is 5 and last is 3"),
+        (lambda h: h.curve("d"), "item is 'd'; there are a, b, c"),
+        (lambda h: h.mean(3, "best"), "decoder is 'best'"),
+        (lambda h: h.range(1, 3, decoder="filtered"), "answers for single periods"),
+        (lambda h: h.mean(3)["d"], "item is 'd'"),
+        (lambda h: h.mean(3, level=1.5), "level is 1.5"),
+        (lambda h: History(PROTOCOL, h.tallies, closed=0), "closed is 0"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_a_sentence(
+    history: History, ask: Any, said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        ask(history)
+
+
+def test_a_period_nobody_reported_on_is_unknown_not_zero() -> None:
+    snapshots = Weave(Category(2), 3, 3, 1.0, spans=(0,), shares=(1.0,))
+    streams = np.zeros((3_000, 3), dtype=int)
+    tallies = dict(collect(snapshots, streams, seeded(4)))
+    del tallies[0, 2, 0]
+    history = History(snapshots, Tallies(tallies))
+    assert np.isnan(history.mean(2).values).all()
+    assert not np.isnan(history.mean(3).values).any()

@@ -1,0 +1,91 @@
+"""A bank of filters: the same least squares with one more edge, and a mix of several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ConfigurationError
+from sfumato.streams.bank import Bank
+from sfumato.streams.weave.fusion import Fusion
+
+T = 12
+
+
+def dense(values: np.ndarray, back: list[list[int]], noise: np.ndarray, step: float) -> np.ndarray:
+    """Least squares with an edge of variance ``step`` between neighbours, period by period."""
+    found = []
+    for last in range(1, T + 1):
+        start, end, observed, variance = [], [], [], []
+        place = 0
+        for period in range(1, T + 1):
+            for lag in back[period - 1]:
+                if period <= last:
+                    start.append(period - lag if lag else 0)
+                    end.append(period)
+                    observed.append(values[place])
+                    variance.append(noise[place])
+                place += 1
+            if 1 < period <= last:
+                start.append(period - 1)
+                end.append(period)
+                observed.append(0.0)
+                variance.append(step)
+        fusion = Fusion(T, np.array(start), np.array(end), 1 / np.array(variance))
+        found.append(fusion.weights(last)[-1] @ np.array(observed))
+    return np.array(found)
+
+
+def test_one_filter_is_least_squares_with_an_edge_between_neighbours() -> None:
+    rng = np.random.default_rng(5)
+    back = [[0] + [lag for lag in (1, 2, 4) if lag < period] for period in range(1, T + 1)]
+    count = sum(map(len, back))
+    values, noise = rng.normal(size=count), rng.uniform(0.5, 2.0, count)
+    bank = Bank(1, longest=4, ratios=(0.3,))
+    step = 0.3 * noise[0]
+    expected = dense(values, back, noise, step)
+    place = 0
+    for period, lags in enumerate(back):
+        rows = slice(place, place + len(lags))
+        place += len(lags)
+        value, _ = bank.close(np.array(lags), values[rows, None], noise[rows])
+        assert abs(value[0] - expected[period]) < 1e-9
+
+
+def test_evidence_goes_to_the_step_the_curve_takes() -> None:
+    rng = np.random.default_rng(6)
+    steady = np.full(300, 0.4)
+    lively = 0.4 + np.cumsum(rng.normal(0, 0.2, 300))
+    seen = np.stack([steady, lively], axis=1) + rng.normal(0, 0.1, (300, 2))
+    bank = Bank(2, ratios=(1e-4, 1e-2, 1.0, 4.0, 100.0))
+    for row in seen:
+        bank.close(np.array([0]), row[None], np.array([0.01]))
+    assert bank.evidence[0, 0] > 0.5
+    assert bank.evidence[3, 1] > 0.5
+
+
+def test_a_steady_curve_is_known_much_better_and_intervals_hold() -> None:
+    rng = np.random.default_rng(7)
+    level = np.full((200, 400), 0.3)
+    seen = level + rng.normal(0, 0.1, level.shape)
+    bank = Bank(400)
+    inside, squared = [], []
+    for period, row in enumerate(seen):
+        value, variance = bank.close(np.array([0]), row[None], np.array([0.01]))
+        if period >= 20:
+            inside.append(np.abs(value - 0.3) < 1.96 * np.sqrt(variance))
+            squared.append((value - 0.3) ** 2)
+    assert np.mean(inside) > 0.93
+    assert np.mean(squared) < 0.01 / 10
+
+
+def test_before_the_first_look_nothing_is_known() -> None:
+    bank = Bank(1, longest=2)
+    value, variance = bank.close(np.zeros(0, dtype=int), np.zeros((0, 1)), np.zeros(0))
+    assert np.isnan(value[0])
+    assert np.isinf(variance[0])
+
+
+def test_memory_is_a_share() -> None:
+    with pytest.raises(ConfigurationError, match="memory is 0"):
+        Bank(1, memory=0)
