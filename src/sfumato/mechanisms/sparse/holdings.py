@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,13 +96,16 @@ def read_holdings(
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _from_people(data, keys, valued=value is not None)
     columns = frames.picked(data, [name for name in (person, key, value) if name is not None])
-    found = [None if frames.absent(label) else label for label in columns[key].tolist()]
-    held = np.array([label is not None for label in found], dtype=bool)
-    codes, people = _codes(columns[person].tolist(), person)
-    rows = np.flatnonzero(held)
+    try:
+        codes, people = _numbered(columns[person].tolist(), person)
+        places = _places(columns[key].tolist(), keys, key)
+    except TypeError as error:  # a list in a cell
+        raise InputError(
+            f"{person} and {key} must hold one word or number in each row: {error}."
+        ) from error
+    rows = np.flatnonzero(places >= 0)
     numbers = np.ones(rows.size) if value is None else _numbers(columns[value], rows, value)
-    places = np.array([_code(keys, found[row], f"{key}[{row}]") for row in rows], dtype=np.int64)
-    return _once(Holdings(people, codes[rows], places, numbers), columns[person][rows], keys)
+    return _once(Holdings(people, codes[rows], places[rows], numbers), columns[person][rows], keys)
 
 
 def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings:
@@ -118,8 +121,11 @@ def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings
                 f"data[{index}] is {reprlib.repr(held)}; a mapping from key to value is expected."
             )
         for label in held:
+            code = _code(keys, label)
+            if code is None:
+                _refuse_key(keys, label, f"data[{index}] names a key that")
             person.append(index)
-            places.append(_code(keys, label, f"data[{index}] names a key that"))
+            places.append(code)
             numbers.append(held[label] if valued else 1.0)
     rows = np.arange(len(person))
     values = _numbers(frames.objects(numbers), rows, "value") if rows.size else np.zeros(0)
@@ -129,24 +135,37 @@ def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings
     return _once(found, rows[:0], keys)
 
 
-def _codes(people: list[Any], name: str) -> tuple[Ints, int]:
+def _numbered(people: list[Any], name: str) -> tuple[Ints, int]:
     """Return a number for each person, in the order in which they come."""
     numbers: dict[Any, int] = {}
-    codes = np.empty(len(people), dtype=np.int64)
-    for row, label in enumerate(people):
+    codes = np.array([numbers.setdefault(who, len(numbers)) for who in people], dtype=np.int64)
+    for label, number in numbers.items():
         if frames.absent(label):
+            row = int(np.argmax(codes == number))
             raise InputError(f"{name}[{row}] is missing; every row says whose it is.")
-        codes[row] = numbers.setdefault(label, len(numbers))
     if not numbers:
         raise InputError(f"{name} is empty; at least one person is expected.")
     return codes, len(numbers)
 
 
-def _code(keys: Domain, label: Any, where: str) -> int:
-    code = keys.code(label)
-    if code is None:
-        raise InputError(f"{where} is {reprlib.repr(label)}; the keys are {keys.shown()}.")
-    return code
+def _places(labels: list[Any], keys: Domain, name: str) -> Ints:
+    """Return the code of each key; -1 where there is none."""
+    known = {label: -1 if frames.absent(label) else _code(keys, label) for label in set(labels)}
+    places = [known[label] for label in labels]
+    if None in known.values():
+        row = places.index(None)
+        _refuse_key(keys, labels[row], f"{name}[{row}]")
+    return np.array(places, dtype=np.int64)
+
+
+def _code(keys: Domain, label: Any) -> int | None:
+    # A column of whole numbers turns into one of floats where a cell is missing.
+    whole = isinstance(label, float) and label.is_integer()
+    return keys.code(int(label) if whole else label)
+
+
+def _refuse_key(keys: Domain, label: Any, where: str) -> NoReturn:
+    raise InputError(f"{where} is {reprlib.repr(label)}; the keys are {keys.shown()}.")
 
 
 def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:

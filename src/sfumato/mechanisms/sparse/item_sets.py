@@ -55,6 +55,7 @@ class ItemSets:
     def __post_init__(self) -> None:
         """Check that items and mechanism belong together."""
         check_keys(self.mechanism, self.domain, "items")
+        object.__setattr__(self, "items", self.domain.items)
 
     @cached_property
     def domain(self) -> Domain:

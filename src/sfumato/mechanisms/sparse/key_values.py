@@ -81,6 +81,7 @@ class KeyValues:
     def __post_init__(self) -> None:
         """Check that keys, range and mechanism belong together."""
         check_keys(self.mechanism, self.domain, "keys")
+        object.__setattr__(self, "keys", self.domain.items)
         if not isinstance(self.mechanism, SparseMechanism):
             raise ConfigurationError(
                 f"mechanism is {self.mechanism.name}; it sends no signs, and values need them."

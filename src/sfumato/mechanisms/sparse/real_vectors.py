@@ -64,9 +64,10 @@ class RealVectors:
     """Estimates the mean of people's vectors of real numbers, few entries of each at a time.
 
     On the device, in this order: every entry is *clipped* to [-bound, bound]; *scaled* by the
-    public ends of that range to [-1, 1]; s entries are *selected*, the others set to zero; and
-    each selected x is *rounded* by a coin to its sign with probability |x| (to a multiple of
-    2^-32), else to zero. The mechanism reports the vector of -1, 0 and 1 that is left.
+    public ends of that range to [-1, 1] (max-min normalisation, under which zero stays zero); s
+    entries are *selected*, the others set to zero; and each selected x is *rounded* by a coin to
+    its sign with probability |x| (to a multiple of 2^-32), else to zero. The mechanism reports
+    the vector of -1, 0 and 1 that is left.
 
     Parameters
     ----------
