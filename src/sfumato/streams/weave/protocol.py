@@ -22,6 +22,7 @@ from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
+from sfumato.streams.weave.printed import printed_shares
 from sfumato.streams.weave.snapshots import Snapshot
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
@@ -160,20 +161,21 @@ class Weave(Protocol):
         epsilon: float,
         *,
         fan_out: int = 2,
-        shares: Sequence[float] | None = None,
+        shares: Sequence[float] | str = "uniform",
         mechanism: Carrier = "exsub-printed",
     ) -> Weave:
         """Return the hierarchy of the papers: aligned levels of spans fan_out^h, no snapshots.
 
         By default as printed: ExSub's printed size, all changes on every level, equal shares of
-        the levels 0..floor(log T), the top one included.
+        the levels 0..floor(log T), the top one included. Other printed shares go by their name.
         """
         if fan_out < 2:
             raise ConfigurationError(f"fan_out is {fan_out!r}; 2 or more is expected.")
         spans = [span for span in _powers(fan_out, periods) if span <= periods]
-        given = [1 / len(spans)] * len(spans) if shares is None else list(shares)
+        if isinstance(shares, str):
+            shares = printed_shares(shares, spans, periods, fan_out)
         return cls(
-            values, periods, changes, epsilon, tuple(spans), tuple(given), mechanism, aligned=True
+            values, periods, changes, epsilon, tuple(spans), tuple(shares), mechanism, aligned=True
         )
 
     def trimmed(self, shares: Sequence[float]) -> Weave:
