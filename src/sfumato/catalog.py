@@ -1,16 +1,22 @@
-"""Every mechanism by its name, with its parameters read off its fields."""
+"""Every mechanism by its name, with its parameters read off its fields; the protocol of a task."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sfumato import mechanisms
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.strands import Carrier
+from sfumato.streams.weave.threads import SNAPSHOT
+from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
+from sfumato.wire.task import Task
+from sfumato.wire.values import TaskValues
 
 __all__ = [
     "NOISES",
@@ -21,6 +27,8 @@ __all__ = [
     "names",
     "parameters",
     "parameters_of",
+    "protocol",
+    "values",
 ]
 
 NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplace}
@@ -117,3 +125,50 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
             f"the configuration has mechanism {name!r}; a name from the catalogue is expected."
         )
     return build(name, **rest)
+
+
+def values(given: TaskValues) -> Values:
+    """Return what a device observes, from a task's plain data.
+
+    Examples
+    --------
+    >>> values(TaskValues("category", ("home", "work"))).labels
+    ('home', 'work')
+
+    """
+    if given.kind == "binary":
+        return Binary(*(given.items or ()))  # type: ignore[misc]
+    if given.kind == "attributes":
+        return Attributes(given.attributes)
+    items: Any = given.items
+    return Category(items) if given.kind == "category" else Items(items, given.most)
+
+
+def protocol(task: Task) -> Weave:
+    """Return the protocol a task asks for.
+
+    Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
+    queries.
+    """
+    carrier = cast("Carrier", task.mechanism)
+    asked: dict[str, Any] = {
+        "values": values(task.values),
+        "periods": task.periods,
+        "changes": task.changes,
+        "epsilon": task.epsilon,
+        "mechanism": carrier,
+    }
+    if task.mix is not None:
+        spans, shares = zip(*task.mix, strict=True)
+        return Weave(spans=spans, shares=shares, **asked)
+    if task.protocol == "weave":
+        return Weave.best(workload=task.workload, **asked)
+    if task.protocol == "snapshots":
+        return Weave(spans=(SNAPSHOT,), shares=(1.0,), **asked)
+    if task.protocol == "flat":
+        return Weave(spans=(1,), shares=(1.0,), **asked)
+    if task.protocol == "tree":
+        return Weave.tree(fan_out=task.fan_out or 2, workload=task.workload, **asked)
+    if carrier == "auto":
+        asked["mechanism"] = "exsub-printed"
+    return Weave.papers(fan_out=task.fan_out or 2, **asked)

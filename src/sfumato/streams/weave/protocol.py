@@ -178,6 +178,27 @@ class Weave(Protocol):
             values, periods, changes, epsilon, tuple(spans), tuple(shares), mechanism, aligned=True
         )
 
+    @classmethod
+    def tree(
+        cls,
+        values: Values,
+        periods: int,
+        changes: int,
+        epsilon: float,
+        *,
+        fan_out: int = 2,
+        workload: Workload = "online",
+        mechanism: Carrier = "auto",
+    ) -> Weave:
+        """Return the aligned levels of the papers' hierarchy, at their best.
+
+        The mechanism of least exact error, no more non-zeros than a level can have, only levels
+        that help, and their shares by exact error.
+        """
+        even = cls.papers(values, periods, changes, epsilon, fan_out=fan_out, mechanism=mechanism)
+        shares, _ = best_shares(even.network, workload)
+        return even.trimmed(shares.tolist())
+
     def trimmed(self, shares: Sequence[float]) -> Weave:
         """Return the protocol with other shares, without the spans that hardly anybody draws."""
         kept = [(g, share) for g, share in zip(self.spans, shares, strict=True) if share > 2e-3]

@@ -1,0 +1,50 @@
+"""One form for plain data, so that two parties who hash it mean the same.
+
+JSON with sorted keys and without spaces, in UTF-8, numbers as ECMAScript writes them: RFC 8785 for
+everything whose keys are plain ASCII.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["canonical"]
+
+
+def canonical(data: Any) -> bytes:
+    """Return the canonical form of plain data.
+
+    Examples
+    --------
+    >>> canonical({"b": [1.0, 0.25], "a": "é"}).decode()
+    '{"a":"é","b":[1,0.25]}'
+
+    """
+    return _text(data).encode()
+
+
+def _text(data: Any) -> str:
+    if isinstance(data, Mapping):
+        return "{" + ",".join(f"{_text(key)}:{_text(data[key])}" for key in sorted(data)) + "}"
+    if isinstance(data, (list, tuple)):
+        return "[" + ",".join(map(_text, data)) + "]"
+    return _number(data) if isinstance(data, float) else json.dumps(data, ensure_ascii=False)
+
+
+def _number(value: float) -> str:
+    """Return the shortest digits that give the number back, laid out as ECMAScript does."""
+    if value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    sign = "-" if value < 0 else ""
+    digits, _, exponent = repr(abs(value)).partition("e")
+    if not exponent:
+        return sign + digits
+    power, plain = int(exponent), digits.replace(".", "")
+    # Python turns to exponents below 1e-4 and from 1e16 on, ECMAScript below 1e-6 and from 1e21 on.
+    if -6 <= power < 0:
+        return f"{sign}0.{'0' * (-power - 1)}{plain}"
+    if 0 < power < 21:
+        return sign + plain.ljust(power + 1, "0")
+    return f"{sign}{digits}e{power:+d}"

@@ -1,0 +1,109 @@
+"""How the fields of a file are judged: one sentence for what is wrong, and where it stands."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from sfumato.core.domain import Domain, Label
+from sfumato.errors import ConfigurationError
+
+__all__ = [
+    "Path",
+    "Problem",
+    "choice",
+    "in_range",
+    "is_whole",
+    "items",
+    "label",
+    "refuse_unknown",
+    "shown",
+    "text",
+]
+
+Path = tuple[str, ...]
+
+
+class Problem(ConfigurationError):
+    """Something wrong with a field, before it is known in which file and line that stands."""
+
+    def __init__(self, path: Path, sentence: str) -> None:
+        super().__init__(sentence)
+        self.path = path
+
+
+def shown(given: Any) -> str:
+    """Return a value for a sentence, however long it is."""
+    return reprlib.repr(given)
+
+
+def is_whole(given: Any) -> bool:
+    """Return whether this is a whole number, and not a truth value."""
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def in_range(given: Any, path: Path, low: int, high: int) -> int:
+    """Return a whole number that is no smaller and no larger than it may be."""
+    if not is_whole(given) or not low <= given <= high:
+        raise Problem(
+            path,
+            f"{'.'.join(path)} is {shown(given)}; a whole number in {low}..{high} is expected.",
+        )
+    return int(given)
+
+
+def text(given: Any, path: Path) -> str:
+    """Return text that can be printed in one line."""
+    if not isinstance(given, str) or not given.strip() or not given.isprintable():
+        raise Problem(
+            path, f"{'.'.join(path)} is {shown(given)}; printable text in one line is expected."
+        )
+    return given
+
+
+def label(given: Any, path: Path) -> Label:
+    """Return the label of an item."""
+    if is_whole(given) or (isinstance(given, str) and given.strip() and given.isprintable()):
+        return given  # type: ignore[no-any-return]
+    raise Problem(
+        path,
+        f"{'.'.join(path)} holds {shown(given)}; labels are whole numbers or printable text.",
+    )
+
+
+def items(given: Any, path: Path) -> int | tuple[Label, ...]:
+    """Return how many items there are, or their labels."""
+    name = ".".join(path)
+    if not (is_whole(given) or isinstance(given, (list, tuple))):
+        raise Problem(
+            path, f"{name} is {shown(given)}; a number of items or a list of labels is expected."
+        )
+    found = given if is_whole(given) else tuple(label(one, path) for one in given)
+    try:
+        Domain(found)
+    except ConfigurationError as error:
+        raise Problem(path, str(error).replace("domain", name, 1)) from error
+    return found
+
+
+def choice(given: Any, path: Path, known: Sequence[str], words: str = "") -> str:
+    """Return one of the known names; if it is another, say which one is near."""
+    if isinstance(given, str) and given in known:
+        return given
+    name = ".".join(path)
+    expected = words or " or ".join(filter(None, [", ".join(known[:-1]), known[-1]]))
+    near = get_close_matches(str(given), known, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise Problem(path, f"{name} is {shown(given)}; {expected} is expected{hint}.")
+
+
+def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], path: Path, have: str) -> None:
+    """Raise at the first key that means nothing; say which one is near."""
+    for key in given:
+        if key in known:
+            continue
+        near = get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"{have} {', '.join(known)}."
+        raise Problem((*path, key), f"{'.'.join((*path, key))} is no field of a task; {hint}")

@@ -1,0 +1,333 @@
+"""A task: what is asked of devices, for how long and under which promise, as plain data.
+
+A task is one readable TOML file. Everything in it is checked before anything runs, and a mistake is
+answered with one sentence that names the file, the line, the field and what would be right. Its
+canonical form is what devices and collectors hash, so that they mean the same task.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sfumato.core.exact import is_finite_number
+from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.wire import fields, lines
+from sfumato.wire.canonical import canonical
+from sfumato.wire.fields import Problem
+from sfumato.wire.values import TaskValues
+
+__all__ = ["Task", "parse", "read"]
+
+KINDS: Final = ("horizon",)
+QUERIES: Final = ("online", "history", "prefix", "ranges")
+PROTOCOLS: Final = ("weave", "snapshots", "tree", "flat", "hierarchy")
+LEVELLED: Final = ("tree", "hierarchy")
+MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
+DECODERS: Final = ("online", "smoothed")
+UNITS: Final[Mapping[str, int]] = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "week": 604_800,
+}
+
+FORMAT: Final = 1
+LONGEST_TITLE: Final = 200
+LARGEST_FILE: Final = 1 << 22
+MOST_PERIODS: Final = 1 << 14
+MOST_ENTRIES: Final = 1 << 24
+SNAPSHOT: Final = "snapshot"
+
+_NEEDED: Final = {
+    "title": "a few words on what the task is about",
+    "epsilon": "a positive number, the privacy of a device's whole stream,",
+    "periods": "a whole number, how many periods there are,",
+    "period": 'the length of a period, as in "1 hour",',
+    "changes": "a whole number, how many entries of a device's value change at most,",
+    "values": 'a table with a kind, as in values = {kind = "binary"},',
+}
+_OPTIONAL: Final = ("queries", "protocol", "mechanism", "decoder", "fan_out", "mix", "kind")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked of devices.
+
+    Parameters
+    ----------
+    title
+        What the task is about, for people.
+    values
+        What a device observes in each period.
+    epsilon
+        Privacy of a device's whole stream.
+    periods
+        How many periods the horizon has.
+    period_seconds
+        How long a period is.
+    changes
+        How many entries of a device's value change over the horizon, at most.
+    queries
+        What will be asked, with weights: ``online``, ``history``, ``prefix``, ``ranges``.
+    protocol
+        ``weave``, ``snapshots``, ``tree``, ``flat`` or the papers' ``hierarchy``.
+    mechanism
+        What carries differences; ``auto`` is the one of least exact error, but for the papers'
+        hierarchy theirs as printed.
+    decoder
+        ``online`` (each answer final when its period closes) or ``smoothed``.
+    fan_out
+        Of a hierarchy or a tree: how many spans make one of the next level; None for 2.
+    mix
+        Which share of the devices draws each span (0 for snapshots); None for the protocol's own.
+    kind
+        ``horizon``: a fixed number of periods.
+
+    Examples
+    --------
+    >>> task = parse('''
+    ... title = "Where people listen"
+    ... epsilon = 1
+    ... periods = 168
+    ... period = "1 hour"
+    ... changes = 8
+    ... values = {kind = "category", items = ["home", "work", "road"]}
+    ... ''')
+    >>> task.protocol, task.period_seconds, task.values.width
+    ('weave', 3600, 3)
+    >>> task.task_id[:16]
+    '506aeea0fb2ce9b9'
+
+    """
+
+    title: str
+    values: TaskValues
+    epsilon: float
+    periods: int
+    period_seconds: int
+    changes: int
+    queries: tuple[tuple[str, float], ...] = (("online", 1.0),)
+    protocol: str = "weave"
+    mechanism: str = "auto"
+    decoder: str = "online"
+    fan_out: int | None = None
+    mix: tuple[tuple[int, float], ...] | None = None
+    kind: str = "horizon"
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that do not fit together, whoever made the task."""
+        _check_numbers(self)
+        _check_spans(self)
+
+    @property
+    def workload(self) -> str | dict[str, float]:
+        """What will be asked, in the terms in which a mix is chosen."""
+        return self.queries[0][0] if len(self.queries) == 1 else dict(self.queries)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the task as plain data.
+
+        What has no value is left out, so that a field which a later version adds does not change
+        the form of the tasks that do not use it.
+        """
+        plain: dict[str, Any] = {"format": FORMAT}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, TaskValues):
+                plain[field.name] = value.plain()
+            elif isinstance(value, tuple):
+                plain[field.name] = [list(pair) for pair in value]
+            elif value is not None:
+                plain[field.name] = value
+        return plain
+
+    def canonical(self) -> bytes:
+        """Return the one form in which two parties compare tasks."""
+        return canonical(self.plain())
+
+    @property
+    def task_id(self) -> str:
+        """The SHA-256 of the canonical form: what all who take part agree on."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Task:
+        """Return the checked task of a parsed file."""
+        fields.refuse_unknown(given, (*_NEEDED, *_OPTIONAL), (), "a task has")
+        for name, words in _NEEDED.items():
+            if name not in given:
+                raise Problem((), f"{name} is missing; {words} is expected.")
+        return cls(
+            title=_title(given["title"]),
+            values=TaskValues.of(given["values"]),
+            epsilon=given["epsilon"],
+            periods=given["periods"],
+            period_seconds=_seconds(given["period"]),
+            changes=given["changes"],
+            queries=_queries(given.get("queries", "online")),
+            protocol=fields.choice(given.get("protocol", "weave"), ("protocol",), PROTOCOLS),
+            mechanism=fields.choice(given.get("mechanism", "auto"), ("mechanism",), MECHANISMS),
+            decoder=fields.choice(given.get("decoder", "online"), ("decoder",), DECODERS),
+            fan_out=given.get("fan_out"),
+            mix=_mix(given["mix"]) if "mix" in given else None,
+            kind=fields.choice(given.get("kind", "horizon"), ("kind",), KINDS),
+        )
+
+
+def read(path: str | Path) -> Task:
+    """Return the task of a file; raise with one sentence if it is none."""
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        msg = f"{path} is not a regular file; the name of a task file is expected."
+        raise InputError(msg)
+    content = path.read_bytes()
+    if len(content) > LARGEST_FILE:
+        msg = f"{path} has {len(content):,} bytes; a task file has {LARGEST_FILE:,} at most."
+        raise InputError(msg)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        byte = content[error.start]
+        msg = f"{path}, line {line}: byte {byte:#04x} is no text; a file in UTF-8 is expected."
+        raise InputError(msg) from error
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str = "task") -> Task:
+    """Return the task that a text describes; errors name the source and the line."""
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        broken, said = lines.syntax_error(error, text)
+        raise InputError(f"{source}, line {broken}: {said}; TOML is expected.") from error
+    try:
+        return Task.of(given)
+    except Problem as problem:
+        line = lines.line_of(text, problem.path)
+        where = f"{source}, line {line}" if line else source
+        raise ConfigurationError(f"{where}: {problem}") from problem
+
+
+# ---- fields ----------------------------------------------------------------------------------
+
+
+def _check_numbers(task: Task) -> None:
+    low, high = SMALLEST_EPSILON, LARGEST_EPSILON
+    if not is_finite_number(task.epsilon) or not low <= task.epsilon <= high:
+        raise Problem(
+            ("epsilon",),
+            f"epsilon is {fields.shown(task.epsilon)}; a number in {low:g}..{high:g} is expected.",
+        )
+    object.__setattr__(task, "epsilon", float(task.epsilon))
+    width = task.values.width
+    if 2 * width > MOST_ENTRIES:
+        raise Problem(
+            ("values",), f"values has {width:,} items; up to {MOST_ENTRIES // 2:,} are expected."
+        )
+    fields.in_range(task.periods, ("periods",), 2, min(MOST_PERIODS, MOST_ENTRIES // width))
+    fields.in_range(task.changes, ("changes",), task.values.least_changes, width * task.periods)
+
+
+def _check_spans(task: Task) -> None:
+    levelled = task.protocol in LEVELLED
+    if task.fan_out is not None:
+        if not levelled:
+            raise Problem(
+                ("fan_out",),
+                f"fan_out is {fields.shown(task.fan_out)} where protocol is {task.protocol!r}; "
+                f"only {' and '.join(LEVELLED)} have one.",
+            )
+        fields.in_range(task.fan_out, ("fan_out",), 2, task.periods)
+    if task.mix is not None and task.protocol != "weave":
+        raise Problem(
+            ("mix",), f"mix is given where protocol is {task.protocol!r}; only weave takes one."
+        )
+    for span, _ in task.mix or ():
+        if 2 * span > task.periods:
+            raise Problem(
+                ("mix", str(span)),
+                f"mix has the span {span}; spans of 1..{task.periods // 2} periods, or "
+                f"{SNAPSHOT}, are expected.",
+            )
+
+
+def _title(given: Any) -> str:
+    title = fields.text(given, ("title",))
+    if len(title) > LONGEST_TITLE:
+        raise Problem(
+            ("title",),
+            f"title has {len(title)} characters; up to {LONGEST_TITLE} are expected.",
+        )
+    return title
+
+
+def _seconds(given: Any) -> int:
+    said = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
+    if said is None or said[2] not in UNITS or not int(said[1]):
+        raise Problem(
+            ("period",),
+            f"period is {fields.shown(given)}; a whole number of {'s, '.join(UNITS)}s is expected, "
+            'as in "15 minutes".',
+        )
+    return int(said[1]) * UNITS[said[2]]
+
+
+def _queries(given: Any) -> tuple[tuple[str, float], ...]:
+    at = ("queries",)
+    if isinstance(given, str):
+        return ((fields.choice(given, at, QUERIES), 1.0),)
+    if not isinstance(given, (list, tuple, Mapping)) or not given:
+        raise Problem(
+            at,
+            f"queries is {fields.shown(given)}; one of {', '.join(QUERIES)}, a list of them or a "
+            "table of weights is expected.",
+        )
+    names = [fields.choice(name, at, QUERIES) for name in given]
+    if len(set(names)) < len(names):
+        raise Problem(at, f"queries is {fields.shown(given)}; each may be there once.")
+    weights = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, 1.0)
+    for name, weight in weights.items():
+        if not is_finite_number(weight) or weight <= 0:
+            raise Problem(
+                (*at, name),
+                f"queries.{name} is {fields.shown(weight)}; a positive weight is expected.",
+            )
+    total = sum(weights.values())
+    return tuple(sorted((name, weight / total) for name, weight in weights.items()))
+
+
+def _mix(given: Any) -> tuple[tuple[int, float], ...]:
+    at = ("mix",)
+    if not isinstance(given, Mapping) or not given:
+        raise Problem(
+            at,
+            f"mix is {fields.shown(given)}; a table of spans and their shares is expected, as in "
+            f"{{{SNAPSHOT} = 0.6, 1 = 0.4}}.",
+        )
+    found = []
+    for name, share in given.items():
+        if name != SNAPSHOT and not re.fullmatch(r"[1-9]\d{0,5}", name):
+            raise Problem(
+                (*at, name),
+                f"mix.{name} is no span; {SNAPSHOT} or a number of periods is expected.",
+            )
+        if not is_finite_number(share) or not 0 < share <= 1:
+            raise Problem(
+                (*at, name),
+                f"mix.{name} is {fields.shown(share)}; a share above 0 and up to 1 is expected.",
+            )
+        found.append((0 if name == SNAPSHOT else int(name), float(share)))
+    total = sum(share for _, share in found)
+    if abs(total - 1) > 1e-6:
+        raise Problem(at, f"mix sums to {total:.6g}; shares that sum to 1 are expected.")
+    return tuple(sorted(found))

@@ -1,0 +1,123 @@
+"""What a task observes, as plain data: the table ``values`` of a task file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sfumato.core.domain import Label
+from sfumato.wire import fields
+from sfumato.wire.fields import Path, Problem
+
+__all__ = ["VALUES", "TaskValues"]
+
+VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "binary": ("items",),
+    "category": ("items",),
+    "set": ("items", "most"),
+    "attributes": ("attributes",),
+}
+"""Each kind of value and its fields."""
+
+_WORDS: Final = "binary (on or off), category (one of the items), set or attributes"
+
+
+@dataclass(frozen=True)
+class TaskValues:
+    """What a device observes in each period.
+
+    Parameters
+    ----------
+    kind
+        ``binary`` (on or off), ``category`` (one of the items), ``set`` (any of the items) or
+        ``attributes`` (several categories).
+    items
+        How many items there are, or what they are called; of a binary value, the one label.
+    most
+        Of a set, how many items it holds at most.
+    attributes
+        Of attributes, each one's name and items, in order.
+
+    """
+
+    kind: str
+    items: int | tuple[Label, ...] | None = None
+    most: int | None = None
+    attributes: tuple[tuple[str, int | tuple[Label, ...]], ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many entries the value has."""
+        if self.kind == "attributes":
+            return sum(_count(items) for _, items in self.attributes)
+        return _count(self.items)
+
+    @property
+    def least_changes(self) -> int:
+        """How many entries change when the first value appears, at least."""
+        return max(1, len(self.attributes))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the values as plain data; what does not apply is left out."""
+        plain: dict[str, Any] = {"kind": self.kind}
+        if self.items is not None:
+            plain["items"] = _plain(self.items)
+        if self.most is not None:
+            plain["most"] = self.most
+        if self.attributes:  # a list, as their order is the order of the entries
+            plain["attributes"] = [[name, _plain(items)] for name, items in self.attributes]
+        return plain
+
+    @classmethod
+    def of(cls, given: Any) -> TaskValues:
+        """Return the checked values of a task file's table."""
+        at = ("values",)
+        if not isinstance(given, Mapping):
+            raise Problem(at, f"values is {fields.shown(given)}; a table with a kind is expected.")
+        if "kind" not in given:
+            raise Problem(at, f"values.kind is missing; {_WORDS} is expected.")
+        kind = fields.choice(given["kind"], (*at, "kind"), tuple(VALUES), _WORDS)
+        fields.refuse_unknown(given, ("kind", *VALUES[kind]), at, f"values of kind {kind!r} have")
+        needed = VALUES[kind][0]
+        if needed not in given and kind != "binary":
+            raise Problem(at, f"values.{needed} is missing; {kind} values have them.")
+        if kind == "attributes":
+            return cls(kind, attributes=_attributes(given[needed], (*at, needed)))
+        if kind == "binary":
+            return cls(kind, items=_only(given.get("items", ["on"]), (*at, "items")))
+        items = fields.items(given["items"], (*at, "items"))
+        most = given.get("most")
+        if most is not None:
+            fields.in_range(most, (*at, "most"), 1, _count(items))
+        return cls(kind, items=items, most=most)
+
+
+def _attributes(given: Any, at: Path) -> tuple[tuple[str, int | tuple[Label, ...]], ...]:
+    if not isinstance(given, Mapping) or not given:
+        raise Problem(
+            at,
+            f"values.attributes is {fields.shown(given)}; a table of names and their items is "
+            "expected.",
+        )
+    return tuple(
+        (fields.text(name, at), fields.items(items, (*at, name))) for name, items in given.items()
+    )
+
+
+def _only(given: Any, at: Path) -> tuple[Label, ...]:
+    if not isinstance(given, (list, tuple)) or len(given) != 1:
+        raise Problem(
+            at,
+            f'values.items is {fields.shown(given)}; one label is expected, as in ["on"]: a '
+            "binary value is on or off.",
+        )
+    return (fields.label(given[0], at),)
+
+
+def _count(items: int | tuple[Label, ...] | None) -> int:
+    return len(items) if isinstance(items, tuple) else int(items or 0)
+
+
+def _plain(items: int | tuple[Label, ...]) -> Any:
+    return items if isinstance(items, int) else list(items)
