@@ -11,6 +11,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
+from sfumato.streams.flat import Flat
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.strands import Carrier
 from sfumato.streams.weave.threads import SNAPSHOT
@@ -128,7 +129,7 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
 
 
 def values(given: TaskValues) -> Values:
-    """Return what a device observes, from a task's plain data.
+    """Return what a device observes, from a task's plain data; moves are a protocol's own.
 
     Examples
     --------
@@ -144,13 +145,16 @@ def values(given: TaskValues) -> Values:
     return Category(items) if given.kind == "category" else Items(items, given.most)
 
 
-def protocol(task: Task) -> Weave:
+def protocol(task: Task) -> Weave | Flat:
     """Return the protocol a task asks for.
 
     Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
     queries.
     """
     carrier = cast("Carrier", task.mechanism)
+    if task.protocol == "flat":
+        items: Any = task.values.items
+        return Flat(items, task.periods, task.changes, task.epsilon, carrier)
     asked: dict[str, Any] = {
         "values": values(task.values),
         "periods": task.periods,
@@ -165,8 +169,6 @@ def protocol(task: Task) -> Weave:
         return Weave.best(workload=task.workload, **asked)
     if task.protocol == "snapshots":
         return Weave(spans=(SNAPSHOT,), shares=(1.0,), **asked)
-    if task.protocol == "flat":
-        return Weave(spans=(1,), shares=(1.0,), **asked)
     if task.protocol == "tree":
         return Weave.tree(fan_out=task.fan_out or 2, workload=task.workload, **asked)
     if carrier == "auto":

@@ -10,7 +10,9 @@ import pytest
 
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
-from sfumato.streams.weave import Attributes, Binary, Category, Items
+from sfumato.queries.history import DECODERS
+from sfumato.streams.flat import Flat
+from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
 from sfumato.streams.weave.mix import WORKLOADS
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.wire import Task, task
@@ -62,12 +64,21 @@ def test_every_example_is_a_task_with_a_protocol(path: Path) -> None:
     found = read(path)
     made = catalog.protocol(dataclasses.replace(found, periods=min(found.periods, 24), mix=None))
     assert made.epsilon == found.epsilon
-    assert made.values.width == found.values.width
+    assert (made if isinstance(made, Flat) else made.values).width == found.values.width
+
+
+@pytest.mark.parametrize("items", [["ACME"], ["ACME", "BETA"], 3])
+def test_moves_are_asked_for_as_they_are(items: object) -> None:
+    text = HEAD.replace('protocol = "weave"\n', "")
+    made = catalog.protocol(parse(f'{text}values = {{kind = "moves", items = {items}}}\n'))
+    assert isinstance(made, Flat)
+    assert made.labels == (tuple(items) if isinstance(items, list) else (0, 1, 2))
 
 
 def test_the_names_in_a_task_file_are_those_of_the_streams() -> None:
     assert set(task.QUERIES) == set(WORKLOADS)
     assert task.MECHANISMS == CARRIERS
+    assert task.DECODERS == DECODERS
 
 
 @pytest.mark.parametrize(
@@ -93,29 +104,32 @@ def test_every_kind_of_value(table: str, values: object) -> None:
     ("protocol", "spans"),
     [
         ("snapshots", {0}),
-        ("flat", {1}),
         ("hierarchy", {1, 2, 4, 8, 16}),
         ("tree", {1, 2, 4, 8, 16}),
     ],
 )
 def test_every_protocol_by_its_name(protocol: str, spans: set[int]) -> None:
     made = catalog.protocol(parse(changed('"weave"', f'"{protocol}"')))
+    assert isinstance(made, Weave)
     assert set(made.spans) <= spans
     assert made.aligned == (protocol in task.LEVELLED)
     assert made.mechanism == ("exsub-printed" if protocol == "hierarchy" else "auto")
 
 
 def test_the_tree_is_better_than_the_papers_hierarchy_and_weave_than_both() -> None:
-    errors = [
-        catalog.protocol(parse(changed('"weave"', f'"{name}"'))).expected_variance("online")
+    made = [
+        catalog.protocol(parse(changed('"weave"', f'"{name}"')))
         for name in ("weave", "tree", "hierarchy")
     ]
+    errors = [one.expected_variance("online") for one in made if isinstance(one, Weave)]
+    assert len(errors) == 3
     assert errors == sorted(errors)
 
 
 def test_a_mix_is_taken_as_it_is() -> None:
     text = changed('protocol = "weave"', "mix = {snapshot = 0.75, 4 = 0.25}")
     made = catalog.protocol(parse(text))
+    assert isinstance(made, Weave)
     assert (made.spans, made.shares) == ((0, 4), (0.75, 0.25))
 
 
@@ -157,7 +171,8 @@ def test_lengths_of_a_period(said: str, seconds: int) -> None:
         ('"ranges"', '"range"', 7, "(did you mean 'ranges'?)"),
         ('"ranges"', '"online"', 7, "each may be there once."),
         ('  "online",\n  "ranges",\n', "", 7, "queries is []; one of online, history,"),
-        ('"weave"', '"wave"', 11, "protocol is 'wave'; weave, snapshots, tree, flat or hierarchy"),
+        ('"weave"', '"wave"', 11, "protocol is 'wave'; weave, snapshots, tree, hierarchy or flat"),
+        ('"weave"', '"flat"', 11, "protocol is 'flat' for values of kind 'category'; flat is for"),
         ('"weave"', '"weave"\nfan_out = 2', 12, "fan_out is 2 where protocol is 'weave'; only"),
         ('"weave"', '"tree"\nfan_out = 1', 12, "fan_out is 1; a whole number in 2..24"),
         ('"weave"', '"tree"\nmix = {1 = 1.0}', 12, "mix is given where protocol is 'tree'"),
@@ -168,7 +183,7 @@ def test_lengths_of_a_period(said: str, seconds: int) -> None:
         ('"weave"', '"weave"\nmix = 3', 12, "mix is 3; a table of spans"),
         ('"weave"', '"weave"\nkind = "window"', 12, "kind is 'window'; horizon is expected."),
         ('"auto"', '"concrod"', 12, "mechanism is 'concrod'; auto, concord, exsub or"),
-        ('decoder = "online"', 'decoder = ["online"]', 13, "decoder is ['online']; online or"),
+        ('decoder = "online"', 'decoder = ["online"]', 13, "decoder is ['online']; online,"),
         ('kind = "category"', 'kind = "categories"', 16, "values.kind is 'categories'; binary (on"),
         ('kind = "category"', "", 15, "values.kind is missing; binary (on or off), category"),
         ('kind = "category"', 'kind = "binary"', 17, "values.items is ['home', 'work']; one label"),

@@ -28,10 +28,10 @@ __all__ = ["Task", "parse", "read"]
 
 KINDS: Final = ("horizon",)
 QUERIES: Final = ("online", "history", "prefix", "ranges")
-PROTOCOLS: Final = ("weave", "snapshots", "tree", "flat", "hierarchy")
+PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
 MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
-DECODERS: Final = ("online", "smoothed")
+DECODERS: Final = ("online", "smoothed", "filtered")
 UNITS: Final[Mapping[str, int]] = {
     "second": 1,
     "minute": 60,
@@ -79,12 +79,13 @@ class Task:
     queries
         What will be asked, with weights: ``online``, ``history``, ``prefix``, ``ranges``.
     protocol
-        ``weave``, ``snapshots``, ``tree``, ``flat`` or the papers' ``hierarchy``.
+        ``weave``, ``snapshots``, ``tree``, the papers' ``hierarchy``, or for moves ``flat``.
     mechanism
         What carries differences; ``auto`` is the one of least exact error, but for the papers'
         hierarchy theirs as printed.
     decoder
-        ``online`` (each answer final when its period closes) or ``smoothed``.
+        ``online`` (each answer final when its period closes), ``smoothed`` (later reports sharpen
+        earlier answers) or ``filtered`` (online, by a prior that curves move slowly).
     fan_out
         Of a hierarchy or a tree: how many spans make one of the next level; None for 2.
     mix
@@ -126,6 +127,12 @@ class Task:
     def __post_init__(self) -> None:
         """Refuse numbers that do not fit together, whoever made the task."""
         _check_numbers(self)
+        if (self.values.kind == "moves") != (self.protocol == "flat"):
+            raise Problem(
+                ("protocol",),
+                f"protocol is {self.protocol!r} for values of kind {self.values.kind!r}; flat is "
+                "for moves, the others for everything else.",
+            )
         _check_spans(self)
 
     @property
@@ -166,15 +173,17 @@ class Task:
         for name, words in _NEEDED.items():
             if name not in given:
                 raise Problem((), f"{name} is missing; {words} is expected.")
+        values = TaskValues.of(given["values"])
+        usual = "flat" if values.kind == "moves" else "weave"
         return cls(
             title=_title(given["title"]),
-            values=TaskValues.of(given["values"]),
+            values=values,
             epsilon=given["epsilon"],
             periods=given["periods"],
             period_seconds=_seconds(given["period"]),
             changes=given["changes"],
             queries=_queries(given.get("queries", "online")),
-            protocol=fields.choice(given.get("protocol", "weave"), ("protocol",), PROTOCOLS),
+            protocol=fields.choice(given.get("protocol", usual), ("protocol",), PROTOCOLS),
             mechanism=fields.choice(given.get("mechanism", "auto"), ("mechanism",), MECHANISMS),
             decoder=fields.choice(given.get("decoder", "online"), ("decoder",), DECODERS),
             fan_out=given.get("fan_out"),

@@ -17,10 +17,11 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "category": ("items",),
     "set": ("items", "most"),
     "attributes": ("attributes",),
+    "moves": ("items",),
 }
 """Each kind of value and its fields."""
 
-_WORDS: Final = "binary (on or off), category (one of the items), set or attributes"
+_WORDS: Final = "binary (on or off), category (one of the items), set, attributes or moves"
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class TaskValues:
     Parameters
     ----------
     kind
-        ``binary`` (on or off), ``category`` (one of the items), ``set`` (any of the items) or
-        ``attributes`` (several categories).
+        ``binary`` (on or off), ``category`` (one of the items), ``set`` (any of the items),
+        ``attributes`` (several categories) or ``moves`` (each item rises, falls or does neither).
     items
         How many items there are, or what they are called; of a binary value, the one label.
     most
@@ -86,6 +87,8 @@ class TaskValues:
             return cls(kind, attributes=_attributes(given[needed], (*at, needed)))
         if kind == "binary":
             return cls(kind, items=_only(given.get("items", ["on"]), (*at, "items")))
+        if kind == "moves" and isinstance(given["items"], list) and len(given["items"]) == 1:
+            return cls(kind, items=(fields.label(given["items"][0], (*at, "items")),))
         items = fields.items(given["items"], (*at, "items"))
         most = given.get("most")
         if most is not None:
