@@ -229,8 +229,13 @@ class Weave(Protocol):
 
     @property
     def anchored(self) -> bool:
-        """Whether snapshots tell the level, so that threads leave out their first look."""
-        return SNAPSHOT in self.spans and not self.aligned
+        """Whether threads leave out their first look.
+
+        Snapshots then tell the level, and one change is saved if all streams spend it on their
+        first value; of a thing that may be off or a set that may be empty the first look tells
+        more than it costs.
+        """
+        return SNAPSHOT in self.spans and not self.aligned and self.values.always_there
 
     def offsets(self, span: int) -> range:
         """Return the offsets of a span's threads."""

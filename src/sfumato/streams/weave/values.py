@@ -55,6 +55,14 @@ class Values(ABC):
         """How many entries change when the first value appears, at least."""
         return 1
 
+    @property
+    def always_there(self) -> bool:
+        """Whether every stream spends a change on its first value.
+
+        Where snapshots tell the level, a thread then does better to leave its first look out.
+        """
+        return False
+
     @abstractmethod
     def encode(self, value: Any) -> Bits:
         """Return the entries of one value; raise InputError on a bad one."""
@@ -151,6 +159,11 @@ class Category(Values):
     def labels(self) -> tuple[Label, ...]:
         """The items."""
         return tuple(self.domain.labels)
+
+    @property
+    def always_there(self) -> bool:
+        """There is an item from the first period on."""
+        return True
 
     def encode(self, value: Any) -> Bits:
         """Return a one where the item is."""
@@ -304,6 +317,11 @@ class Attributes(Values):
     def least_changes(self) -> int:
         """All attributes appear at once."""
         return len(self.categories)
+
+    @property
+    def always_there(self) -> bool:
+        """There is an item from the first period on."""
+        return True
 
     def encode(self, value: Any) -> Bits:
         """Return a one for each attribute's item."""
