@@ -1,0 +1,157 @@
+"""Reports on the wire: fixed-size records, sealed to the collector, many to a batch.
+
+Inside a report is what one device says of one period: the version, the span and block of its
+thread, and a payload that is padded to one size for the whole task. Around it are an id, which
+repeats if the report does, and the period. The seal binds all of these and the task together, so
+nothing can be moved to another place.
+
+All numbers are little-endian::
+
+    content   version u8 | span u16 | block u16 | payload, zero padded
+    report    id 16 bytes | period u32 | sealed content
+    batch     "SFR1" | task id 32 bytes | key id u32 | count u32 | reports
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ReportError
+
+__all__ = ["BATCH_TYPE", "Batch", "Layout", "report_id"]
+
+BATCH_TYPE: Final = "application/vnd.sfumato.reports"
+"""The media type of a batch."""
+
+MAGIC: Final = b"SFR1"
+VERSION: Final = 1
+ID_BYTES: Final = 16
+TASK_BYTES: Final = 32
+LARGEST_PAYLOAD: Final = 1 << 16
+MOST_REPORTS: Final = 1 << 16
+
+_HEAD = struct.Struct("<4s32sII")
+_CONTENT = struct.Struct("<BHH")
+
+
+def report_id(secret: bytes, task_id: bytes, period: int) -> bytes:
+    """Return the id of a device's report: the same whenever the report is made again."""
+    said = b"sfumato report id 1" + task_id + struct.pack("<I", period)
+    return hmac.digest(secret, said, "sha256")[:ID_BYTES]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sizes of a task's reports.
+
+    Parameters
+    ----------
+    payload
+        Bytes of the longest payload of any thread.
+    overhead
+        Bytes that a seal adds; 0 if the task's reports are not sealed.
+
+    Examples
+    --------
+    >>> layout = Layout(payload=3)
+    >>> layout.content(1, 0, b"ab").hex()
+    '0101000000616200'
+
+    """
+
+    payload: int
+    overhead: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse payloads that are too long for a report."""
+        if not 1 <= self.payload <= LARGEST_PAYLOAD:
+            raise ReportError(f"payload is {self.payload} bytes; 1..{LARGEST_PAYLOAD} is expected.")
+
+    @property
+    def content_dtype(self) -> np.dtype[Any]:
+        """One report's content."""
+        return np.dtype(
+            [("version", "u1"), ("span", "<u2"), ("block", "<u2"), ("payload", "u1", self.payload)]
+        )
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """One report."""
+        size = self.content_dtype.itemsize + self.overhead
+        return np.dtype([("id", f"V{ID_BYTES}"), ("period", "<u4"), ("sealed", f"V{size}")])
+
+    def content(self, span: int, block: int, payload: bytes) -> bytes:
+        """Return what is sealed."""
+        if len(payload) > self.payload:
+            raise ReportError(
+                f"payload has {len(payload)} bytes; at most {self.payload} are expected."
+            )
+        head = _CONTENT.pack(VERSION, span, block)
+        return head + payload.ljust(self.payload, b"\0")
+
+    def contents(self, opened: bytes) -> NDArray[Any]:
+        """Return opened contents, one after the other, as an array."""
+        return np.frombuffer(opened, dtype=self.content_dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Reports of one task under one key.
+
+    Parameters
+    ----------
+    task_id
+        Of the task, 32 bytes.
+    key_id
+        Under which of the collector's keys they are sealed.
+    reports
+        An array of the layout's report dtype.
+
+    Examples
+    --------
+    >>> layout = Layout(payload=1)
+    >>> reports = np.zeros(2, dtype=layout.report_dtype)
+    >>> body = Batch(bytes(32), 1, reports).encode()
+    >>> Batch.decode(body, layout).reports.size, len(body)
+    (2, 96)
+
+    """
+
+    task_id: bytes
+    key_id: int
+    reports: NDArray[Any]
+
+    def encode(self) -> bytes:
+        """Return the batch as bytes."""
+        head = _HEAD.pack(MAGIC, self.task_id, self.key_id, len(self.reports))
+        return head + self.reports.tobytes()
+
+    @classmethod
+    def decode(cls, body: bytes, layout: Layout) -> Batch:
+        """Return the batch in these bytes; raise ReportError unless they are exactly one."""
+        task_id, key_id, count = cls.head(body)
+        size = layout.report_dtype.itemsize
+        if len(body) != _HEAD.size + count * size:
+            raise ReportError(
+                f"the batch has {len(body)} bytes; {count} reports of {size} bytes and a head "
+                f"make {_HEAD.size + count * size}."
+            )
+        return cls(task_id, key_id, np.frombuffer(body, layout.report_dtype, offset=_HEAD.size))
+
+    @staticmethod
+    def head(body: bytes) -> tuple[bytes, int, int]:
+        """Return task id, key id and count, without looking at the reports."""
+        if len(body) < _HEAD.size:
+            raise ReportError(f"the batch has {len(body)} bytes; its head alone has {_HEAD.size}.")
+        magic, task_id, key_id, count = _HEAD.unpack_from(body)
+        if magic != MAGIC:
+            raise ReportError(f"the batch begins with {magic!r}; {MAGIC!r} is expected.")
+        if not 1 <= count <= MOST_REPORTS:
+            raise ReportError(f"the batch has {count} reports; 1..{MOST_REPORTS} are expected.")
+        return task_id, key_id, count

@@ -1,0 +1,75 @@
+"""Seals: only the collector can open a report, and only as what it was sealed as.
+
+Hybrid public-key encryption (HPKE, RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM. What a
+report must not be separated from (its task, the task's whole spec, its id and its period) goes into
+the seal's context: a report that is moved to another place does not open.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+from sfumato.errors import ReportError
+
+__all__ = ["OVERHEAD", "Context", "new_key", "open_sealed", "seal"]
+
+OVERHEAD: Final = 48
+"""Bytes that a seal adds: the encapsulated key and the tag."""
+
+_SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a report belongs to."""
+
+    task_id: bytes
+    spec_hash: bytes
+
+    def info(self, report_id: bytes, period: int) -> bytes:
+        """Return what the seal binds."""
+        place = report_id + struct.pack("<I", period)
+        return b"sfumato report 1" + self.task_id + self.spec_hash + place
+
+
+def new_key() -> X25519PrivateKey:
+    """Return a new private key for a collector."""
+    return X25519PrivateKey.generate()
+
+
+def seal(
+    content: bytes, key: X25519PublicKey, context: Context, report_id: bytes, period: int
+) -> bytes:
+    """Return the content sealed to a key, as this report of this task.
+
+    Examples
+    --------
+    >>> key, context = new_key(), Context(bytes(32), bytes(32))
+    >>> sealed = seal(b"content", key.public_key(), context, bytes(16), 7)
+    >>> len(sealed) - len(b"content") == OVERHEAD
+    True
+    >>> open_sealed(sealed, key, context, bytes(16), 7)
+    b'content'
+    >>> open_sealed(sealed, key, context, bytes(16), 8)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.ReportError: the seal does not open as this report of this task.
+
+    """
+    return _SUITE.encrypt(content, key, info=context.info(report_id, period))
+
+
+def open_sealed(
+    sealed: bytes, key: X25519PrivateKey, context: Context, report_id: bytes, period: int
+) -> bytes:
+    """Return the content; raise ReportError if it was not sealed as this report to this key."""
+    try:
+        return _SUITE.decrypt(sealed, key, info=context.info(report_id, period))
+    except (InvalidTag, ValueError):
+        raise ReportError("the seal does not open as this report of this task.") from None
