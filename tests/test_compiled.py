@@ -54,6 +54,13 @@ def test_counts_are_the_same_with_and_without_numba() -> None:
     assert python(COUNT) == python(absent + COUNT)
 
 
+def test_counts_are_the_same_where_nothing_can_be_written(tmp_path: Path) -> None:
+    taken = tmp_path / "a file, not a folder"
+    taken.touch()
+    nowhere = f"import os; os.environ['NUMBA_CACHE_DIR'] = {str(taken)!r}\n"
+    assert python(nowhere + COUNT) == python(COUNT)
+
+
 def test_where_nothing_can_be_kept_a_loop_is_compiled_in_each_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

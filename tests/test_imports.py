@@ -13,10 +13,13 @@ HEAVY = {
 }
 MODULES = "\nimport sys\nprint(*sys.modules)"
 COUNTING = """
-from sfumato import GRR, OLH, OUE, secure
+from sfumato import GRR, OLH, OUE, CoCo, Collision, secure
 for kind in (GRR, OUE, OLH):
     mechanism = kind(1.0, 5)
     mechanism.estimate(mechanism.tally(mechanism.randomize([1, 2], secure()))).interval()
+for kind in (Collision, CoCo):
+    mechanism = kind(1.0, 40, 3)
+    mechanism.estimate(mechanism.tally(mechanism.randomize([{1: -1}] * 500, secure()))).interval()
 """
 
 
