@@ -6,8 +6,18 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import check, compare, demo, estimate, law, mechanisms, randomize
+from sfumato.cli import (
+    check,
+    compare,
+    demo,
+    estimate,
+    law,
+    mechanisms,
+    randomize,
+    release,
+)
 from sfumato.cli.failures import Commands
+from sfumato.cli.range import range_
 
 __all__ = ["app"]
 
@@ -23,6 +33,8 @@ app.command()(law.law)
 app.command()(compare.compare)
 app.command()(randomize.randomize)
 app.command()(estimate.estimate)
+app.command()(release.release)
+app.command("range")(range_)
 app.command()(check.check)
 
 

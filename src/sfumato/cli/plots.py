@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import Final
 
 import numpy as np
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.cli.rows import Rows
 from sfumato.cli.tables import label
+from sfumato.streams.values import Released
 
-__all__ = ["curves", "dots"]
+__all__ = ["curves", "dots", "means"]
 
 # Okabe and Ito's blue and vermilion, which every kind of eye tells apart.
 ACCENT: Final = "#0072B2"
@@ -126,6 +127,44 @@ def curves(
     axes.spines[:].set_visible(False)
     figure.text(0.03, 0.925, title, size=16, weight="bold", color=INK)
     figure.text(0.03, 0.865, subtitle, size=11.5, color=INK)
+    return figure
+
+
+def means(stream: Released) -> Figure:
+    """Return the running mean of a released stream, soft where it is not certain."""
+    figure = Figure(figsize=(_WIDTH, 4.6), dpi=200, facecolor="white")
+    axes = figure.add_axes((0.085, 0.2, 0.885, 0.6))
+    count = stream.last - stream.first + 1
+    shown = min(100, max(1, count // stream.release.block))
+    ends = np.linspace(stream.first - 1, stream.last, shown + 1).round().astype(int)
+    answers = [stream.sum(int(start) + 1, int(end)).mean for start, end in pairwise(ends)]
+    middle = (ends[:-1] + ends[1:]) / 2
+    values = np.array([answer.value for answer in answers])
+    reach = np.array([answer.high for answer in answers]) - values
+    for part in np.linspace(1, 0.05, 20):  # the sfumato: densest at the estimate
+        axes.fill_between(
+            middle,
+            values - part * reach,
+            values + part * reach,
+            color=ACCENT,
+            alpha=0.035,
+            linewidth=0,
+        )
+    axes.plot(middle, values, color=ACCENT, linewidth=1.6)
+    axes.axhline(0, color=QUIET, linewidth=0.9)
+    axes.set_xlim(ends[0], ends[-1])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.0f}"))
+    axes.set_xlabel("place in the stream", color=QUIET, size=9.5, labelpad=4)
+    axes.tick_params(length=0, labelcolor=QUIET, labelsize=9.5, pad=5)
+    axes.grid(color=GRID, linewidth=0.9)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    title = f"Mean of each {count // shown:,} values, as published"
+    figure.text(0.03, 0.92, title, size=16, weight="bold", color=INK)
+    cut = f"of values cut to {stream.threshold * stream.unit:,.10g}, with 95% intervals"
+    figure.text(0.03, 0.85, cut, size=11.5, color=INK)
+    note = textwrap.fill(str(stream.release.guarantee), 126)
+    figure.text(0.03, 0.03, note, size=8.8, color=QUIET, linespacing=1.5)
     return figure
 
 

@@ -101,7 +101,7 @@ class Release:
             self.epsilon,
             self.threshold.delta,
             neighbours="two streams of the same length that differ in one value",
-            assumptions=("how many values there are may be known",),
+            assumptions=("the number of values is public",),
         )
 
     def configuration(self) -> dict[str, Any]:

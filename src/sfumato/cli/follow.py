@@ -1,0 +1,152 @@
+"""Publishing while lines arrive, through crashes."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, Final
+
+from sfumato.cli import lines, released
+from sfumato.cli.journal import Journal
+from sfumato.randomness import refuse_seeded, secure
+from sfumato.streams.values import Publisher, Release
+from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.values.publisher import Blocks
+
+__all__ = ["follow"]
+
+_BYTES: Final = 1 << 19
+
+
+def follow(
+    source: Path,
+    output: Path,
+    release: Release,
+    amounts: Amounts,
+    *,
+    replay: bool,
+    started: Callable[[Journal], None] = lambda _: None,
+    moved: Callable[[int, int], None] = lambda _, __: None,
+) -> Publisher:
+    """Publish the numbers on the lines of a file or of standard input, until it ends.
+
+    ``started`` is told of the journal, ``moved`` of how many values came and how many sums went.
+    """
+    about = {
+        "release": release.configuration(),
+        "unit": amounts.unit,
+        "bound": amounts.bound,
+        "invalid": amounts.invalid,
+    }
+    journal = Journal(output, about, bytes(refuse_seeded(secure()).take(32)))
+    try:
+        started(journal)
+        publisher = Publisher(release, journal.key, journal.progress.state)
+        if not journal.progress.complete:
+            _publish(source, journal, publisher, amounts, replay=replay, moved=moved)
+    finally:
+        journal.close()
+    return publisher
+
+
+def _publish(
+    source: Path,
+    journal: Journal,
+    publisher: Publisher,
+    amounts: Amounts,
+    *,
+    replay: bool,
+    moved: Callable[[int, int], None],
+) -> None:
+    progress = journal.progress
+    table = _table(journal, publisher, amounts)
+    with _opened(source, progress.offset) as (file, found):
+        skip = progress.lines if replay and not found else 0
+        for batch, size in _lines(file):
+            fresh = batch[skip:]
+            skip = max(0, skip - len(batch))
+            progress.offset += size
+            if not fresh:
+                continue
+            progress.lines += len(fresh)
+            numbers = amounts.encode(lines.of_lines(fresh), publisher.state.count)
+            blocks = publisher.feed(numbers)
+            table = _rows(journal, publisher, amounts, table, blocks)
+            journal.commit()
+            moved(publisher.state.count, publisher.state.blocks)
+    blocks = publisher.finish()
+    _rows(journal, publisher, amounts, table, blocks)
+    progress.complete = True
+    journal.commit()
+
+
+def _table(journal: Journal, publisher: Publisher, amounts: Amounts) -> Any:
+    """Return the table that the output so far belongs to, if it has begun."""
+    if not journal.progress.length:
+        return None
+    threshold = publisher.state.threshold or 0
+    table = released.table(publisher.release, threshold, amounts.unit)
+    table.rows(released.read(journal.output).blocks)
+    return table
+
+
+def _rows(
+    journal: Journal, publisher: Publisher, amounts: Amounts, table: Any, blocks: Blocks
+) -> Any:
+    """Put the rows of blocks into the pending output, after its beginning."""
+    threshold = publisher.state.threshold
+    if table is None and threshold is not None:
+        table = released.table(publisher.release, threshold, amounts.unit)
+        about = released.header(publisher.release, threshold, amounts.unit)
+        journal.progress.pending += f'{released.MARK}{about}\n"to","sum","next"\n'
+    if blocks.to.size:
+        columns = (column.to_pylist() for column in table.rows(blocks).columns)
+        journal.progress.pending += "".join(
+            f"{to},{total!r},{rate!r}\n" for to, total, rate in zip(*columns, strict=True)
+        )
+    return table
+
+
+@contextmanager
+def _opened(source: Path, offset: int) -> Iterator[tuple[int, bool]]:
+    """Open the input, and say whether that is where it was left; a pipe goes on where it is."""
+    if str(source) == "-":
+        yield sys.stdin.fileno(), False
+        return
+    handle = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        regular = S_ISREG(os.fstat(handle).st_mode)
+        if regular:
+            os.lseek(handle, offset, os.SEEK_SET)
+        yield handle, regular
+    finally:
+        os.close(handle)
+
+
+def _lines(file: int) -> Iterator[tuple[list[bytes], int]]:
+    """Yield the lines that are there, and how many bytes they are; waits for the first only."""
+    rest, dropped, ended = b"", 0, False
+    while not ended:
+        chunk = os.read(file, _BYTES)
+        ended = not chunk
+        while chunk and len(chunk) < _BYTES and select.select([file], [], [], 0)[0]:
+            more = os.read(file, _BYTES - len(chunk))
+            if not more:
+                ended = True
+                break
+            chunk += more
+        data = rest + chunk
+        end = len(data) if ended else data.rfind(b"\n") + 1
+        rest = data[end:]
+        whole = data[:end]
+        if whole:
+            yield whole.removesuffix(b"\n").split(b"\n"), len(whole) + dropped
+            dropped = 0
+        if len(rest) > 2 * lines.LONGEST:  # no number is so long: forget its middle
+            dropped += len(rest) - 2 * lines.LONGEST
+            rest = rest[: 2 * lines.LONGEST]

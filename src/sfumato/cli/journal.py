@@ -1,0 +1,238 @@
+"""A stream's journal: what a crash must not lose, and what it must not spend twice.
+
+The journal holds the key that all noise follows from, the values that are held out, and the sum of
+the block that is not complete: it is as sensitive as the input, readable by its owner only, and
+removed when the stream is complete. It is written before the output: each record says how long the
+output was and what comes next, so that after a crash the output is brought to exactly that, and
+never to anything else. A record is one line, with a checksum; a torn last line was never acted on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.streams.values.publisher import State
+
+__all__ = ["Journal", "Progress", "beside"]
+
+_LONGEST: Final = 1 << 20  # bytes, after which the journal is written afresh
+
+
+@dataclass
+class Progress:
+    """Where a stream stands: the publisher's state, the input, and the output.
+
+    Parameters
+    ----------
+    state
+        Of the publisher.
+    lines
+        How many lines of the input are in.
+    offset
+        How many bytes of the input they are.
+    length
+        How long the output was before ``pending``.
+    pending
+        What comes next in the output.
+    complete
+        Whether the input has ended.
+
+    """
+
+    state: State = field(default_factory=State)
+    lines: int = 0
+    offset: int = 0
+    length: int = 0
+    pending: str = ""
+    complete: bool = False
+
+
+def beside(output: Path) -> Path:
+    """Return where the journal of an output is."""
+    return output.with_name(output.name + ".journal")
+
+
+class Journal:
+    """An open journal beside an output that nobody else writes to.
+
+    Parameters
+    ----------
+    output
+        The file that is published.
+    about
+        What describes the release; a journal of another one is refused.
+    key
+        The key to start with, if there is no journal yet.
+
+    """
+
+    def __init__(self, output: Path, about: dict[str, Any], key: bytes) -> None:
+        self.output = output
+        self.path = beside(output)
+        self._about = about
+        self._started = self.path.exists()
+        if not self._started and output.exists() and output.stat().st_size:
+            msg = f"{output} exists and has no journal to go on with; --force replaces it."
+            raise InputError(msg)
+        self._out = _opened(output, 0o644)
+        self._file: BinaryIO | None = None
+        try:
+            fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._out.close()
+            msg = f"{output} is being written by another process."
+            raise InputError(msg) from error
+        try:
+            self.key, self.progress = self._read() if self._started else (key, Progress())
+            self._held = sum(part.size for part in self.progress.state.held)
+            self._rewrite()
+            self._publish()
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def resumed(self) -> bool:
+        """Whether there was a journal to go on with."""
+        return self._started
+
+    def commit(self) -> None:
+        """Make the progress last, then publish what is pending."""
+        state = self.progress.state
+        assert self._file is not None  # noqa: S101 - open until it is closed
+        if state.threshold is not None and self._held:
+            self._held = 0
+            self._rewrite()  # the values held out are not needed any more
+        elif self._file.tell() > _LONGEST and not self._held:
+            self._rewrite()
+        else:
+            fresh = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])[self._held :]
+            self._held += fresh.size
+            self._file.write(_line(self._record(fresh.tolist())))
+            _to_disk(self._file)
+        self._publish()
+
+    def close(self) -> None:
+        """Release the files; the journal stays unless the stream is complete and published."""
+        if self.progress.complete and not self.progress.pending:
+            self.path.unlink(missing_ok=True)
+            _folder_to_disk(self.path.parent)
+        self._release()
+
+    def _release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._out.close()
+
+    def _record(self, held: list[int]) -> dict[str, Any]:
+        progress = self.progress
+        return {
+            "held": held,
+            "state": progress.state.plain(),
+            "lines": progress.lines,
+            "offset": progress.offset,
+            "length": progress.length,
+            "pending": progress.pending,
+            "complete": progress.complete,
+        }
+
+    def _publish(self) -> None:
+        """Append what is pending, or what a crash left of it to append."""
+        progress = self.progress
+        wanted = progress.pending.encode()
+        self._out.seek(0, os.SEEK_END)
+        there = self._out.tell() - progress.length
+        self._out.seek(progress.length)
+        if not 0 <= there <= len(wanted) or self._out.read(there) != wanted[:there]:
+            msg = (
+                f"{self._out.name} is not what its journal says was published; "
+                "it was changed, and the journal is left as it is."
+            )
+            raise InputError(msg)
+        if there < len(wanted):
+            self._out.write(wanted[there:])
+            _to_disk(self._out)
+        progress.length += len(wanted)
+        progress.pending = ""
+
+    def _rewrite(self) -> None:
+        """Write the journal afresh: it is the old one or the new one, whatever happens."""
+        if self._file is not None:
+            self._file.close()
+        held = np.concatenate([*self.progress.state.held, np.zeros(0, dtype=np.int64)])
+        part = self.path.with_name(self.path.name + ".part")
+        part.unlink(missing_ok=True)
+        with _opened(part, 0o600) as file:
+            file.write(_line({"version": 1, "about": self._about, "key": self.key.hex()}))
+            file.write(_line(self._record(held.tolist())))
+            _to_disk(file)
+        part.replace(self.path)
+        _folder_to_disk(self.path.parent)
+        self._file = _opened(self.path, 0o600)
+        self._file.seek(0, os.SEEK_END)
+
+    def _read(self) -> tuple[bytes, Progress]:
+        records = _records(self.path)
+        try:
+            first, *rest = records
+            key = bytes.fromhex(first["key"])
+            if first["about"] != self._about:
+                old = first["about"]
+                changed = [name for name in self._about if old.get(name) != self._about[name]]
+                msg = (
+                    f"{self.path} belongs to a release with another {' and '.join(changed)}; "
+                    "call it with what it was started with."
+                )
+                raise InputError(msg)
+            held = [np.array(record["held"], dtype=np.int64) for record in rest]
+            last = rest[-1]
+            state = State(**last["state"], held=held if last["state"]["threshold"] is None else [])
+            names = ("lines", "offset", "length", "pending", "complete")
+            return key, Progress(state, **{name: last[name] for name in names})
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            if isinstance(error, InputError):
+                raise
+            msg = f"{self.path} is damaged; it cannot be gone on with."
+            raise InputError(msg) from error
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a journal up to one that was torn."""
+    found = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        check, _, body = line.rstrip(b"\n").partition(b" ")
+        if not line.endswith(b"\n") or check != b"%08x" % zlib.crc32(body):
+            break
+        found.append(json.loads(body))
+    return found
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    body = json.dumps(record, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def _opened(path: Path, mode: int) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode), "r+b")
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _folder_to_disk(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

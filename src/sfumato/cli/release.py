@@ -1,0 +1,292 @@
+"""`sfumato release`: publish a stream of amounts so that any range sum is accurate."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sfumato.cli import console, files, tables
+from sfumato.cli.options import Force, Json
+from sfumato.errors import InputError
+from sfumato.randomness import refuse_seeded, secure
+from sfumato.streams.values import METHODS, Publisher, Release, plan
+from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.values.methods import HOLDOUT, LIMIT
+
+if TYPE_CHECKING:
+    from sfumato.cli.journal import Journal
+
+__all__ = ["release"]
+
+_ROWS = 1 << 17
+
+
+def release(  # noqa: PLR0913 - one argument for each option
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="INPUT", help="A CSV or Parquet file; - for lines.", show_default=False
+        ),
+    ],
+    *,
+    epsilon: Annotated[float, typer.Option(help="Privacy of each value.", show_default=False)],
+    bound: Annotated[
+        float,
+        typer.Option(
+            help="The public bound of a value; larger ones are cut to it.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="A CSV or Parquet file to write.", show_default=False),
+    ],
+    column: Annotated[
+        str | None, typer.Option(help="Which column, if there are several.", show_default=False)
+    ] = None,
+    unit: Annotated[
+        float, typer.Option(help="The grid that values are rounded to; 0.01 for cents.")
+    ] = 1.0,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "tuned",
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Where to cut values, if that is known; then none is held out.",
+            show_default=False,
+        ),
+    ] = None,
+    holdout: Annotated[
+        int, typer.Option(help="How many first values choose the threshold, unpublished.")
+    ] = HOLDOUT,
+    limit: Annotated[int, typer.Option(help="The longest range asked for often.")] = LIMIT,
+    block: Annotated[
+        int | None,
+        typer.Option(
+            help="Values per published sum; the method chooses by default.", show_default=False
+        ),
+    ] = None,
+    smoother: Annotated[
+        str, typer.Option(help="How values of an unfinished block are guessed.")
+    ] = "recent",
+    invalid: Annotated[
+        Literal["clip", "zero", "stop"] | None,
+        typer.Option(
+            help="Negative values and what is no number: to the nearer end, to 0, or stop; "
+            "stop by default, clip with --follow.",
+            show_default=False,
+        ),
+    ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Publish while lines arrive; goes on after a crash."),
+    ] = False,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Going on: the piped lines begin at the first one again."),
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the means, to this file.", show_default=False)
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Publish the sums of a stream with noise, so that any range sum is accurate.
+
+    One row is written for each block of values: where it ends, its noisy
+    sum, and the guess for each value of the next one.
+
+    Example:  sfumato release fares.parquet --epsilon 0.1 --bound 300 --unit 0.01 -o fares.csv
+              tail -f amounts | sfumato release - --follow --epsilon 0.1 --bound 300 -o out.csv
+    """
+    if follow and invalid == "stop":
+        msg = "invalid is 'stop'; a stream that is followed never stops, so give clip or zero."
+        raise InputError(msg)
+    amounts = Amounts(bound, unit, invalid or ("clip" if follow else "stop"))
+    if threshold is not None and not threshold > 0:
+        msg = f"threshold is {threshold:g}; a number above 0 is expected."
+        raise InputError(msg)
+    planned = plan(
+        method,
+        epsilon=epsilon,
+        bound=amounts.units,
+        holdout=holdout,
+        limit=limit,
+        threshold=None if threshold is None else max(1, amounts.in_units(threshold)),
+        block=block,
+        smoother=smoother,
+    )
+    if plot is not None:
+        files.refuse_target(plot, files.PICTURES, force=force)
+    if follow:
+        publisher = _followed(source, column, output, planned, amounts, replay=replay, force=force)
+    else:
+        publisher = _whole(source, column, output, planned, amounts, force=force)
+    _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
+
+
+def _whole(
+    source: Path,
+    column: str | None,
+    output: Path,
+    planned: Release,
+    amounts: Amounts,
+    *,
+    force: bool,
+) -> Publisher:
+    """Publish a file."""
+    from sfumato.cli import columns, released
+
+    if str(source) == "-":
+        msg = "INPUT is -; standard input is read with --follow."
+        raise InputError(msg)
+    files.refuse_target(output, released.FORMATS, force=force)
+    publisher = Publisher(planned, bytes(refuse_seeded(secure()).take(32)))
+    chosen = columns.Column(source, column, text=True)
+    with console.progress() as bars, released.writer(output, force=force) as writer:
+        task = bars.add_task("Publishing", total=1.0)
+        for batch in chosen.batches(_ROWS):
+            with chosen.located(batch.row, len(batch.values)):
+                numbers = amounts.encode(_numbers(batch.values), batch.row)
+            blocks = publisher.feed(numbers)
+            if writer.table is None and publisher.state.threshold is not None:
+                writer.start(planned, publisher.state.threshold, amounts.unit)
+            writer.write(blocks)
+            bars.update(task, completed=batch.share, count=publisher.state.count)
+        _refuse_short(publisher, source)
+        writer.write(publisher.finish())
+    return publisher
+
+
+def _numbers(values: Any) -> Any:
+    """Return a column as an array of numbers; cells of text that are none become not-a-number."""
+    import pyarrow as pa
+
+    from sfumato.cli import lines
+
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return lines.of_cells(values)
+    if pa.types.is_decimal(kind):
+        values = values.cast(pa.float64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        msg = f"the values are of type {kind}; numbers are expected."
+        raise InputError(msg)
+    return values.to_numpy(zero_copy_only=False)
+
+
+def _refuse_short(publisher: Publisher, source: Path) -> None:
+    held = publisher.release.holdout
+    if publisher.state.threshold is None or publisher.state.count <= held:
+        msg = (
+            f"{source} has {publisher.state.count:,} values, and the first {held:,} only choose "
+            "the threshold; give a smaller --holdout, or a --threshold known in advance."
+        )
+        raise InputError(msg)
+
+
+def _followed(
+    source: Path,
+    column: str | None,
+    output: Path,
+    planned: Release,
+    amounts: Amounts,
+    *,
+    replay: bool,
+    force: bool,
+) -> Publisher:
+    """Publish lines as they arrive."""
+    from sfumato.cli.follow import follow
+    from sfumato.cli.journal import beside
+
+    if column is not None:
+        msg = f"column is {column!r}; with --follow each line is one number."
+        raise InputError(msg)
+    going_on = beside(output).exists()
+    if force and going_on:
+        msg = (
+            f"{beside(output)} exists; starting afresh would spend epsilon again on values already "
+            "published, so go on without --force."
+        )
+        raise InputError(msg)
+    files.refuse_target(output, (".csv",), force=force or going_on or _empty(output))
+    if force:
+        output.unlink(missing_ok=True)
+
+    def started(journal: Journal) -> None:
+        if journal.resumed:
+            lines = journal.progress.lines
+            console.say(
+                f"Going on: {lines:,} lines are in; line {lines + 1:,} comes next.",
+                to=console.err(),
+            )
+
+    with console.progress() as bars:
+        task = bars.add_task("Publishing", total=None)
+
+        def moved(values: int, blocks: int) -> None:
+            bars.update(task, completed=values, description=f"Publishing, {blocks:,} sums")
+
+        return follow(source, output, planned, amounts, replay=replay, started=started, moved=moved)
+
+
+def _empty(path: Path) -> bool:
+    return path.is_file() and not path.stat().st_size
+
+
+def _report(
+    publisher: Publisher,
+    amounts: Amounts,
+    output: Path,
+    limit: int,
+    plot: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    planned, state = publisher.release, publisher.state
+    found = state.threshold
+    error = None if found is None else planned.expected_error(found, limit) * amounts.unit
+    if plot is not None and found is not None and state.blocks:
+        _draw(output, plot, force=force)
+    if as_json:
+        console.print_json(
+            {
+                "output": str(output),
+                "values": state.count,
+                "held_out": min(planned.holdout, state.count),
+                "sums": state.blocks,
+                "block": planned.block,
+                "threshold": None if found is None else found * amounts.unit,
+                "range_error": error,
+                "configuration": planned.configuration(),
+                "guarantee": str(planned.guarantee),
+            }
+        )
+        return
+    console.say(f"{state.blocks:,} sums of {planned.block:,} values are in {output}.")
+    console.say(f"{planned.guarantee}\n")
+    known = {"values": f"{state.count:,}"}
+    if planned.holdout:
+        known["held out for the threshold"] = f"{min(planned.holdout, state.count):,}"
+    if found is not None and error is not None:
+        known["values are cut to"] = f"{found * amounts.unit:,.10g}"
+        known[f"standard error, ranges up to {limit:,}"] = f"{error:,.3g}"
+        shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
+        known["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
+    console.out().print(tables.facts(known))
+    if state.blocks:
+        first = planned.holdout + 1
+        console.say(f"\nNext:  sfumato range {shlex.quote(str(output))} {first} {state.count}")
+    if plot is not None and plot.exists():
+        console.say(f"Written: {plot}")
+
+
+def _draw(output: Path, plot: Path, *, force: bool) -> None:
+    from sfumato.cli import plots, released
+
+    stream = released.read(output)
+    with console.waiting("Drawing"), files.complete_or_absent(plot, force=force) as file:
+        picture = plots.means(stream)
+        picture.savefig(file, format=plot.suffix.lower()[1:])

@@ -1,0 +1,176 @@
+"""Released streams as files: one row for each block, and how it was published beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from sfumato.cli.columns import readable
+from sfumato.cli.files import complete_or_absent
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.streams.values import Release, Released
+from sfumato.streams.values.publisher import Blocks
+from sfumato.streams.values.smoothers import Smoother, smoother
+
+__all__ = ["FORMATS", "Table", "header", "read", "table", "writer"]
+
+FORMATS: Final = (".csv", ".parquet")
+KEY: Final = b"sfumato"
+MARK: Final = "# sfumato release "
+_COLUMNS: Final[dict[str, Any]] = {"to": pa.int64(), "sum": pa.float64(), "next": pa.float64()}
+_SCHEMA: Final = pa.schema(_COLUMNS)
+_ROWS: Final = 1 << 16
+
+
+def header(release: Release, threshold: int, unit: float) -> str:
+    """Return what a file says about itself, in one line of JSON."""
+    return json.dumps(
+        {
+            "version": 1,
+            "unit": unit,
+            "threshold": threshold,
+            "guarantee": str(release.guarantee),
+            "release": release.configuration(),
+        }
+    )
+
+
+@dataclass
+class Table:
+    """Turns blocks into rows: where a block ends, its sum, and the guess for each next value."""
+
+    release: Release
+    threshold: int
+    unit: float
+    guess: Smoother
+    end: int
+
+    def rows(self, blocks: Blocks) -> pa.Table:
+        """Return the rows of the next blocks."""
+        widths = np.diff(blocks.to, prepend=self.end)
+        if blocks.to.size:
+            self.end = int(blocks.to[-1])
+        rates = self.guess.push(blocks.sums / widths)
+        columns = (blocks.to, blocks.sums * self.unit, rates * self.unit)
+        return pa.table([pa.array(column) for column in columns], schema=_SCHEMA)
+
+
+def table(release: Release, threshold: int, unit: float) -> Table:
+    """Return a table that starts after the values held out."""
+    return Table(release, threshold, unit, smoother(release.smoother, threshold), release.holdout)
+
+
+class Writer:
+    """Writes blocks in row groups of one size: pieces as they were read would tell of lines."""
+
+    def __init__(self, file: BinaryIO, kind: str) -> None:
+        self._file = file
+        self._kind = kind
+        self._sink: Any = None
+        self._waiting: list[Blocks] = []
+        self._count = 0
+        self.table: Table | None = None
+
+    def start(self, release: Release, threshold: int, unit: float) -> None:
+        """Write the beginning, once the threshold is known."""
+        self.table = table(release, threshold, unit)
+        about = header(release, threshold, unit)
+        if self._kind == ".parquet":
+            schema = _SCHEMA.with_metadata({KEY: about.encode()})
+            self._sink = pq.ParquetWriter(
+                self._file, schema, compression="none", use_dictionary=False, write_statistics=False
+            )
+        else:
+            self._file.write(f"{MARK}{about}\n".encode())
+            self._sink = pa.csv.CSVWriter(self._file, _SCHEMA)
+
+    def write(self, blocks: Blocks) -> None:
+        """Append blocks."""
+        if not blocks.to.size:
+            return
+        self._waiting.append(blocks)
+        self._count += blocks.to.size
+        if self._count >= _ROWS:
+            self._flush(whole=True)
+
+    def finish(self) -> None:
+        """Write what is left."""
+        self._flush(whole=False)
+        self._sink.close()
+
+    def _flush(self, *, whole: bool) -> None:
+        if not self._waiting:
+            return
+        to = np.concatenate([blocks.to for blocks in self._waiting])
+        sums = np.concatenate([blocks.sums for blocks in self._waiting])
+        size = to.size // _ROWS * _ROWS if whole else to.size
+        assert self.table is not None  # noqa: S101 - blocks come after the start
+        for start in range(0, size, _ROWS):
+            part = slice(start, min(start + _ROWS, size))
+            self._sink.write_table(self.table.rows(Blocks(to[part], sums[part])))
+        self._waiting = [Blocks(to[size:], sums[size:])] if size < to.size else []
+        self._count = to.size - size
+
+
+@contextmanager
+def writer(path: Path, *, force: bool) -> Iterator[Writer]:
+    """Open a file of a released stream; it is complete or absent."""
+    with complete_or_absent(path, force=force) as file:
+        made = Writer(file, path.suffix.lower())
+        yield made
+        made.finish()
+
+
+def read(path: Path) -> Released:
+    """Return a released stream; of one that still grows, what is complete."""
+    with readable(path):
+        with path.open("rb") as file:
+            parquet = file.read(4) == b"PAR1"
+        about, rows = _parquet(path) if parquet else _csv(path)
+    try:
+        described = json.loads(about)
+        release = Release.from_configuration(described["release"])
+        threshold, unit = int(described["threshold"]), float(described["unit"])
+    except (ValueError, KeyError, TypeError, ConfigurationError) as error:
+        msg = f"{path} describes its stream in a way that cannot be used: {error}"
+        raise InputError(msg) from error
+    to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
+    if to.size and not (to[0] > release.holdout and bool((np.diff(to) > 0).all())):
+        msg = f"{path} has rows that are not in order; it is no released stream."
+        raise InputError(msg)
+    return Released(release, threshold, Blocks(to, sums / unit), unit)
+
+
+def _parquet(path: Path) -> tuple[str, pa.Table]:
+    with pq.ParquetFile(path) as file:
+        about = (file.schema_arrow.metadata or {}).get(KEY)
+        if about is None or file.schema_arrow.remove_metadata() != _SCHEMA:
+            raise _none(path)
+        return about.decode(), file.read()
+
+
+def _csv(path: Path) -> tuple[str, pa.Table]:
+    data = path.read_bytes()
+    data = data[: data.rfind(b"\n") + 1]  # the last line may still be being written
+    first, _, rest = data.partition(b"\n")
+    if not first.startswith(MARK.encode()):
+        raise _none(path)
+    kinds = pa.csv.ConvertOptions(column_types=_SCHEMA)
+    rows = pa.csv.read_csv(io.BytesIO(rest), convert_options=kinds)
+    if rows.schema != _SCHEMA:
+        raise _none(path)
+    return first[len(MARK) :].decode(), rows
+
+
+def _none(path: Path) -> InputError:
+    return InputError(f"{path} is no released stream; `sfumato release` writes one.")

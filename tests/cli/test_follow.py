@@ -1,0 +1,301 @@
+"""`sfumato release --follow`: lines as they arrive, through crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.running import run
+
+from sfumato.cli import journal as journals
+from sfumato.cli import released
+from sfumato.cli.follow import follow
+from sfumato.cli.journal import Journal, Progress, beside
+from sfumato.cli.lines import LONGEST
+from sfumato.errors import InputError
+from sfumato.randomness import seeded
+from sfumato.streams.values import Publisher, Release, plan
+from sfumato.streams.values.amounts import Amounts
+
+AMOUNTS = Amounts(500.0, 0.01, "clip")
+RELEASE = plan(epsilon=0.5, bound=AMOUNTS.units, holdout=3000, limit=1 << 14, block=64)
+VALUES = np.round(seeded(1).simulator().exponential(20, 30_000), 2)
+OPTIONS = [
+    *("--epsilon", "0.5", "--bound", "500", "--unit", "0.01", "--holdout", "3000"),
+    *("--limit", str(1 << 14), "--block", "64"),
+]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "amounts"
+    path.write_text("".join(f"{value}\n" for value in VALUES))
+    return path
+
+
+def expected(key: bytes, release: Release = RELEASE) -> tuple[list[int], list[float]]:
+    """Return what must be published under a key: everything, undisturbed, in one go."""
+    publisher = Publisher(release, key)
+    first, last = publisher.feed(AMOUNTS.encode(VALUES)), publisher.finish()
+    to, sums = (np.concatenate(pair).tolist() for pair in zip(first, last, strict=True))
+    return to, sums
+
+
+def key_of(output: Path) -> bytes:
+    line = beside(output).read_text().splitlines()[0]
+    return bytes.fromhex(json.loads(line.partition(" ")[2])["key"])
+
+
+def published(output: Path) -> tuple[list[int], list[float]]:
+    stream = released.read(output)
+    # the file is in dollars: back to cents, where sums are noisy integers plus a correction
+    return stream.blocks.to.tolist(), stream.blocks.sums.tolist()
+
+
+def test_lines_are_published_and_the_journal_is_gone(source: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    said = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert said.exit_code == 0, said.stderr
+    to, _ = published(output)
+    assert to[-1] == 30_000
+    assert not beside(output).exists()
+    found = json.loads(run("range", output, 3001, 30_000, "--json").stdout)
+    assert found["sum"]["low"] < VALUES[3000:].sum() < found["sum"]["high"] + 20_000
+
+
+class Killed(Exception):
+    """Stands for a power cut at this very place."""
+
+
+def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Cut the power at the so-many-th write to disk: some of it arrived, or all, or nothing."""
+    left = after
+    whole = journals._to_disk  # noqa: SLF001
+
+    def to_disk(file: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            file.flush()
+            if after % 3 == 1:  # a torn write: the end never arrived
+                os.truncate(file.fileno(), max(0, os.fstat(file.fileno()).st_size - 7))
+            raise Killed
+        whole(file)
+
+    monkeypatch.setattr(journals, "_to_disk", to_disk)
+
+
+@pytest.mark.parametrize("after", range(1, 16))
+def test_a_power_cut_at_any_write_changes_nothing(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    monkeypatch.setattr("sfumato.cli.follow._BYTES", 1 << 15)
+    output = tmp_path / "out.csv"
+    with monkeypatch.context() as patch:
+        crashing(patch, after)
+        with pytest.raises(Killed):
+            follow(source, output, RELEASE, AMOUNTS, replay=False)
+    before = output.read_bytes() if output.exists() else b""
+    if beside(output).exists():
+        key = key_of(output)
+        going_on: list[Journal] = []
+        follow(source, output, RELEASE, AMOUNTS, replay=False, started=going_on.append)
+        assert going_on[0].resumed
+        assert going_on[0].key == key
+        to, sums = expected(key)
+        found = published(output)
+        assert found[0] == to
+        assert found[1] == pytest.approx(sums, rel=1e-12)
+        assert not beside(output).exists()
+    assert output.read_bytes().startswith(before)
+
+
+def fed(pipe: Any, first: int, lines: int) -> None:
+    """Write the lines from one on, so many at a time, for as long as somebody reads."""
+    with suppress(BrokenPipeError), pipe:
+        for start in range(first, VALUES.size, lines):
+            part = VALUES[start : start + lines]
+            pipe.write("".join(f"{value}\n" for value in part).encode())
+            pipe.flush()
+            time.sleep(0.01)
+
+
+def killed_and_resumed(output: Path, kills: int) -> None:
+    """Kill, and go on with the line that the next process asks for, until all is published."""
+    draw = seeded(7).simulator()
+    program = "from sfumato.cli.app import app; app()"
+    words = ["release", "-", "--follow", *OPTIONS, "-o", str(output)]
+    key: bytes | None = None
+    before = b""
+    hits = 0
+    while key is None or beside(output).exists():
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-c", program, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        said = process.stderr.readline().decode() if key else "line 1 comes"
+        first = int(said.partition("line ")[2].split()[0].replace(",", "")) - 1
+        feeder = threading.Thread(target=fed, args=(process.stdin, first, 5000 // kills))
+        feeder.start()
+        if hits < kills:
+            while process.poll() is None and not beside(output).exists():
+                time.sleep(0.002)
+            time.sleep(float(draw.random()) * 0.1)
+            process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+        process.stderr.close()
+        feeder.join()
+        now = output.read_bytes() if output.exists() else b""
+        assert now.startswith(before)
+        before = now
+        if beside(output).exists():
+            hits += 1
+            assert key is None or key_of(output) == key
+            key = key_of(output)
+            assert stat.S_IMODE(beside(output).stat().st_mode) == 0o600
+    to, sums = expected(key)
+    found = published(output)
+    assert found[0] == to
+    assert found[1] == pytest.approx(sums, rel=1e-12)
+    assert hits >= kills / 2
+
+
+def test_kill_nine_and_resume(tmp_path: Path) -> None:
+    """Whenever it is killed, the output only grows, to what one undisturbed run publishes."""
+    killed_and_resumed(tmp_path / "out.csv", 6)
+
+
+@pytest.mark.slow
+def test_kill_nine_and_resume_a_hundred_times(tmp_path: Path) -> None:
+    killed_and_resumed(tmp_path / "out.csv", 100)
+
+
+# ---- what is refused --------------------------------------------------------------------------
+
+
+def begun(source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a stream that was cut off."""
+    with monkeypatch.context() as patch:
+        patch.setattr("sfumato.cli.follow._BYTES", 1 << 15)
+        crashing(patch, 6)
+        with pytest.raises(Killed):
+            follow(source, output, RELEASE, AMOUNTS, replay=False)
+
+
+def test_going_on_with_other_parameters_is_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    before = beside(output).read_bytes()
+    said = run("release", source, "--follow", *OPTIONS, "--epsilon", "1", "-o", output)
+    assert said.exit_code == 2
+    assert "belongs to a release with another release; call it with what" in said.stderr
+    forced = run("release", source, "--follow", *OPTIONS, "--force", "-o", output)
+    assert "would spend epsilon again" in forced.stderr
+    assert beside(output).read_bytes() == before
+
+
+def test_an_output_somebody_changed_is_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    output.write_bytes(output.read_bytes() + b"1,2,3\n")
+    said = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert "is not what its journal says was published" in said.stderr
+    assert beside(output).exists()
+
+
+def test_a_damaged_journal_is_one_sentence(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    beside(output).write_bytes(b"spam\n")
+    said = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert said.exit_code == 2
+    assert "is damaged; it cannot be gone on with." in said.stderr
+
+
+def test_two_processes_cannot_write_one_output(tmp_path: Path) -> None:
+    first = Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
+    with pytest.raises(InputError, match="is being written by another process"):
+        Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
+    first.close()
+
+
+def test_a_finished_output_is_not_written_again(source: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    assert run("release", source, "--follow", *OPTIONS, "-o", output).exit_code == 0
+    again = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert again.exit_code == 2
+    assert "exists; --force replaces it." in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--invalid", "stop"], "a stream that is followed never stops"),
+        (["--column", "fare"], "with --follow each line is one number"),
+    ],
+)
+def test_options_that_do_not_go_with_following(
+    source: Path, tmp_path: Path, more: list[str], says: str
+) -> None:
+    said = run("release", source, "--follow", *OPTIONS, *more, "-o", tmp_path / "out.csv")
+    assert said.exit_code == 2
+    assert says in said.stderr
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_hostile_lines_are_counted_one_for_one(tmp_path: Path) -> None:
+    """No line is dropped, whatever is on it, and a line without an end takes no memory."""
+    source, output = tmp_path / "hostile", tmp_path / "out.csv"
+    lines = [
+        *(b"7", b"", b"spam", b"-3", b"nan", b"1e999", b"\xff\xfe\x00", b"1_0", b" 8 ", b"+9"),
+        *(b"9" * (LONGEST + 1), b"x" * 3_000_000, b"0x10", b"1,5", b"\r", b"5\r"),
+    ]
+    source.write_bytes(b"\n".join(lines))
+    release = plan("flat", epsilon=20.0, bound=100, threshold=100, limit=100)
+    publisher = follow(source, output, release, Amounts(100.0, 1.0, "clip"), replay=False)
+    assert publisher.state.count == len(lines)
+    sums = released.read(output).blocks.sums
+    right = [7, 0, 0, 0, 0, 100, 0, 0, 8, 9, 0, 0, 0, 0, 0, 5]
+    assert np.abs(sums - right).max() < 60
+
+
+def test_a_stream_that_ends_within_its_holdout_publishes_nothing(tmp_path: Path) -> None:
+    source, output = tmp_path / "short", tmp_path / "out.csv"
+    source.write_text("1\n2\n")
+    said = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert said.exit_code == 0
+    assert output.read_bytes() == b""
+    assert not beside(output).exists()
+
+
+def test_the_journal_forgets_values_held_out(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    records = [
+        json.loads(line.partition(" ")[2]) for line in beside(output).read_text().splitlines()
+    ]
+    assert records[-1]["state"]["threshold"] is not None
+    assert all(not record["held"] for record in records[1:])
+    assert Progress().state.threshold is None

@@ -1,0 +1,271 @@
+"""`sfumato release` on files, and `sfumato range` on what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.running import answer, refused, run
+
+from sfumato.cli import released
+from sfumato.randomness import seeded
+
+FARES = np.round(seeded(1).simulator().exponential(20, 6000), 2)
+QUICK = ["--epsilon", "1", "--bound", "300", "--unit", "0.01"]
+HELD = [*QUICK, "--holdout", "1000", "--limit", "4096"]
+KNOWN = [*QUICK, "--threshold", "150", "--limit", "4096"]
+
+
+@pytest.fixture
+def fares(tmp_path: Path) -> Path:
+    path = tmp_path / "fares.parquet"
+    pq.write_table(pa.table({"trip": list(range(FARES.size)), "fare": FARES.tolist()}), path)
+    return path
+
+
+@pytest.fixture
+def fares_csv(tmp_path: Path) -> Path:
+    path = tmp_path / "fares.csv"
+    path.write_text("fare\n" + "\n".join(f"{fare:.2f}" for fare in FARES) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_file_is_published_and_any_range_can_be_asked(
+    fares: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    said = answer("release", fares, "--column", "fare", *HELD, "-o", out)
+    assert said["values"] == 6000
+    assert said["held_out"] == 1000
+    assert 40 < said["threshold"] <= 300
+    assert said["guarantee"].startswith("Each value of the stream is protected with epsilon 1 (")
+    found = answer("range", out, 1001, 6000)
+    true = np.minimum(FARES[1000:], said["threshold"]).sum()
+    wide = found["sum"]["high"] - found["sum"]["low"]
+    assert found["sum"]["low"] - wide < true < found["sum"]["high"] + wide
+    assert found["mean"]["value"] == pytest.approx(found["sum"]["value"] / 5000)
+    assert found["as_of"] == 6000
+    assert found["cut_to"] == said["threshold"]
+    assert found["cut_off_at_most"] == pytest.approx((300 - said["threshold"]) * 5000)
+    assert {path.name for path in tmp_path.iterdir()} == {"fares.parquet", out.name}
+
+
+def test_csv_and_parquet_inputs_and_outputs_hold_the_same(
+    fares: Path, fares_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one key, whatever the format and however it is read."""
+    monkeypatch.setattr("sfumato.randomness.Secure.take", lambda _, size: bytearray(size))
+    tables = []
+    for source in (fares, fares_csv):
+        for suffix in (".csv", ".parquet"):
+            out = tmp_path / f"{source.suffix[1:]}_out{suffix}"
+            more = ["--column", "fare"] if source == fares else []
+            answer("release", source, *more, *HELD, "-o", out)
+            stream = released.read(out)
+            tables.append((stream.blocks.to.tolist(), stream.blocks.sums.tolist()))
+    assert tables[0] == tables[1] == tables[2] == tables[3]
+
+
+def test_the_published_file_is_a_plain_table(fares_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    answer("release", fares_csv, *KNOWN, "--block", "100", "-o", out)
+    first, rest = out.read_text().split("\n", 1)
+    assert json.loads(first.removeprefix(released.MARK))["threshold"] == 15_000
+    assert rest.startswith('"to","sum","next"\n100,')
+    rows = pa.csv.read_csv(out, pa.csv.ReadOptions(skip_rows=1))
+    assert rows["to"].to_pylist() == list(range(100, 6001, 100))
+    np.testing.assert_allclose(rows["next"], np.array(rows["sum"]) / 100)
+
+
+def test_nothing_private_is_said(fares: Path, tmp_path: Path) -> None:
+    """Neither how many values were cut nor any true sum."""
+    said = answer("release", fares, "--column", "fare", *HELD, "-o", tmp_path / "out.csv")
+    assert set(said) == {
+        *("output", "values", "held_out", "sums", "block", "threshold"),
+        *("range_error", "configuration", "guarantee"),
+    }
+
+
+@pytest.mark.parametrize("method", ["tuned", "tops", "pak", "h16", "flat"])
+def test_every_method_by_its_name(fares: Path, tmp_path: Path, method: str) -> None:
+    out = tmp_path / "out.parquet"
+    said = answer("release", fares, "--column", "fare", *HELD, "--method", method, "-o", out)
+    assert said["configuration"]["tree"]["layers"] >= 1
+    assert ("delta" in said["guarantee"]) == (method == "pak")
+    assert answer("range", out, 2001, 4000)["sum"]["low"] < 4e9
+
+
+def test_words_for_people(fares: Path, tmp_path: Path) -> None:
+    out, plot = tmp_path / "out.csv", tmp_path / "out.png"
+    said = run("release", fares, "--column", "fare", *KNOWN, "-o", out, "--plot", plot)
+    assert said.exit_code == 0, said.stderr
+    assert f"Next:  sfumato range {out} 1 6000" in said.stdout
+    assert "values are cut to" in said.stdout
+    assert plot.stat().st_size > 10_000
+    told = run("range", out, 1, 6000).stdout
+    assert "6,000 values, from place 1 to 6,000 of 6,000:" in told
+    assert "Of values cut to 150; what was cut off" in told
+
+
+# ---- values that are none ---------------------------------------------------------------------
+
+
+def dirty(tmp_path: Path, suffix: str) -> Path:
+    path = tmp_path / f"dirty{suffix}"
+    cells = [*[str(n % 50) for n in range(100)], "-5", "nan", "inf", "spam", "1_0", ""]
+    if suffix == ".csv":
+        path.write_text("other,amount\n" + "".join(f"1,{cell}\n" for cell in cells))
+    else:
+        numbers = [*[float(n % 50) for n in range(100)], -5.0, float("nan"), float("inf"), None]
+        pq.write_table(pa.table({"amount": numbers}), path)
+    return path
+
+
+PLAIN = ["--column", "amount", "--epsilon", "20", "--bound", "100", "--threshold", "100"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_invalid_values_stop_a_file_by_default(tmp_path: Path, suffix: str) -> None:
+    source, out = dirty(tmp_path, suffix), tmp_path / "out.csv"
+    sentence = refused("release", source, *PLAIN, "-o", out, absent=[out])
+    assert "value 101 is -5" in sentence
+    assert "--invalid clip or zero goes on" in sentence
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(("invalid", "infinite"), [("clip", 100), ("zero", 0)])
+def test_invalid_values_are_replaced_one_for_one(
+    tmp_path: Path, suffix: str, invalid: str, infinite: int
+) -> None:
+    out = tmp_path / "out.csv"
+    size = 106 if suffix == ".csv" else 104
+    source = dirty(tmp_path, suffix)
+    said = answer(
+        "release", source, *PLAIN, "--invalid", invalid, "--block", size, "--method", "flat",
+        "-o", out, "--limit", 200,
+    )  # fmt: skip
+    assert said["values"] == size
+    total = released.read(out).blocks.sums[0]
+    assert abs(total - (2 * sum(range(50)) + infinite)) < 60
+
+
+# ---- what goes wrong --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--epsilon", "0"], "epsilon is 0.0; it must lie in 1e-06..20."),
+        (["--epsilon", "-1"], "epsilon is -1.0; it must lie in"),
+        (["--bound", "0"], "bound is 0.0; a number above 0 is expected."),
+        (["--unit", "1000"], "unit is 1000; it must not be larger than the bound, 300."),
+        (["--unit", "nan"], "unit is nan; a number above 0 is expected."),
+        (["--method", "magic"], "method is 'magic'; tuned, tops, pak"),
+        (["--holdout", "0"], "holdout is 0; it must be at least 1."),
+        (["--holdout", "6000"], "has 6,000 values, and the first 6,000 only choose the threshold"),
+        (["--threshold", "-2"], "threshold is -2; a number above 0 is expected."),
+        (["--block", "0"], "block is 0; it must be at least 1."),
+        (["--smoother", "magic"], "smoother is 'magic'; recent, mean"),
+        (["--column", "tip"], "has no column 'tip'; it has fare."),
+        (["--limit", "1"], "limit is 1; a range of at least 2 values is expected."),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    fares_csv: Path, tmp_path: Path, options: list[str], says: str
+) -> None:
+    out = tmp_path / "out.csv"
+    assert says in refused("release", fares_csv, *HELD, *options, "-o", out, absent=[out])
+
+
+def test_files_that_cannot_be_used(fares: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+
+    def no(source: Path, *more: object) -> str:
+        return refused("release", source, *HELD, *more, "-o", out, absent=[out])
+
+    assert "No such file" in no(tmp_path / "absent.csv")
+    assert "pick one with --column" in no(fares)
+    assert "standard input is read with --follow" in no(Path("-"))
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    assert "is empty; a table with a header is expected" in no(empty)
+    empty.write_text("fare\n")
+    assert "has no rows" in no(empty)
+    torn = tmp_path / "torn.parquet"
+    torn.write_bytes(fares.read_bytes()[:-100])
+    assert "cannot be read" in no(torn)
+    mixed = tmp_path / "mixed.parquet"
+    pq.write_table(pa.table({"fare": [[1, 2], [3]]}), mixed)
+    assert "numbers are expected" in no(mixed)
+
+
+def test_outputs_that_cannot_be_used(fares_csv: Path, tmp_path: Path) -> None:
+    def no(out: Path) -> str:
+        return refused("release", fares_csv, *HELD, "-o", out)
+
+    there = tmp_path / "there.csv"
+    there.write_text("x")
+    assert "exists; --force replaces it" in no(there)
+    assert ".csv or .parquet is expected" in no(tmp_path / "out.txt")
+    assert "there is no folder" in no(tmp_path / "absent" / "out.csv")
+    assert run("release", fares_csv, *HELD, "-o", there, "--force").exit_code == 0
+
+
+def test_a_full_disk_leaves_nothing(
+    fares_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.csv"
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert "No space left on device" in refused(
+        "release", fares_csv, *HELD, "-o", out, absent=[out]
+    )
+
+
+def test_ranges_that_are_not_there(fares_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    answer("release", fares_csv, *HELD, "-o", out)
+    assert "published are the places 1001..6000" in refused("range", out, 1000, 2000)
+    assert "its first place must not be larger" in refused("range", out, 2000, 1500)
+    assert "level is 2" in refused("range", out, 1500, 2000, "--level", "2")
+    assert "is no released stream" in refused("range", fares_csv, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "about",
+    ["", "{}", "[]", '{"release": {}}', '{"release": {"epsilon": 1}, "threshold": 1, "unit": 1}'],
+)
+def test_a_forged_header_is_one_sentence(tmp_path: Path, about: str) -> None:
+    path = tmp_path / "forged.csv"
+    path.write_text(f'{released.MARK}{about}\n"to","sum","next"\n5,1.0,1.0\n')
+    assert "in a way that cannot be used" in refused("range", path, 1, 2)
+
+
+def test_rows_out_of_order_are_refused(fares_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    answer("release", fares_csv, *KNOWN, "--block", "1000", "-o", out)
+    lines = out.read_text().splitlines()
+    out.write_text("\n".join([*lines[:2], lines[3], lines[2]]) + "\n")
+    assert "rows that are not in order" in refused("range", out, 1, 2)
+
+
+def test_row_groups_do_not_tell_how_lines_were_read(tmp_path: Path) -> None:
+    """The pieces a CSV is read in depend on the lengths of its lines."""
+    groups: list[Any] = []
+    for digits in (1, 6):
+        source, out = tmp_path / f"{digits}.csv", tmp_path / f"{digits}.parquet"
+        source.write_text("a\n" + "".join(f"{1:.{digits}f}\n" for _ in range(300_000)))
+        answer("release", source, *KNOWN, "--block", "1", "-o", out)
+        with pq.ParquetFile(out) as file:
+            groups.append([file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)])
+    assert groups[0] == groups[1]
