@@ -11,6 +11,7 @@ from sfumato.cli import (
     compare,
     demo,
     estimate,
+    lab,
     law,
     mechanisms,
     randomize,
@@ -35,6 +36,7 @@ app.command()(randomize.randomize)
 app.command()(estimate.estimate)
 app.command()(release.release)
 app.command("range")(range_)
+app.add_typer(lab.app, name="lab")
 app.command()(check.check)
 
 

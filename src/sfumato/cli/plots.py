@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import Final
 
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 
 from sfumato.cli.rows import Rows
 from sfumato.cli.tables import label
+from sfumato.lab.values import Row
 from sfumato.streams.values import Released
 
-__all__ = ["curves", "dots", "means"]
+__all__ = ["curves", "dots", "errors", "means"]
 
 # Okabe and Ito's blue and vermilion, which every kind of eye tells apart.
 ACCENT: Final = "#0072B2"
@@ -133,7 +135,7 @@ def curves(
 def means(stream: Released) -> Figure:
     """Return the running mean of a released stream, soft where it is not certain."""
     figure = Figure(figsize=(_WIDTH, 4.6), dpi=200, facecolor="white")
-    axes = figure.add_axes((0.085, 0.2, 0.885, 0.6))
+    axes = figure.add_axes((0.085, 0.2, 0.865, 0.6))
     count = stream.last - stream.first + 1
     shown = min(100, max(1, count // stream.release.block))
     ends = np.linspace(stream.first - 1, stream.last, shown + 1).round().astype(int)
@@ -165,6 +167,31 @@ def means(stream: Released) -> Figure:
     figure.text(0.03, 0.85, cut, size=11.5, color=INK)
     note = textwrap.fill(str(stream.release.guarantee), 126)
     figure.text(0.03, 0.03, note, size=8.8, color=QUIET, linespacing=1.5)
+    return figure
+
+
+def errors(rows: Sequence[Row]) -> Figure:
+    """Return the squared error of each method against epsilon, one panel for each stream."""
+    names = list(dict.fromkeys(row.stream for row in rows))
+    methods = list(dict.fromkeys(row.method for row in rows))
+    figure = Figure(figsize=(_WIDTH, 4.8), dpi=200, facecolor="white")
+    for place, name in enumerate(names):
+        width = 0.74 / len(names)
+        axes = figure.add_axes((0.085 + place * (width + 0.07), 0.13, width - 0.02, 0.62))
+        for color, method in zip(cycle(SEQUENCE), methods, strict=False):
+            own = [row for row in rows if (row.stream, row.method) == (name, method)]
+            across = [row.epsilon for row in own]
+            axes.plot(across, [row.mse for row in own], "o-", color=color, ms=3.5, label=method)
+        axes.set(xscale="log", yscale="log")
+        axes.set_title(name, color=INK, size=11.5, loc="left")
+        axes.set_xlabel("epsilon", color=QUIET, size=9.5, labelpad=4)
+        axes.tick_params(which="both", length=0, labelcolor=QUIET, labelsize=9, pad=4)
+        axes.grid(color=GRID, linewidth=0.9)
+        axes.set_axisbelow(True)
+        axes.spines[:].set_visible(False)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="center right", frameon=False, fontsize=9, labelcolor=QUIET)
+    figure.text(0.03, 0.92, "Squared error of random range sums", size=16, weight="bold", color=INK)
     return figure
 
 

@@ -1,0 +1,184 @@
+"""How accurate published streams are: random ranges, repeated, on real or made-up streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.randomness import Source, seeded
+from sfumato.streams.values import Publisher, Release, Released, plan
+
+__all__ = ["METRICS", "PARTS", "Row", "Stream", "compare", "example", "parts", "streams"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+METRICS: Final = ("mse", "mae", "mmse", "mmae")
+RANGES: Final = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A stream whose truth is known, and its public bound."""
+
+    name: str
+    values: Ints
+    bound: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """The errors of one method on one stream: of sums (mse, mae) and of means (mmse, mmae)."""
+
+    stream: str
+    epsilon: float
+    method: str
+    mse: float
+    mae: float
+    mmse: float
+    mmae: float
+    threshold: float
+    repeats: int
+
+
+def streams(folder: Path | None) -> list[Stream]:
+    """Return the streams of a folder, or without one two made-up streams that resemble them."""
+    if folder is None:
+        draw = seeded(2021).simulator()
+        items = np.minimum(1 + draw.negative_binomial(1.1, 0.145, 500_000), 1657)
+        fares = np.minimum(300 + draw.gamma(1.3, 1200, 1_000_000), 30_000)
+        return [Stream("items", items, 1657), Stream("fares", fares.astype(np.int64), 30_000)]
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
+
+    found = []
+    for name, file, column, bound in (
+        ("POS", "pos.parquet", "value", 1657),
+        ("taxi fares", "nyc_taxi_2023_01.parquet", "fare_cents", 30_000),
+    ):
+        path = folder / file
+        if path.exists():
+            values = pq.read_table(path, columns=[column])[column].to_numpy().astype(np.int64)
+            found.append(Stream(name, np.clip(values, 0, bound), bound))
+    if not found:
+        raise InputError(f"{folder} has neither pos.parquet nor nyc_taxi_2023_01.parquet.")
+    return found
+
+
+def example(n: int, rng: Source) -> Floats:
+    """Return a made-up stream of amounts with days, weeks and a long tail, for pictures."""
+    draw = rng.simulator()
+    day = np.arange(n) / 30_000 * 2 * np.pi
+    level = 18 + 4 * np.sin(day) + 3 * np.sin(day / 7)
+    return np.asarray(np.round(np.minimum(level * draw.gamma(1.5, 1 / 1.5, n), 300), 2))
+
+
+# ---- whole methods ----------------------------------------------------------------------------
+
+
+def compare(
+    stream: Stream,
+    methods: list[str],
+    epsilons: list[float],
+    repeats: int,
+    *,
+    holdout: int,
+    limit: int,
+    step: Callable[[str], None] = lambda _: None,
+) -> Iterator[Row]:
+    """Yield the errors of methods; ``zero`` always answers zero.
+
+    ToPS is measured as published, by the values it says at their time; others by range sums.
+    """
+    for epsilon in epsilons:
+        for method in methods:
+            step(f"{stream.name}, epsilon {epsilon:g}, {method}")
+            if method == "zero":
+                yield _measured(stream, epsilon, method, None, repeats, holdout, limit)
+                continue
+            release = plan(
+                method, epsilon=epsilon, bound=stream.bound, holdout=holdout, limit=limit
+            )
+            yield _measured(stream, epsilon, method, release, repeats, holdout, limit)
+
+
+# ---- single parts, with the threshold given ---------------------------------------------------
+
+PARTS: Final[Mapping[str, str]] = {
+    "h2": "a binary tree",
+    "h16": "fan-out 16",
+    "h16_consistent": "and consistent",
+    "tops": "and smoothed, as published",
+    "tuned": "ours",
+}
+
+
+def parts(stream: Stream, epsilon: float, repeats: int, *, limit: int) -> Iterator[Row]:
+    """Yield the errors of trees alone: values and truth are cut at the 95% quantile."""
+    cut = int(np.quantile(stream.values, 0.95))
+    known = Stream(stream.name, np.minimum(stream.values, cut), cut)
+    for method in PARTS:
+        release = plan(method, epsilon=epsilon, bound=cut, limit=limit, threshold=cut)
+        yield _measured(known, epsilon, method, release, repeats, 0, limit)
+
+
+def _measured(
+    stream: Stream,
+    epsilon: float,
+    method: str,
+    release: Release | None,
+    repeats: int,
+    holdout: int,
+    limit: int,
+) -> Row:
+    prefix = np.concatenate([[0], np.cumsum(stream.values)])
+    errors, thresholds = [], []
+    for repeat in range(repeats):
+        rng = seeded(repeat)
+        first, last = _ranges(stream.values.size, holdout, limit, rng)
+        truth = prefix[last] - prefix[first - 1]
+        answers = np.zeros(RANGES)
+        if release is not None:
+            released = _published(stream, release, bytes(rng.take(32)))
+            thresholds.append(released.threshold)
+            answers = _answers(released, method, first, last)
+        errors.append(_errors(answers - truth, last - first + 1))
+    mse, mae, mmse, mmae = np.mean(errors, axis=0).tolist()
+    middle = float(np.median(thresholds)) if thresholds else 0.0
+    return Row(stream.name, epsilon, method, mse, mae, mmse, mmae, middle, repeats)
+
+
+def _ranges(n: int, holdout: int, limit: int, rng: Source) -> tuple[Ints, Ints]:
+    """Return random ranges within the published part, none longer than the limit."""
+    ends = np.sort(rng.simulator().integers(holdout + 1, n + 1, (RANGES, 2)), axis=1)
+    return ends[:, 0], np.minimum(ends[:, 1], ends[:, 0] + limit - 1)
+
+
+def _published(stream: Stream, release: Release, key: bytes) -> Released:
+    publisher = Publisher(release, key)
+    first, last = publisher.feed(stream.values), publisher.finish()
+    to, sums = (np.concatenate(pair) for pair in zip(first, last, strict=True))
+    return Released(release, publisher.state.threshold or 0, type(first)(to, sums))
+
+
+def _answers(released: Released, method: str, first: Ints, last: Ints) -> Floats:
+    if method != "tops" or released.release.block == 1:
+        return released.sums(first, last)
+    said = np.concatenate([[0.0], np.cumsum(released.online())])
+    start = released.release.holdout
+    return np.asarray(said[last - start] - said[first - 1 - start])
+
+
+def _errors(off: Floats, lengths: Ints) -> tuple[float, ...]:
+    mean = off / lengths
+    return (
+        float((off**2).mean()),
+        float(np.abs(off).mean()),
+        float((mean**2).mean()),
+        float(np.abs(mean).mean()),
+    )

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.running import answer, refused, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    values = np.random.default_rng(1).geometric(0.1, 20_000)
+    pq.write_table(pa.table({"value": values.tolist()}), tmp_path / "pos.parquet")
+    return tmp_path
+
+
+QUICK = ["--repeats", "1", "--holdout", "4096", "--limit", "16384", "--epsilon", "0.5"]
+
+
+def test_a_table_of_methods_and_parts(folder: Path) -> None:
+    picture = folder / "errors.png"
+    words = ["lab", "values", "--data", folder, *QUICK]
+    found = answer(*words, "--methods", "tuned,tops,zero", "--plot", picture)
+    assert [row["method"] for row in found["methods"]] == ["tuned", "tops", "zero"]
+    assert {row["stream"] for row in found["parts"]} == {"POS"}
+    assert picture.stat().st_size > 10_000
+    said = run(*words, "--methods", "tuned")
+    assert "Trees alone" in said.stdout
+
+
+def test_an_example_stream(tmp_path: Path) -> None:
+    path = tmp_path / "example.csv"
+    assert run("lab", "values", "--example", path).exit_code == 0
+    lines = path.read_text().splitlines()
+    assert lines[0] == "amount"
+    assert len(lines) == 600_001
+
+
+def test_what_is_asked_wrongly(folder: Path) -> None:
+    assert "a list of numbers" in refused("lab", "values", "--data", folder, "--epsilon", "spam")
+    words = ["lab", "values", "--data", folder, *QUICK]
+    assert "method is 'magic'" in refused(*words, "--methods", "magic")

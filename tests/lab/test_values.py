@@ -1,0 +1,61 @@
+"""Experiments with published streams, small: what must hold on any machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.lab import values as experiment
+from sfumato.lab.values import Stream
+from sfumato.randomness import seeded
+
+STREAM = Stream("small", seeded(1).simulator().exponential(40, 60_000).astype(np.int64), 3000)
+
+
+def mse(rows: list[experiment.Row]) -> dict[str, float]:
+    return {row.method: row.mse for row in rows}
+
+
+def test_ours_beats_tops_and_tops_beats_pak_by_orders_of_magnitude() -> None:
+    methods = ["tuned", "tops", "pak", "pak_clipped", "zero"]
+    rows = [*experiment.compare(STREAM, methods, [0.1], 4, holdout=8192, limit=1 << 16)]
+    found = mse(rows)
+    assert found["tuned"] < found["tops"]
+    assert found["pak_clipped"] > 100 * found["tops"]
+    assert found["pak"] > 10 * found["pak_clipped"]
+    assert found["zero"] > 0
+    assert {row.repeats for row in rows} == {4}
+    assert all(row.mae**2 <= row.mse and row.mmae**2 <= row.mmse for row in rows)
+
+
+def test_each_part_of_the_tree_has_its_gain() -> None:
+    found = mse([*experiment.parts(STREAM, 0.1, 6, limit=1 << 16)])
+    assert found["h2"] > 2 * found["h16"]
+    assert found["h16"] > 1.2 * found["h16_consistent"]
+    assert found["h16_consistent"] > 1.5 * found["tops"]
+    assert found["tops"] > found["tuned"] / 1.2
+
+
+def test_streams_of_a_folder_are_cleaned_and_cut(tmp_path: Path) -> None:
+    table = pa.table({"fare_cents": [1000, -500, 99_999_999]})
+    pq.write_table(table, tmp_path / "nyc_taxi_2023_01.parquet")
+    (stream,) = experiment.streams(tmp_path)
+    assert stream.values.tolist() == [1000, 0, 30_000]
+
+
+def test_a_folder_without_streams_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has neither pos\.parquet nor nyc_taxi_2023_01"):
+        experiment.streams(tmp_path)
+
+
+def test_made_up_streams_resemble_the_real_ones() -> None:
+    items, fares = experiment.streams(None)
+    assert 6 < items.values.mean() < 9
+    assert 30 < np.quantile(items.values, 0.995) < 60
+    assert 1500 < fares.values.mean() < 2300
+    assert experiment.example(1000, seeded(1)).max() <= 300
