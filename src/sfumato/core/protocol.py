@@ -16,6 +16,7 @@ from typing import Any
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import MismatchError
 from sfumato.randomness import Source
 
 __all__ = ["Ask", "Curator", "Due", "Protocol", "replay"]
@@ -68,7 +69,9 @@ def replay(curator: Curator, tallies: Any, periods: int) -> list[Any]:
         step = curator.timestep(period)
         next(step)
         try:
-            step.send(tallies[period - 1])
+            asked = step.send(tallies[period - 1])
         except StopIteration as done:
             released.append(done.value)
+        else:
+            raise MismatchError(f"period {period} has a second question, {asked}; one is replayed.")
     return released

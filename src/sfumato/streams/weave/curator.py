@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.protocol import Ask, Curator, Due
 from sfumato.core.tally import Tallies, Tally
-from sfumato.streams.weave.curve import Reader
+from sfumato.errors import MismatchError
+from sfumato.streams.weave.curve import Reader, refuse_strangers
 from sfumato.streams.weave.fusion import Growing
 
 if TYPE_CHECKING:  # a protocol makes its curator
@@ -46,12 +47,24 @@ class WeaveCurator(Curator):
             for start, end in protocol.edges(thread):
                 self._due.setdefault(end, []).append((start, thread))
         self._blocks = [_Block(protocol, place) for place in range(len(protocol.values.blocks))]
+        self._closed = 0
         self._n = 0
 
     def timestep(self, period: int) -> Generator[Due | Ask, Tallies[Any] | Tally, Estimate]:
-        """Take in the tallies of a period; release its estimate."""
+        """Take in the tallies of a period; release its estimate.
+
+        Periods close in order, and each once. Tallies that the period does not have are refused
+        before any of them counts.
+        """
+        if period != self._closed + 1 or period > self._protocol.periods:
+            raise MismatchError(
+                f"period is {period}; {self._closed} of {self._protocol.periods} have closed, in "
+                "order and each once."
+            )
         tallies = yield Due(period)
         assert isinstance(tallies, Tallies)  # noqa: S101 -- what Due is answered with
+        refuse_strangers(self._protocol, tallies, period)
+        self._closed = period
         self._n += sum(tally.n for tally in tallies.values())
         due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
         parts = [block.close(period, due, tallies) for block in self._blocks]
@@ -85,7 +98,7 @@ class _Block:
             tally = tallies.get((thread.span, period, thread.block))
             if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
                 continue
-            value, noise, working = self._reader.read(thread, period, tally)
+            value, noise, working = self._reader.read(thread, tally)
             self._values.append(value)
             self._noise.append(noise)
             starts.append(start)

@@ -90,7 +90,7 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
     for end, thread, start in edges:
         tally = tallies.get((thread.span, end, thread.block))
         if tally is not None and tally.n:
-            rows.append((start, end, thread.span, tally.n, *reader.read(thread, end, tally)))
+            rows.append((start, end, thread.span, tally.n, *reader.read(thread, tally)))
     if not rows:
         raise MismatchError("there are no reports; at least one tally with reports is expected.")
     index = np.array([row[:4] for row in rows], dtype=np.int64)
@@ -105,6 +105,34 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
     )
 
 
+def refuse_strangers(protocol: Weave, tallies: Tallies[Any], period: int | None = None) -> None:
+    """Raise unless every tally is one that is due (in a period), and of its mechanism's shape."""
+    for key, tally in tallies.items():
+        shape = _shape(protocol, key, period)
+        if shape is None:
+            when = "over the horizon" if period is None else f"in period {period}"
+            raise MismatchError(f"tallies has {key!r}; no report of that kind is due {when}.")
+        if tally.sums.shape != shape:
+            raise MismatchError(
+                f"the tally of {key!r} has shape {tally.sums.shape}; {shape} is expected."
+            )
+
+
+def _shape(protocol: Weave, key: Any, period: int | None) -> tuple[int, ...] | None:
+    """Return the shape of the tally of a span, period and block; None if there is none."""
+    if not (isinstance(key, tuple) and len(key) == 3) or period not in (None, key[1]):
+        return None
+    span, end, block = key
+    if span not in protocol.spans or end not in range(1, protocol.periods + 1):
+        return None
+    if span == SNAPSHOT:
+        blocks = range(len(protocol.snapshots))
+        return protocol.snapshots[block].mechanism.tally_shape if block in blocks else None
+    thread = Thread(span, end % span)
+    due = end % span in protocol.offsets(span) and end >= thread.first + span * protocol.anchored
+    return (2, protocol.values.width) if due and block == 0 else None
+
+
 class Reader:
     """Turns tallies into observations, in the order in which their periods close."""
 
@@ -114,18 +142,13 @@ class Reader:
         self._entries = protocol.values.blocks[block]
         self._pools: dict[int, tuple[float, Floats]] = {}
 
-    def read(self, thread: Thread, period: int, tally: Tally) -> tuple[Floats, Floats, float]:
+    def read(self, thread: Thread, tally: Tally) -> tuple[Floats, Floats, float]:
         """Return the mean difference of each entry, its variance, and the plan's for one report."""
         if thread.span == SNAPSHOT:
             look = self._protocol.snapshots[self._block]
             value, moment = look.read(tally)
             leaned = self._leaned(thread.span, tally.n, moment, look.moment)
             return value, look.variance_at(leaned, value, tally.n) / tally.n, look.variance
-        if tally.sums.shape != (2, self._protocol.values.width):
-            raise MismatchError(
-                f"the tally of span {thread.span}, period {period} has shape {tally.sums.shape}; "
-                f"(2, {self._protocol.values.width}) is expected."
-            )
         strand = self._protocol.strand(thread)
         plus, minus = tally.sums[:, self._entries] / tally.n
         value = (plus - minus) / strand.contrast
@@ -176,8 +199,10 @@ class Curve:
         return len(self.values)
 
     def variances(self) -> Floats:
-        """Return the variance of each entry's mean in each period."""
-        return np.concatenate([(w**2) @ noise for _, w, noise in self.blocks], axis=1)
+        """Return the variance of each entry's mean in each period; infinite if it has none."""
+        final = self.as_of is None
+        parts = [_weighted(w**2, noise, final=final) for _, w, noise in self.blocks]
+        return _or_infinite(np.concatenate(parts, axis=1))
 
     def combine(self, coefficients: Sequence[float] | Floats) -> Estimate:
         """Return a weighted sum over periods, for each entry: a mean, a range, a difference."""
@@ -191,7 +216,7 @@ class Curve:
         parts = [((weights[asked] @ w[asked]) ** 2) @ noise for _, w, noise in self.blocks]
         return Estimate(
             values=weights[asked] @ self.values[asked],
-            covariance=Covariance(np.concatenate(parts), joint=False),
+            covariance=Covariance(_or_infinite(np.concatenate(parts)), joint=False),
             labels=self.labels,
             n=self.n,
             guarantee=self.guarantee,
@@ -297,14 +322,15 @@ def decoded(
     as_of: int | None,
 ) -> Curve:
     """Return the curve by any weights of the observations."""
+    refuse_strangers(protocol, tallies)
     values = np.empty((as_of or protocol.periods, protocol.values.width))
     blocks = []
     for place, entries in enumerate(protocol.values.blocks):
         seen = observations(protocol, tallies, place)
         weights = weigh(seen.fusion(protocol.periods))
-        values[:, entries] = weights @ seen.value
+        values[:, entries] = _weighted(weights, seen.value, final=as_of is None)
         blocks.append((entries, weights, seen.noise))
-    n = sum(tally.n for tally in tallies.values())
+    n = sum(tally.n for (_, period, _), tally in tallies.items() if period <= len(values))
     return Curve(values, protocol.values.labels, tuple(blocks), n, as_of, protocol.guarantee)
 
 
@@ -312,3 +338,18 @@ def _row(period: int, periods: int) -> int:
     if not 1 <= period <= periods:
         raise ConfigurationError(f"period is {period!r}; 1..{periods} is expected.")
     return period - 1
+
+
+def _weighted(weights: Floats, terms: Floats, *, final: bool) -> Floats:
+    """Return weights @ terms; if rows are final, each by its own terms and not a bit by others.
+
+    A longer sum may be added up in another order even where the terms it has more weigh nothing.
+    """
+    if not final:
+        return weights @ terms
+    own = (np.flatnonzero(row) for row in weights)
+    return np.array([row[used] @ terms[used] for row, used in zip(weights, own, strict=True)])
+
+
+def _or_infinite(variances: Floats) -> Floats:
+    return np.where(np.isnan(variances), np.inf, variances)

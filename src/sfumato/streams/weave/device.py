@@ -15,7 +15,8 @@ import numpy as np
 from sfumato.errors import InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Coins, Source
-from sfumato.streams.weave.threads import Thread
+from sfumato.streams.weave import saved
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol makes its devices
     from sfumato.streams.weave.protocol import Weave
@@ -92,24 +93,34 @@ class WeaveDevice:
         """Join on a given thread."""
         empty = [0] * protocol.values.width
         stream = None
-        if not thread.is_snapshot and protocol.edges(thread):
+        if not thread.is_snapshot:
             stream = begin(protocol.strand(thread).mechanism, rng)
         return cls(protocol, thread, stream, value=empty, sent=list(empty))
 
     def observe(self, value: Any, rng: Source) -> Message | None:
         """Take in the value of the next period; return the message that is due now, if any.
 
-        None stands for no news: the device was away and repeats its last value.
+        None stands for no news: the device was away and repeats its last value; before the first
+        value that is none at all. What it sends has the same form as ever, and comes as ever. Save
+        the state before a message leaves: who restores it then may lose one, but sends none twice.
         """
+        values = self.protocol.values
         if self.period == self.protocol.periods:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
-        seen = None if value is None else self.protocol.values.encode(value).tolist()
+        if value is None and values.always_there and not any(self.value):
+            raise InputError(
+                f"value is None in period {self.period + 1}, before the first value; values must "
+                "be optional for devices that join late."
+            )
+        seen = self.value if value is None else values.encode(value).tolist()
         self.period += 1
         if self.thread.is_snapshot:
-            return self._snapshot(value, seen, rng)
-        if seen is not None:
+            self.value = seen
+        elif value is not None:
             self._follow(seen)
-        return self._difference(rng)
+        if not self.thread.looks_at(self.period):
+            return None
+        return self._snapshot(rng) if self.thread.is_snapshot else self._difference(rng)
 
     def skip(self, periods: int, rng: Source) -> list[Message]:
         """Catch up on so many periods without a value; return the messages that were due."""
@@ -125,43 +136,31 @@ class WeaveDevice:
             self.used += moved
             self.value = seen
 
-    def _snapshot(self, value: Any, seen: list[int] | None, rng: Source) -> Message | None:
-        if seen is not None:
-            self.value = seen
-        if self.period != self.thread.offset:
-            return None
-        if value is None:
-            raise InputError(
-                f"period {self.period} is this device's snapshot and it has no value; a value is "
-                "expected in each period."
-            )
+    def _snapshot(self, rng: Source) -> Message:
         block = self.thread.block
         look = self.protocol.snapshots[block]
         bits = np.array([self.value], dtype=np.int8)[:, self.protocol.values.blocks[block]]
         report = look.mechanism.randomize(look.encode(bits), rng)
-        return Message(0, self.period, block, report.tobytes())
+        return Message(SNAPSHOT, self.period, block, report.tobytes())
 
     def _difference(self, rng: Source) -> Message | None:
-        thread, periods = self.thread, self.protocol.periods
-        if self.period % thread.span != thread.offset % thread.span:
-            return None
         before, self.sent = self.sent, list(self.value)
-        first = self.period == thread.looks(periods)[0]
-        if self.stream is None or (first and self.protocol.anchored):
+        if self.stream is None or (self.protocol.anchored and self.period == self.thread.first):
             return None
         coins = Coins(rng)
         signs = [
             self.stream.observe(now - then, coins)
             for now, then in zip(self.value, before, strict=True)
         ]
-        message = self.protocol.form(thread).write(np.array([signs], dtype=np.int8))
-        return Message(thread.span, self.period, 0, message.tobytes())
+        message = self.protocol.form(self.thread).write(np.array([signs], dtype=np.int8))
+        return Message(self.thread.span, self.period, 0, message.tobytes())
 
     # ---- saving ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
         """Return the state as plain data; it is as secret as the stream itself."""
         return {
+            "design": self.protocol.fingerprint,
             "thread": [self.thread.span, self.thread.offset, self.thread.block],
             "stream": None if self.stream is None else list(self.stream.save()),
             "period": self.period,
@@ -173,12 +172,20 @@ class WeaveDevice:
 
     @classmethod
     def restore(cls, protocol: Weave, state: dict[str, Any]) -> Self:
-        """Go on from a saved state."""
-        rest = dict(state)
-        thread = Thread(*rest.pop("thread"))
-        counters = rest.pop("stream")
+        """Go on from a saved state; raise MismatchError on what no device of this design saved."""
+        saved.check(protocol, state)
+        thread = Thread(*state["thread"])
         stream: SubsetStream | DenseStream | None = None
-        if counters is not None:
+        if state["stream"] is not None:
             kind = DenseStream if protocol.strand(thread).mechanism.form.dense else SubsetStream
-            stream = kind.restore(tuple(counters))
-        return cls(protocol, thread, stream, **rest)
+            stream = kind.restore(tuple(state["stream"]))
+        return cls(
+            protocol,
+            thread,
+            stream,
+            state["period"],
+            list(state["value"]),
+            list(state["sent"]),
+            state["used"],
+            state["frozen"],
+        )

@@ -83,7 +83,10 @@ class Network:
 
 
 def variance(network: Network, shares: Floats, workload: Workload) -> tuple[float, Floats]:
-    """Return the workload's average variance for one device, and each span's part of it."""
+    """Return the workload's average variance for one device, and each span's part of it.
+
+    Both are infinite if some period has no reports that lead to it.
+    """
     total, parts = 0.0, np.zeros(len(network.spans))
     for name, weight in _weighted(network, workload):
         if name in ("online", "prefix"):
@@ -123,9 +126,14 @@ def _known(name: str) -> str:
 def _energy(fusion: Fusion, name: str) -> Floats:
     """Return the part of the workload's average variance that each edge's noise brings in."""
     if name == "history":
-        return _dissipated(fusion, _grounded(fusion.covariance(fusion.periods))) / fusion.periods
+        covariance = fusion.covariance(fusion.periods)
+        if np.isnan(covariance).any():
+            return np.full(fusion.start.size, np.inf)
+        return _dissipated(fusion, _grounded(covariance)) / fusion.periods
     total, queries = np.zeros(fusion.start.size), 0
     for state in fusion.growing():
+        if not state.known[state.period]:
+            return np.full(fusion.start.size, np.inf)
         potential = np.cumsum(state.covariance[:, :0:-1], axis=1)
         total += _dissipated(fusion, potential)
         queries += potential.shape[1]
@@ -146,6 +154,10 @@ def _passing(network: Network, shares: Floats, name: str) -> Floats:
     for period in range(1, network.periods + 1):
         slot = period % window
         start, span, unit = network.ended[period]
+        told = np.flatnonzero(unit * shares[span] > 0)
+        if not told.size:
+            return np.full(total.shape, np.inf)
+        start, span, unit = start[told], span[told], unit[told]
         noise = 1 / (unit * shares[span])
         places = np.where(start == 0, zero, start % window)
         parts[:, slot] = parts[:, places[0]]

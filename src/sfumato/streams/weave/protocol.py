@@ -6,10 +6,11 @@ graph of periods. The hierarchy of the papers is the case without offsets and sn
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from sfumato.streams.weave.snapshots import Snapshot
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.values import Values
+from sfumato.wire.canonical import canonical
 
 __all__ = ["Weave"]
 
@@ -89,9 +91,13 @@ class Weave(Protocol):
     mechanism: Carrier = "auto"
     aligned: bool = False
 
+    name: ClassVar[str] = "weave"
+
     def __post_init__(self) -> None:
         """Refuse what no stream can have."""
         _check(self.values, self.periods, self.changes, self.epsilon, self.mechanism)
+        if not all(_whole(span) for span in self.spans):
+            raise ConfigurationError(f"spans are {list(self.spans)}; whole numbers are expected.")
         if len(self.spans) != len(self.shares) or not self.spans:
             raise ConfigurationError(
                 f"spans are {list(self.spans)} and shares {list(self.shares)}; one share for each "
@@ -112,6 +118,8 @@ class Weave(Protocol):
             )
         if abs(sum(self.shares) - 1) > 1e-6:
             raise ConfigurationError(f"shares sum to {sum(self.shares):.6g}; 1 is expected.")
+        object.__setattr__(self, "spans", tuple(int(span) for span in self.spans))
+        object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
 
     # ---- named configurations --------------------------------------------------------------
 
@@ -140,10 +148,8 @@ class Weave(Protocol):
         tried: list[tuple[float, Weave]] = [(alone.expected_variance(workload), alone)]
         factor = 2 if periods <= 256 else 4
         longest = 16
-        while longest // 4 < periods // 2:
+        while True:
             spans = [span for span in _powers(factor, longest) if 2 * span <= periods]
-            if not spans:
-                break
             even = made([*spans, SNAPSHOT], [1 / (len(spans) + 1)] * (len(spans) + 1))
             shares, least = best_shares(even.network, workload)
             tried.append((least, even.trimmed(shares.tolist())))
@@ -227,7 +233,7 @@ class Weave(Protocol):
             assumptions=("the device takes part in this horizon once",),
         )
 
-    @property
+    @cached_property
     def anchored(self) -> bool:
         """Whether threads leave out their first look.
 
@@ -235,7 +241,28 @@ class Weave(Protocol):
         first value; of a thing that may be off or a set that may be empty the first look tells
         more than it costs.
         """
-        return SNAPSHOT in self.spans and not self.aligned and self.values.always_there
+        shares = dict(zip(self.spans, self.shares, strict=True))
+        there = shares.get(SNAPSHOT, 0.0) > 0
+        return there and not self.aligned and self.values.always_there
+
+    def describe(self) -> dict[str, Any]:
+        """Return the whole public design as plain data."""
+        return {
+            "protocol": self.name,
+            "values": self.values.describe(),
+            "periods": int(self.periods),
+            "changes": int(self.changes),
+            "epsilon": float(self.epsilon),
+            "spans": list(self.spans),
+            "shares": list(self.shares),
+            "mechanism": self.mechanism,
+            "aligned": bool(self.aligned),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that no other design has: a device saves them."""
+        return hashlib.sha256(canonical(self.describe())).hexdigest()[:16]
 
     def offsets(self, span: int) -> range:
         """Return the offsets of a span's threads."""
@@ -258,7 +285,7 @@ class Weave(Protocol):
 
     def strand(self, thread: Thread) -> Strand:
         """Return what carries a difference thread."""
-        return self._strand(len(self.edges(thread)))
+        return self._strand(thread.differences(self.periods, anchored=self.anchored))
 
     def _strand(self, differences: int) -> Strand:
         made: dict[int, Strand] = self._strands

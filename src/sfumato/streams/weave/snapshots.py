@@ -126,6 +126,20 @@ class Item(Supports):
 
 
 @dataclass(frozen=True)
+class OptionalItem(Supports):
+    """Of entries of which one is there or none: nothing is an item of its own, behind them."""
+
+    def encode(self, bits: Bits) -> Any:
+        """Return which one, or the number behind the last."""
+        return np.where(bits.any(axis=1), bits.argmax(axis=1), bits.shape[1])
+
+    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+        """Return the shares of the items proper."""
+        shares, supports = super().read(tally)
+        return shares[:-1], supports[:-1]
+
+
+@dataclass(frozen=True)
 class Signs(Snapshot):
     """Of any entries: each is sent as plus (there) or minus (not there), or not at all."""
 
@@ -156,10 +170,11 @@ def of_bit(epsilon: float) -> Snapshot:
     return Bit(mechanism, mechanism.mse, 0.5)
 
 
-def of_category(epsilon: float, items: int) -> Snapshot:
+def of_category(epsilon: float, items: int, *, optional: bool = False) -> Snapshot:
     """Return the snapshot of one of several items: randomized response is the case of size 1."""
-    mechanism = SubsetSelection(epsilon, items)
-    return Item(mechanism, mechanism.mse, 1 / items)
+    kinds = items + optional
+    mechanism = SubsetSelection(epsilon, kinds)
+    return (OptionalItem if optional else Item)(mechanism, mechanism.mse, 1 / kinds)
 
 
 def of_set(epsilon: float, items: int, most: int) -> Snapshot:

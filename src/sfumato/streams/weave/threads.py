@@ -48,11 +48,26 @@ class Thread:
         """Whether it looks only once."""
         return self.span == SNAPSHOT
 
+    @property
+    def first(self) -> int:
+        """The period of the first look."""
+        return self.offset or self.span
+
+    def looks_at(self, period: int) -> bool:
+        """Return whether the device looks at its value in a period."""
+        if self.is_snapshot:
+            return period == self.offset
+        return period >= self.first and (period - self.offset) % self.span == 0
+
     def looks(self, periods: int) -> tuple[int, ...]:
         """Return the periods in which the device looks at its value."""
         if self.is_snapshot:
             return (self.offset,)
-        return tuple(range(self.offset or self.span, periods + 1, self.span))
+        return tuple(range(self.first, periods + 1, self.span))
+
+    def differences(self, periods: int, *, anchored: bool) -> int:
+        """Return how many differences a thread sends."""
+        return (periods - self.first) // self.span + (not anchored)
 
     def edges(self, periods: int, *, anchored: bool) -> tuple[tuple[int, int], ...]:
         """Return the pairs of periods whose difference is sent, in the second of the two.

@@ -6,8 +6,9 @@ change between the looks of a thread, and through which one-shot oracle a snapsh
 
 from __future__ import annotations
 
+import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Domain, Label
+from sfumato.core.exact import is_finite_number
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams.weave import snapshots
 from sfumato.streams.weave.snapshots import Snapshot
@@ -109,13 +111,14 @@ class Binary(Values):
 
     def encode(self, value: Any) -> Bits:
         """Return the bit."""
-        if value not in (0, 1):
+        number = isinstance(value, (bool, np.bool_)) or is_finite_number(value)
+        if not number or value not in (0, 1):
             raise InputError(f"value is {value!r}; 0 or 1 is expected.")
         return np.array([int(value)], dtype=np.int8)
 
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
         """Return the bits."""
-        return np.asarray(streams, dtype=np.int8)[:, :, None]
+        return _codes(streams, 0, 1).astype(np.int8)[:, :, None]
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """One for each difference."""
@@ -136,6 +139,14 @@ class Binary(Values):
 class Category(Values):
     """One of several items: a place, a state, an app in use.
 
+    Parameters
+    ----------
+    items
+        What there is to choose from.
+    optional
+        Whether a device may hold none of them, as before its first value. A snapshot then needs
+        a symbol more; without, a device must have a value in the first period.
+
     Examples
     --------
     >>> Category(("home", "work", "road")).encode("work").tolist()
@@ -144,11 +155,14 @@ class Category(Values):
     """
 
     items: int | tuple[Label, ...]
+    optional: bool = False
     kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
         """Refuse fewer than two items."""
         object.__setattr__(self, "items", Domain.of(self.items).items)
+        if not isinstance(self.optional, bool):
+            raise ConfigurationError(f"optional is {self.optional!r}; true or false is expected.")
 
     @cached_property
     def domain(self) -> Domain:
@@ -162,18 +176,20 @@ class Category(Values):
 
     @property
     def always_there(self) -> bool:
-        """There is an item from the first period on."""
-        return True
+        """There is an item from the first period on, unless it is optional."""
+        return not self.optional
 
     def encode(self, value: Any) -> Bits:
-        """Return a one where the item is."""
+        """Return a one where the item is; None is no item, if that may be."""
         bits = np.zeros(self.width, dtype=np.int8)
-        bits[_code(self.domain, value)] = 1
+        if value is not None or not self.optional:
+            bits[_code(self.domain, value)] = 1
         return bits
 
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
-        """Return a one where the item is; code -1 is the empty value."""
-        codes = np.asarray(streams)
+        """Return a one where the item is; code -1 is no item, if that may be."""
+        least = -1 if self.optional else 0
+        codes = _codes(streams, least, self.width - 1)
         there: Bits = (codes[:, :, None] == np.arange(self.width)).astype(np.int8)
         return there
 
@@ -186,11 +202,11 @@ class Category(Values):
     def snapshot(self, epsilon: float, block: int) -> Snapshot:
         """Subset selection."""
         del block
-        return snapshots.of_category(epsilon, self.width)
+        return snapshots.of_category(epsilon, self.width, optional=self.optional)
 
     def describe(self) -> dict[str, Any]:
-        """Return the kind and the items."""
-        return {"kind": self.kind, "items": _plain(self.items)}
+        """Return the kind, the items and whether there may be none."""
+        return {"kind": self.kind, "items": _plain(self.items), "optional": self.optional}
 
 
 @dataclass(frozen=True)
@@ -241,15 +257,17 @@ class Items(Values):
 
     def encode(self, value: Any) -> Bits:
         """Return a one for each item that is in."""
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise InputError(f"value is {value!r}; a set of items is expected.")
         bits = np.zeros(self.width, dtype=np.int8)
-        bits[[_code(self.domain, item) for item in value]] = 1
+        for item in value:
+            bits[_code(self.domain, item)] = 1
         return self._capped(bits)
 
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
         """Return a one for each item that is in."""
-        return self._capped(np.asarray(streams, dtype=np.int8))
+        bits = _codes(streams, 0, 1, self.width)
+        return self._capped(bits.astype(np.int8))
 
     def _capped(self, bits: Bits) -> Bits:
         if self.largest == self.width:
@@ -315,29 +333,36 @@ class Attributes(Values):
 
     @property
     def least_changes(self) -> int:
-        """All attributes appear at once."""
-        return len(self.categories)
+        """All attributes that must be there appear at once."""
+        return max(1, self._required)
+
+    @property
+    def _required(self) -> int:
+        return sum(not items.optional for _, items in self.categories)
 
     @property
     def always_there(self) -> bool:
-        """There is an item from the first period on."""
-        return True
+        """Some attribute has an item from the first period on."""
+        return self._required > 0
 
     def encode(self, value: Any) -> Bits:
         """Return a one for each attribute's item."""
-        return np.concatenate(
-            [items.encode(self._part(value, name)) for name, items in self.categories]
-        )
+        return np.concatenate([self._part(value, name, items) for name, items in self.categories])
 
-    def _part(self, value: Any, name: str) -> Any:
+    def _part(self, value: Any, name: str, items: Category) -> Bits:
         try:
-            return value[name]
+            item = value[name]
         except (KeyError, TypeError, IndexError):
             raise InputError(f"value is {value!r}; an item for {name!r} is expected.") from None
+        try:
+            return items.encode(item)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
 
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
         """Return a one for each attribute's item, from (devices, periods, attributes)."""
-        codes = np.asarray(streams)
+        widest = max(items.width for _, items in self.categories)
+        codes = _codes(streams, -1, widest - 1, len(self.categories))
         parts = [
             items.encode_streams(codes[:, :, place])
             for place, (_, items) in enumerate(self.categories)
@@ -348,7 +373,7 @@ class Attributes(Values):
         """Two for each difference and attribute, but the first values only appear."""
         count = len(self.categories)
         if anchored:
-            return max(1, min(most - count, 2 * count * differences))
+            return max(1, min(most - self._required, 2 * count * differences))
         return min(most, count * (2 * differences - 1))
 
     def snapshot(self, epsilon: float, block: int) -> Snapshot:
@@ -356,9 +381,12 @@ class Attributes(Values):
         return self.categories[block][1].snapshot(epsilon, 0)
 
     def describe(self) -> dict[str, Any]:
-        """Return the kind and each attribute's items."""
-        plain = {name: _plain(items.items) for name, items in self.categories}
-        return {"kind": self.kind, "attributes": plain}
+        """Return the kind, each attribute's items, and which need not be there."""
+        return {
+            "kind": self.kind,
+            "attributes": [[name, _plain(items.items)] for name, items in self.categories],
+            "optional": [name for name, items in self.categories if items.optional],
+        }
 
 
 def _plain(items: int | tuple[Label, ...]) -> Any:
@@ -366,4 +394,29 @@ def _plain(items: int | tuple[Label, ...]) -> Any:
 
 
 def _code(domain: Domain, value: Any) -> int:
-    return int(domain.encode([value])[0])
+    """Return the code of one item."""
+    code = domain.code(value)
+    if code is None:
+        raise InputError(
+            f"value is {reprlib.repr(value)}; one of the items {domain.shown()} is expected."
+        )
+    return code
+
+
+def _codes(streams: Any, least: int, most: int, *parts: int) -> NDArray[Any]:
+    """Return whole streams of codes, of so many parts each, if all of them can be some."""
+    codes = np.asarray(streams)
+    if codes.ndim != 2 + len(parts) or codes.shape[2:] != parts:
+        expected = ", ".join(["devices", "periods", *map(str, parts)])
+        raise InputError(f"streams have shape {codes.shape}; ({expected}) is expected.")
+    if codes.dtype.kind not in "iub":
+        raise InputError(
+            f"streams have dtype {codes.dtype}; whole numbers {least}..{most} are expected."
+        )
+    if codes.size and (int(codes.min()) < least or int(codes.max()) > most):
+        place = tuple(int(at) for at in np.argwhere((codes < least) | (codes > most))[0])
+        raise InputError(
+            f"streams has {codes[place]} for device {place[0]} in period {place[1] + 1}; "
+            f"whole numbers {least}..{most} are expected."
+        )
+    return codes

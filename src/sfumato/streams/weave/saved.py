@@ -1,0 +1,95 @@
+"""What a device can have saved: states that no device of a design can be in are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from sfumato.errors import MismatchError
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+
+if TYPE_CHECKING:  # a protocol makes the devices that save
+    from sfumato.streams.weave.protocol import Weave
+
+__all__ = ["check"]
+
+FIELDS: Final = ("design", "thread", "stream", "period", "value", "sent", "used", "frozen")
+
+
+def check(protocol: Weave, state: Any) -> None:
+    """Raise MismatchError, with one sentence, unless a device of this protocol can have saved it.
+
+    This tells a state that was mixed up or cut short; who can write to a device's disk can write
+    a state that passes, as well as the values themselves.
+    """
+    if not isinstance(state, Mapping) or set(state) != set(FIELDS):
+        found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise MismatchError(f"the saved state has {found}; {', '.join(FIELDS)} are expected.")
+    if state["design"] != protocol.fingerprint:
+        raise MismatchError(
+            f"the saved state is of design {state['design']!r}; this one is "
+            f"{protocol.fingerprint!r}."
+        )
+    width = protocol.values.width
+    _demand(state, "thread", lambda it: _is_thread(protocol, it), "one of the design's threads")
+    _demand(state, "period", lambda it: _count(it, protocol.periods), f"0..{protocol.periods}")
+    for name in ("value", "sent"):
+        _demand(state, name, lambda it: _is_bits(it, width), f"a list of {width} zeros and ones")
+    _demand(state, "used", lambda it: _count(it, protocol.changes), f"0..{protocol.changes}")
+    _demand(state, "frozen", lambda it: isinstance(it, bool), "true or false")
+    thread = Thread(*state["thread"])
+    gone = sum(end <= state["period"] for _, end in protocol.edges(thread)) * width
+    if thread.is_snapshot:
+        _demand(state, "stream", lambda it: it is None, "nothing on a snapshot thread")
+    else:
+        _demand(
+            state,
+            "stream",
+            lambda it: _is_stream(protocol, thread, it, gone),
+            f"the counters of a stream after {gone} entries",
+        )
+
+
+def _demand(
+    state: Mapping[str, Any], name: str, can_be: Callable[[Any], bool], expected: str
+) -> None:
+    if not can_be(state[name]):
+        raise MismatchError(f"the saved state has {name} {state[name]!r}; {expected} is expected.")
+
+
+def _count(given: Any, most: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= most
+
+
+def _is_bits(given: Any, width: int) -> bool:
+    return isinstance(given, list) and len(given) == width and all(_count(bit, 1) for bit in given)
+
+
+def _is_thread(protocol: Weave, given: Any) -> bool:
+    if not isinstance(given, list) or len(given) != 3 or not all(_count(x, 1 << 20) for x in given):
+        return False
+    span, offset, block = given
+    blocks = len(protocol.values.blocks) if span == SNAPSHOT else 1
+    return span in protocol.spans and offset in protocol.offsets(span) and block < blocks
+
+
+def _is_stream(protocol: Weave, thread: Thread, given: Any, gone: int) -> bool:
+    """Return whether counters can be those of a stream after so many entries."""
+    mechanism = protocol.strand(thread).mechanism
+    counters = 2 if mechanism.form.dense else 5
+    if not isinstance(given, list) or len(given) != counters:
+        return False
+    if not all(_count(x, mechanism.padded_dimension) for x in given):
+        return False
+    if mechanism.form.dense:
+        agree, nonzeros = given
+        return agree <= nonzeros <= mechanism.sparsity <= nonzeros + gone
+    agree, oppose, nonzeros, chosen, zeros = given
+    told = mechanism.sparsity - nonzeros, mechanism.zeros - zeros
+    return (
+        agree + oppose <= nonzeros
+        and chosen <= zeros
+        and min(told) >= 0
+        and sum(told) == gone
+        and mechanism.size - gone <= agree + oppose + chosen <= mechanism.size
+    )
