@@ -83,13 +83,14 @@ def _is_stream(protocol: Weave, thread: Thread, given: Any, gone: int) -> bool:
         return False
     if mechanism.form.dense:
         agree, nonzeros = given
-        return agree <= nonzeros <= mechanism.sparsity <= nonzeros + gone
+        return bool(agree <= nonzeros <= mechanism.sparsity <= nonzeros + gone)
     agree, oppose, nonzeros, chosen, zeros = given
     told = mechanism.sparsity - nonzeros, mechanism.zeros - zeros
-    return (
+    left = agree + oppose + chosen
+    return bool(
         agree + oppose <= nonzeros
         and chosen <= zeros
         and min(told) >= 0
         and sum(told) == gone
-        and mechanism.size - gone <= agree + oppose + chosen <= mechanism.size
+        and mechanism.size - gone <= left <= mechanism.size
     )
