@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -24,8 +24,8 @@ from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
 from sfumato.streams.weave.printed import printed_shares
-from sfumato.streams.weave.snapshots import Snapshot
-from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, strand
+from sfumato.streams.weave.snapshots import Look, Snapshot, chosen
+from sfumato.streams.weave.strands import CARRIERS, Carrier, Sized, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.values import Values
 from sfumato.wire.canonical import canonical
@@ -58,6 +58,9 @@ class Weave(Protocol):
         What carries differences: auto, concord, exsub or exsub-printed.
     aligned
         Whether all difference threads start with the horizon, as in the papers' hierarchy.
+    sized, looks
+        The sizes of the mechanisms of differences and snapshots, once they have been chosen; see
+        :meth:`resolved`.
 
     Guarantee
     ---------
@@ -90,6 +93,8 @@ class Weave(Protocol):
     shares: tuple[float, ...]
     mechanism: Carrier = "auto"
     aligned: bool = False
+    sized: tuple[Sized, ...] = ()
+    looks: tuple[Look, ...] = ()
 
     name: ClassVar[str] = "weave"
 
@@ -290,12 +295,13 @@ class Weave(Protocol):
     def _strand(self, differences: int) -> Strand:
         made: dict[int, Strand] = self._strands
         if differences not in made:
+            fixed = {each.differences: each for each in self.sized}
             made[differences] = strand(
                 self.values,
                 differences,
                 self.changes,
                 self.epsilon,
-                self.mechanism,
+                fixed.get(differences, self.mechanism),
                 anchored=self.anchored,
             )
         return made[differences]
@@ -307,9 +313,29 @@ class Weave(Protocol):
     @cached_property
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The single look at each block."""
+        blocks = range(len(self.values.blocks))
+        looks = self.looks or (None,) * len(blocks)
         return tuple(
-            self.values.snapshot(self.epsilon, block) for block in range(len(self.values.blocks))
+            self.values.snapshot(self.epsilon, block, look)
+            for block, look in zip(blocks, looks, strict=True)
         )
+
+    def resolved(self) -> Weave:
+        """Return the same protocol with all sizes written out: a device then only has to obey."""
+        counts = {len(self.edges(thread)) for thread, _ in self.threads() if thread.span}
+        return replace(
+            self,
+            sized=tuple(Sized.of(self._strand(count)) for count in sorted(counts) if count),
+            looks=tuple(map(chosen, self.snapshots)) if SNAPSHOT in self.spans else (),
+        )
+
+    @cached_property
+    def payload(self) -> int:
+        """The bytes of the longest message of any thread."""
+        sizes = [look.mechanism.report_bytes for look in self.snapshots if SNAPSHOT in self.spans]
+        firsts = {(t.span, len(self.edges(t))): t for t, _ in self.threads() if t.span}
+        sizes += [self.form(t).dtype.itemsize for t in firsts.values() if self.edges(t)]
+        return max(sizes)
 
     def form(self, thread: Thread) -> Difference:
         """Return the bytes of a difference."""

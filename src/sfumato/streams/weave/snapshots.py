@@ -16,7 +16,7 @@ from sfumato.mechanisms.frequency.subset_selection import SubsetSelection
 from sfumato.mechanisms.sparse.privset import PrivSet
 from sfumato.mechanisms.sparse.subset import Concord
 
-__all__ = ["Snapshot", "of_bit", "of_category", "of_set"]
+__all__ = ["Look", "Snapshot", "chosen", "of_bit", "of_category", "of_set"]
 
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
@@ -164,25 +164,50 @@ class Signs(Snapshot):
         return np.asarray((moment - square) / 4)
 
 
+Look = tuple[str, int, int | None]
+"""A chosen oracle: its name, its size, and its threshold if it has one."""
+
+
+def chosen(snapshot: Snapshot) -> Look:
+    """Return what was chosen for a snapshot, so that a device need not search for it."""
+    mechanism: Any = snapshot.mechanism
+    threshold = mechanism.accept_threshold if isinstance(mechanism, Concord) else None
+    size = 1 if isinstance(mechanism, GRR) else _size(mechanism)
+    return mechanism.name, size, threshold
+
+
+def _size(mechanism: Any) -> int:
+    return int(mechanism.members if isinstance(mechanism, SubsetSelection) else mechanism.size)
+
+
 def of_bit(epsilon: float) -> Snapshot:
     """Return the snapshot of one entry."""
     mechanism = GRR(epsilon, 2)
     return Bit(mechanism, mechanism.mse, 0.5)
 
 
-def of_category(epsilon: float, items: int, *, optional: bool = False) -> Snapshot:
+def of_category(
+    epsilon: float, items: int, look: Look | None = None, *, optional: bool = False
+) -> Snapshot:
     """Return the snapshot of one of several items: randomized response is the case of size 1."""
     kinds = items + optional
-    mechanism = SubsetSelection(epsilon, kinds)
+    mechanism = SubsetSelection(epsilon, kinds, None if look is None else look[1])
     return (OptionalItem if optional else Item)(mechanism, mechanism.mse, 1 / kinds)
 
 
-def of_set(epsilon: float, items: int, most: int) -> Snapshot:
+def of_set(epsilon: float, items: int, most: int, look: Look | None = None) -> Snapshot:
     """Return the snapshot of a set: small sets by subsets that meet them, large ones by signs."""
     share = most / items if most < items else 0.5
-    signs = Concord(epsilon, items, items, exact_sparsity=True)
-    mixed = Signs(signs, signs.mse / (4 * items), share)
-    if most == items:
-        return mixed
-    meeting = PrivSet(epsilon, items, most)
-    return min(Supports(meeting, meeting.mse / items, share), mixed, key=lambda it: it.noise)
+    if look is None:
+        signs = Concord(epsilon, items, items, exact_sparsity=True)
+        mixed: Snapshot = Signs(signs, signs.mse / (4 * items), share)
+        if most == items:
+            return mixed
+        meeting = PrivSet(epsilon, items, most)
+        return min(Supports(meeting, meeting.mse / items, share), mixed, key=lambda it: it.noise)
+    name, size, threshold = look
+    if name == PrivSet.name:
+        meeting = PrivSet(epsilon, items, most, size)
+        return Supports(meeting, meeting.mse / items, share)
+    signs = Concord(epsilon, items, items, size, exact_sparsity=True, threshold=threshold)
+    return Signs(signs, signs.mse / (4 * items), share)

@@ -10,7 +10,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
 from sfumato.streams.weave.values import Values
 
-__all__ = ["Carrier", "Strand", "carrier"]
+__all__ = ["CARRIERS", "Carrier", "Sized", "Strand", "carrier", "strand"]
 
 Carrier = Literal["auto", "concord", "exsub", "exsub-printed"]
 CARRIERS: Final = ("auto", "concord", "exsub", "exsub-printed")
@@ -68,6 +68,30 @@ class Strand:
         return self.moment(self.nonzeros / self.mechanism.dimension)
 
 
+@dataclass(frozen=True)
+class Sized:
+    """A carrier whose size has been chosen, so that a device need not search for it."""
+
+    differences: int
+    carrier: Literal["concord", "exsub", "exsub-printed"]
+    size: int
+    threshold: int | None = None
+
+    @classmethod
+    def of(cls, strand: Strand) -> Sized:
+        """Return what was chosen for a strand."""
+        mechanism = strand.mechanism
+        name: Any = "exsub-printed" if isinstance(mechanism, PrintedExSub) else mechanism.name
+        return cls(strand.differences, name, mechanism.size, mechanism.probabilities.threshold)
+
+    def mechanism(self, epsilon: float, entries: int, nonzeros: int) -> SignedSubset:
+        """Return the mechanism of this size."""
+        if self.carrier == "concord":
+            return Concord(epsilon, entries, nonzeros, self.size, threshold=self.threshold)
+        kind = PrintedExSub if self.carrier == "exsub-printed" else ExSub
+        return kind(epsilon, entries, nonzeros, self.size)
+
+
 @lru_cache(maxsize=4096)
 def carrier(epsilon: float, entries: int, nonzeros: int, name: Carrier) -> SignedSubset:
     """Return the mechanism for a vector of so many entries, of which so many may not be zero.
@@ -91,13 +115,17 @@ def strand(
     differences: int,
     changes: int,
     epsilon: float,
-    name: Carrier,
+    chosen: Carrier | Sized,
     *,
     anchored: bool,
 ) -> Strand:
-    """Return how a thread with so many differences is carried."""
+    """Return how a thread with so many differences is carried, by the best or a given size."""
     entries = differences * values.width
     bound = min(values.changes(changes, differences, anchored=anchored), entries)
+    name = chosen if isinstance(chosen, str) else chosen.carrier
     sparsity = changes if name == "exsub-printed" else bound
-    mechanism: Any = carrier(epsilon, entries, sparsity, name)
+    if isinstance(chosen, str):
+        mechanism = carrier(epsilon, entries, sparsity, chosen)
+    else:
+        mechanism = chosen.mechanism(epsilon, entries, sparsity)
     return Strand(mechanism, differences, bound)

@@ -20,7 +20,7 @@ from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams.weave import snapshots
-from sfumato.streams.weave.snapshots import Snapshot
+from sfumato.streams.weave.snapshots import Look, Snapshot
 
 __all__ = ["Attributes", "Binary", "Category", "Items", "Values"]
 
@@ -82,8 +82,8 @@ class Values(ABC):
         """
 
     @abstractmethod
-    def snapshot(self, epsilon: float, block: int) -> Snapshot:
-        """Return the best single look at a block."""
+    def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
+        """Return the best single look at a block, or the one that was chosen before."""
 
     def describe(self) -> dict[str, Any]:
         """Return the kind as plain data, as in a task file."""
@@ -125,9 +125,9 @@ class Binary(Values):
         del anchored
         return min(most, differences)
 
-    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+    def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
         """Randomized response."""
-        del block
+        del block, look
         return snapshots.of_bit(epsilon)
 
     def describe(self) -> dict[str, Any]:
@@ -199,10 +199,10 @@ class Category(Values):
             return max(1, min(most - 1, 2 * differences))
         return min(most, 2 * differences - 1)
 
-    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+    def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
         """Subset selection."""
         del block
-        return snapshots.of_category(epsilon, self.width, optional=self.optional)
+        return snapshots.of_category(epsilon, self.width, look, optional=self.optional)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind, the items and whether there may be none."""
@@ -279,10 +279,10 @@ class Items(Values):
         del anchored
         return min(most, self.width * differences)
 
-    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+    def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
         """Subsets that meet the set, or signs of all items."""
         del block
-        return snapshots.of_set(epsilon, self.width, self.largest)
+        return snapshots.of_set(epsilon, self.width, self.largest, look)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind, the items and the largest set."""
@@ -376,9 +376,9 @@ class Attributes(Values):
             return max(1, min(most - self._required, 2 * count * differences))
         return min(most, count * (2 * differences - 1))
 
-    def snapshot(self, epsilon: float, block: int) -> Snapshot:
+    def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
         """Subset selection on one attribute."""
-        return self.categories[block][1].snapshot(epsilon, 0)
+        return self.categories[block][1].snapshot(epsilon, 0, look)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind, each attribute's items, and which need not be there."""

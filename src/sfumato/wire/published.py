@@ -1,0 +1,114 @@
+"""A task as it is handed to devices: what is asked, under which key, and where to send.
+
+The *spec* is the task with everything written out that a device would otherwise have to choose
+(the mix and all sizes) and the time at which it begins. Its hash is the task's id: whoever changes
+anything in it has made another task. Keys and endpoints stand outside of the id, so that they can
+be renewed; a report is bound to them by the spec's whole hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+from sfumato.errors import InputError
+from sfumato.wire.canonical import canonical
+from sfumato.wire.sealing import Context
+
+__all__ = ["LARGEST", "Published"]
+
+LARGEST: Final = 1 << 20
+"""Bytes of a published task, at most."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A task that devices can join.
+
+    Parameters
+    ----------
+    spec
+        The whole task as plain data.
+    keys
+        The collector's public keys by key id; reports are sealed to the last one. None if the
+        task's reports are not sealed.
+    endpoint
+        Where reports go.
+
+    Examples
+    --------
+    >>> published = Published({"title": "t", "sealed": False}, {}, "http://localhost")
+    >>> Published.parse(published.encode()) == published
+    True
+
+    """
+
+    spec: Mapping[str, Any]
+    keys: Mapping[int, bytes]
+    endpoint: str
+
+    @cached_property
+    def task_id(self) -> bytes:
+        """The hash of the spec."""
+        return hashlib.sha256(canonical(self.spec)).digest()
+
+    @cached_property
+    def spec_hash(self) -> bytes:
+        """The hash of the spec and the keys."""
+        return hashlib.sha256(canonical([self.spec, self._plain_keys()])).digest()
+
+    @property
+    def context(self) -> Context:
+        """What reports are bound to."""
+        return Context(self.task_id, self.spec_hash)
+
+    @property
+    def key_id(self) -> int:
+        """The key that reports are sealed to; 0 if they are not."""
+        return max(self.keys, default=0)
+
+    @property
+    def public_key(self) -> X25519PublicKey | None:
+        """The same, as a key."""
+        if not self.keys:
+            return None
+        return X25519PublicKey.from_public_bytes(self.keys[self.key_id])
+
+    def _plain_keys(self) -> list[list[Any]]:
+        return [[name, key.hex()] for name, key in sorted(self.keys.items())]
+
+    def encode(self) -> bytes:
+        """Return the task as JSON."""
+        data = {"spec": self.spec, "keys": self._plain_keys(), "endpoint": self.endpoint}
+        return json.dumps(data).encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Published:
+        """Return the task of these bytes; raise InputError if they are none."""
+        if len(data) > LARGEST:
+            raise InputError(f"the task has {len(data):,} bytes; up to {LARGEST:,} are expected.")
+        try:
+            given = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"the task is no JSON ({error}); a published task is expected."
+            ) from None
+        fields = {"spec": dict, "keys": list, "endpoint": str}
+        for name, kind in fields.items():
+            if not isinstance(given, dict) or not isinstance(given.get(name), kind):
+                raise InputError(
+                    f"the task has no proper field {name!r}; spec, keys and endpoint are expected."
+                )
+        try:
+            keys = {int(name): bytes.fromhex(key) for name, key in given["keys"]}
+        except (ValueError, TypeError):
+            raise InputError("keys are not pairs of a number and a key in hexadecimal.") from None
+        if any(len(key) != 32 or not 0 < name < 1 << 32 for name, key in keys.items()):
+            raise InputError("keys has one that is not 32 bytes under a number from 1 on.")
+        return cls(given["spec"], keys, given["endpoint"])
