@@ -12,12 +12,11 @@ from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.streams.flat import Flat
+from sfumato.streams.specs import values_of
 from sfumato.streams.weave.protocol import Weave
-from sfumato.streams.weave.strands import Carrier, Sized
+from sfumato.streams.weave.strands import Carrier
 from sfumato.streams.weave.threads import SNAPSHOT
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.task import Task
-from sfumato.wire.values import TaskValues
 
 __all__ = [
     "NOISES",
@@ -29,9 +28,6 @@ __all__ = [
     "parameters",
     "parameters_of",
     "protocol",
-    "protocol_of",
-    "spec",
-    "values",
 ]
 
 NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplace}
@@ -130,23 +126,6 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
     return build(name, **rest)
 
 
-def values(given: TaskValues) -> Values:
-    """Return what a device observes, from a task's plain data; moves are a protocol's own.
-
-    Examples
-    --------
-    >>> values(TaskValues("category", ("home", "work"))).labels
-    ('home', 'work')
-
-    """
-    if given.kind == "binary":
-        return Binary(*(given.items or ()))  # type: ignore[misc]
-    if given.kind == "attributes":
-        return Attributes(given.attributes)
-    items: Any = given.items
-    return Category(items) if given.kind == "category" else Items(items, given.most)
-
-
 def protocol(task: Task) -> Weave | Flat:
     """Return the protocol a task asks for.
 
@@ -158,7 +137,7 @@ def protocol(task: Task) -> Weave | Flat:
         items: Any = task.values.items
         return Flat(items, task.periods, task.changes, task.epsilon, carrier)
     asked: dict[str, Any] = {
-        "values": values(task.values),
+        "values": values_of(task.values),
         "periods": task.periods,
         "changes": task.changes,
         "epsilon": task.epsilon,
@@ -176,85 +155,3 @@ def protocol(task: Task) -> Weave | Flat:
     if carrier == "auto":
         asked["mechanism"] = "exsub-printed"
     return Weave.papers(fan_out=task.fan_out or 2, **asked)
-
-
-# ---- specs -----------------------------------------------------------------------------------
-
-
-def spec(task: Task, start: int, *, grace: int = 0, sealed: bool = True) -> dict[str, Any]:
-    """Return the task with everything written out, as plain data that devices obey.
-
-    Parameters
-    ----------
-    task
-        What is asked.
-    start
-        When the first period begins, in seconds since 1970 (UTC).
-    grace
-        How many seconds after its end the reports of a period are still taken.
-    sealed
-        Whether reports are sealed to the collector.
-
-    """
-    chosen = protocol(task)
-    plain = task.plain() | {"start": start, "grace": grace, "sealed": sealed}
-    if isinstance(chosen, Flat):
-        return plain
-    fixed = chosen.resolved()
-    return plain | {
-        "mix": [list(pair) for pair in zip(fixed.spans, fixed.shares, strict=True)],
-        "aligned": fixed.aligned,
-        "mechanism": fixed.mechanism,
-        "sized": [
-            [each.differences, each.carrier, each.size, each.threshold] for each in fixed.sized
-        ],
-        "looks": [list(look) for look in fixed.looks],
-    }
-
-
-def protocol_of(given: Mapping[str, Any]) -> Weave | Flat:
-    """Return the protocol of a spec, without choosing anything; raise if the spec is none.
-
-    Examples
-    --------
-    >>> from sfumato.wire.task import parse
-    >>> task = parse('''
-    ... title = "On or off"
-    ... epsilon = 1
-    ... periods = 8
-    ... period = "1 hour"
-    ... changes = 2
-    ... values = {kind = "binary"}
-    ... ''')
-    >>> protocol_of(spec(task, start=0)).payload
-    1
-
-    """
-    try:
-        return _protocol_of(given)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, ConfigurationError):
-            raise
-        raise ConfigurationError(f"the spec of the task has something wrong ({error!r}).") from None
-
-
-def _protocol_of(given: Mapping[str, Any]) -> Weave | Flat:
-    plain = dict(given["values"])
-    if "attributes" in plain:
-        plain["attributes"] = dict(plain["attributes"])
-    observed = TaskValues.of(plain)
-    numbers = (given["periods"], given["changes"], given["epsilon"])
-    if given["protocol"] == "flat":
-        items: Any = observed.items
-        return Flat(items, *numbers, given["mechanism"])
-    spans, shares = zip(*given["mix"], strict=True)
-    return Weave(
-        values(observed),
-        *numbers,
-        tuple(spans),
-        tuple(shares),
-        given["mechanism"],
-        aligned=bool(given["aligned"]),
-        sized=tuple(Sized(*each) for each in given["sized"]),
-        looks=tuple((str(name), size, threshold) for name, size, threshold in given["looks"]),
-    )

@@ -12,6 +12,7 @@ from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.queries.history import DECODERS
 from sfumato.streams.flat import Flat
+from sfumato.streams.specs import values_of
 from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
 from sfumato.streams.weave.mix import WORKLOADS
 from sfumato.streams.weave.strands import CARRIERS
@@ -97,7 +98,7 @@ def test_the_names_in_a_task_file_are_those_of_the_streams() -> None:
 )
 def test_every_kind_of_value(table: str, values: object) -> None:
     text = HEAD + f"values = {table}\n"
-    assert catalog.values(parse(text).values) == values
+    assert values_of(parse(text).values) == values
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import seeded
+from sfumato.streams.specs import protocol_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import LARGEST, Published
 from sfumato.wire.sealing import new_key
@@ -26,11 +27,12 @@ def spec(values: str) -> dict[str, object]:
     text = (
         f'title = "t"\nepsilon = 1\nperiods = 12\nperiod = "1 hour"\nchanges = 4\nvalues = {values}'
     )
-    return catalog.spec(parse(text), start=1_000)
+    task = parse(text)
+    return spec_of(task, catalog.protocol(task), start=1_000)
 
 
 def payload(plain: dict[str, object]) -> int:
-    made = catalog.protocol_of(plain)
+    made = protocol_of(plain)
     assert isinstance(made, Weave)
     return made.payload
 
@@ -39,10 +41,10 @@ def payload(plain: dict[str, object]) -> int:
 def test_a_spec_makes_the_very_protocol_it_was_made_of(values: str) -> None:
     plain = spec(values)
     again = json.loads(json.dumps(plain))
-    made = catalog.protocol_of(again)
+    made = protocol_of(again)
     assert isinstance(made, Weave)
     assert made.resolved() == made
-    chosen = catalog.protocol_of(plain)
+    chosen = protocol_of(plain)
     assert made == chosen
     for thread, _ in made.threads():
         if thread.span and made.edges(thread):
