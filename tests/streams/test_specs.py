@@ -9,7 +9,7 @@ import pytest
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import seeded
-from sfumato.streams.specs import protocol_of
+from sfumato.streams.specs import protocol_of, spec_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import LARGEST, Published
 from sfumato.wire.sealing import new_key
