@@ -11,10 +11,21 @@ from zipfile import ZipFile
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from sfumato.errors import MissingExtra
 
-__all__ = ["CITIES", "ELSEWHERE", "Flights", "read_columns", "read_flights"]
+__all__ = [
+    "CITIES",
+    "ELSEWHERE",
+    "PLACES",
+    "UNSEEN",
+    "WEEKS",
+    "Flights",
+    "read_columns",
+    "read_flights",
+    "read_positions",
+]
 
 ELSEWHERE: Final = "elsewhere"
 
@@ -38,6 +49,13 @@ _AIRPORTS: Final = {
 
 CITIES: Final = (*_AIRPORTS, ELSEWHERE)
 """The public list of answers: fixed here, not read off the data."""
+
+UNSEEN: Final = "not seen yet"
+
+PLACES: Final = (*CITIES, UNSEEN)
+"""What a plane's stream can say: a city, or that it has not been seen yet."""
+
+WEEKS: Final = 52
 
 
 @dataclass(frozen=True)
@@ -82,3 +100,24 @@ def read_flights() -> Flights:
     favourite = names[flown.reshape(-1, names.size).argmax(axis=1)]
     listed = np.isin(favourite, CITIES)
     return Flights(table.num_rows, tuple(np.where(listed, favourite, ELSEWHERE).tolist()))
+
+
+def read_positions() -> NDArray[np.int64]:
+    """Read where each plane was last seen to fly in each week of 2013, by place in PLACES.
+
+    A plane that did not leave New York in a week repeats what it said in the week before.
+    """
+    table = read_columns("tailnum", "dest", "month", "day").drop_null()
+    planes = table["tailnum"].combine_chunks().dictionary_encode()
+    codes = {code: city for city, codes in _AIRPORTS.items() for code in codes}
+    place = {name: index for index, name in enumerate(PLACES)}
+    cities = [place[codes.get(code, ELSEWHERE)] for code in map(str, table["dest"].to_pylist())]
+    before = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
+    day = before[table["month"].to_numpy() - 1] + table["day"].to_numpy() - 1
+    week = np.minimum(day // 7, WEEKS - 1)
+    streams = np.full((len(planes.dictionary), WEEKS), -1, dtype=np.int64)
+    order = np.argsort(day, kind="stable")  # of a week's flights the last one counts
+    streams[planes.indices.to_numpy()[order], week[order]] = np.array(cities)[order]
+    last = np.maximum.accumulate(np.where(streams >= 0, np.arange(WEEKS), -1), axis=1)
+    filled = np.take_along_axis(streams, np.maximum(last, 0), axis=1)
+    return np.where(last >= 0, filled, place[UNSEEN])

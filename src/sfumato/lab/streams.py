@@ -1,8 +1,8 @@
-"""Made-up streams and simulated devices: what a protocol gives, before anybody takes part."""
+"""Simulated devices on given streams: the tallies of what they send, and the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,16 @@ def truth(values: Values, streams: NDArray[Any]) -> NDArray[np.float64]:
 
 def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
     """Return streams that keep their last value once a change would be one too many."""
-    moved = np.abs(np.diff(bits, axis=1, prepend=0)).sum(axis=2, dtype=np.int64)
-    over = np.cumsum(moved, axis=1) > changes
-    if not over.any():
+    moved = np.abs(np.diff(bits, axis=1, prepend=np.int8(0))).sum(axis=2, dtype=np.int32)
+    np.cumsum(moved, axis=1, out=moved)
+    rows = np.flatnonzero(moved[:, -1] > changes)
+    if not rows.size:
         return bits
-    rows = np.flatnonzero(over.any(axis=1))
+    last = (moved[rows] <= changes).sum(axis=1)[:, None] - 1
+    seen = np.minimum(np.arange(bits.shape[1]), last)
     frozen = bits.copy()
-    first = over[rows].argmax(axis=1)
-    for row, period in zip(rows.tolist(), first.tolist(), strict=True):
-        frozen[row, period:] = bits[row, period - 1] if period else 0
+    frozen[rows] = np.take_along_axis(bits[rows], np.maximum(seen, 0)[:, :, None], axis=1)
+    frozen[rows[last[:, 0] < 0]] = 0
     return frozen
 
 
@@ -50,17 +51,31 @@ def collect(
 ) -> Tallies[Any]:
     """Return the tallies of all devices' reports, each device on a thread of its own.
 
-    Devices of one thread are blurred together, by the very mechanism that the streaming device
-    follows entry by entry; a test holds the two laws together.
+    Devices that send through one mechanism are blurred together, by the very mechanism that the
+    streaming device follows entry by entry; a test holds the two laws together.
     """
     order, threads = _drawn(protocol, len(streams), rng)
-    parts: dict[Any, Tally] = {}
+    groups: dict[Any, list[tuple[Thread, NDArray[np.int64]]]] = {}
     for thread, people in zip(threads, order, strict=True):
-        for key, tally in _thread_tallies(protocol, thread, streams, people, rng):
-            parts[key] = parts[key] + tally if key in parts else tally
-        if progress is not None:
-            progress(len(people))
+        if not people.size:
+            continue
+        if thread.is_snapshot:
+            groups.setdefault((SNAPSHOT, thread.block), []).append((thread, people))
+        elif protocol.edges(thread):
+            kind = (1, len(protocol.edges(thread)))
+            groups.setdefault(kind, []).append((thread, people))
+    parts: dict[Any, Tally] = {}
+    for (span, _), members in groups.items():
+        told = _looks if span == SNAPSHOT else _changes
+        for some in _batches(protocol, members, one=span == SNAPSHOT):
+            for key, tally in told(protocol, some, streams, rng):
+                parts[key] = parts[key] + tally if key in parts else tally
+            if progress is not None:
+                progress(sum(people.size for _, people in some))
     return Tallies(parts)
+
+
+Members = list[tuple[Thread, NDArray[np.int64]]]
 
 
 def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[NDArray[np.int64]], list[Thread]]:
@@ -74,36 +89,65 @@ def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[NDArray[np.int64]
     return [order[cuts[i] : cuts[i + 1]] for i in range(len(threads))], threads
 
 
-def _thread_tallies(
-    protocol: Weave, thread: Thread, streams: NDArray[Any], people: NDArray[np.int64], rng: Source
-) -> list[tuple[Any, Tally]]:
-    if not people.size:
-        return []
-    values = protocol.values
-    if thread.span == SNAPSHOT:
-        look = protocol.snapshots[thread.block]
-        seen = streams[people, thread.offset - 1][:, None]
-        bits = values.encode_streams(seen)[:, 0, values.blocks[thread.block]]
-        reports = look.mechanism.randomize(look.encode(bits), rng)
-        return [((SNAPSHOT, thread.offset, thread.block), look.mechanism.tally(reports))]
-    edges = protocol.edges(thread)
-    if not edges:
-        return []
-    mechanism = protocol.strand(thread).mechanism
-    total = Tally.zero(mechanism.tally_shape)
-    step = max(1, CHUNK_BYTES // (streams.shape[1] * values.width))
-    ends = np.array([end for _, end in edges]) - 1
-    first = edges[0][0]
-    for start in range(0, len(people), step):
-        bits = freeze(
-            values.encode_streams(streams[people[start : start + step]]), protocol.changes
-        )
-        before = bits[:, [first - 1]] if first else np.zeros_like(bits[:, :1])
-        rows = np.diff(np.concatenate([before, bits[:, ends]], axis=1), axis=1)
-        reports = mechanism.randomize(rows.reshape(len(rows), -1), rng)
-        total = total + mechanism.tally(reports)
-    sums = total.sums.reshape(2, len(edges), values.width)
+def _batches(protocol: Weave, members: Members, *, one: bool) -> Iterator[Members]:
+    """Yield the devices of some threads at a time, so few that their streams fit."""
+    most = max(1, CHUNK_BYTES // ((1 if one else protocol.periods) * protocol.values.width))
+    batch: Members = []
+    room = most
+    for thread, people in members:
+        rest = people
+        while rest.size:
+            batch.append((thread, rest[:room]))
+            room, rest = room - min(room, rest.size), rest[room:]
+            if not room:
+                yield batch
+                batch, room = [], most
+    if batch:
+        yield batch
+
+
+def _cut(members: Members) -> list[tuple[Thread, slice]]:
+    """Return where each thread's devices stand, one after the other."""
+    ends = np.cumsum([people.size for _, people in members]).tolist()
     return [
-        ((thread.span, end, 0), Tally(total.n, sums[:, place]))
-        for place, (_, end) in enumerate(edges)
+        (thread, slice(start, end))
+        for (thread, _), start, end in zip(members, [0, *ends[:-1]], ends, strict=True)
     ]
+
+
+def _looks(
+    protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
+) -> Iterator[tuple[Any, Tally]]:
+    """Yield the tallies of snapshots of one block."""
+    block = members[0][0].block
+    look = protocol.snapshots[block]
+    people = np.concatenate([people for _, people in members])
+    period = np.concatenate([np.full(people.size, thread.offset) for thread, people in members])
+    seen = streams[people, period - 1][:, None]
+    bits = protocol.values.encode_streams(seen)[:, 0, protocol.values.blocks[block]]
+    reports = look.mechanism.randomize(look.encode(bits), rng)
+    for thread, part in _cut(members):
+        yield (SNAPSHOT, thread.offset, block), look.mechanism.tally(reports[part])
+
+
+def _changes(
+    protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
+) -> Iterator[tuple[Any, Tally]]:
+    """Yield the tallies of difference threads with equally many differences."""
+    values = protocol.values
+    people = np.concatenate([people for _, people in members])
+    bits = freeze(values.encode_streams(streams[people]), protocol.changes)
+    edges = protocol.edges(members[0][0])
+    rows = np.empty((people.size, len(edges), values.width), dtype=np.int8)
+    for thread, part in _cut(members):
+        starts, ends = np.array(protocol.edges(thread)).T
+        rows[part] = bits[part][:, ends - 1]
+        inner = int(starts[0] == 0)  # before the first period all entries are zero
+        rows[part, inner:] -= bits[part][:, starts[inner:] - 1]
+    mechanism = protocol.strand(members[0][0]).mechanism
+    reports = mechanism.randomize(rows.reshape(people.size, -1), rng)
+    for thread, part in _cut(members):
+        total = mechanism.tally(reports[part])
+        sums = total.sums.reshape(2, len(edges), values.width)
+        for place, (_, end) in enumerate(protocol.edges(thread)):
+            yield (thread.span, end, 0), Tally(total.n, sums[:, place])

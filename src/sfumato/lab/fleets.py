@@ -1,0 +1,221 @@
+"""Fleets: the streams of many simulated devices, some thousands at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.errors import ConfigurationError, InputError, SfumatoError
+from sfumato.lab.synthetic import CHUNK
+from sfumato.streams.weave.values import Attributes, Binary, Items, Values
+
+__all__ = ["Fleet", "Recorded", "read_streams"]
+
+
+class Fleet(Protocol):
+    """Many devices' streams, in chunks that do not depend on who asks for them."""
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+
+    def chunk(self, place: int) -> NDArray[Any]:
+        """Return one chunk, in the form that the values encode."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Recorded streams: each once, or as many as are wanted, drawn with replacement.
+
+    Parameters
+    ----------
+    streams
+        One row for each recorded device.
+    devices
+        How many to draw; by default each is taken once.
+    seed
+        Of the draw.
+
+    Examples
+    --------
+    >>> fleet = Recorded(np.array([[0, 1], [1, 1]]), resampled=5)
+    >>> fleet.devices, fleet.chunk(0).shape
+    (5, (5, 2))
+
+    """
+
+    streams: NDArray[Any]
+    resampled: int | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse an empty fleet."""
+        if not len(self.streams) or self.devices < 1:
+            raise ConfigurationError(
+                f"there are {len(self.streams)} streams for {self.devices} devices; at least one "
+                "of each is expected."
+            )
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+        return len(self.streams) if self.resampled is None else self.resampled
+
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        return -(-self.devices // CHUNK)
+
+    def chunk(self, place: int) -> NDArray[Any]:
+        """Return the streams of some devices."""
+        first = place * CHUNK
+        if self.resampled is None:
+            return self.streams[first : first + CHUNK]
+        rng = np.random.default_rng([self.seed, place])
+        count = min(CHUNK, self.devices - first)
+        return self.streams[rng.integers(len(self.streams), size=count)]
+
+
+# ---- tables ----------------------------------------------------------------------------------
+
+
+def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
+    """Return the streams of a table with one row for each value a device observed.
+
+    Columns: ``device``, ``period`` (1..periods) and the value: ``value``, for attributes a column
+    for each, for sets one row for each item that is in (``item``), none being a row with an empty
+    cell. A device's rows come in the order of time. A period without a row is one in which it was
+    away: it repeats its last value. Before its first row it has nothing, which a category cannot
+    say.
+
+    Examples
+    --------
+    >>> table = {"device": [7, 7, 8], "period": [1, 3, 2], "value": [1, 0, 1]}
+    >>> read_streams(Binary(), 4, table).tolist()
+    [[1, 1, 0, 0], [0, 1, 1, 1]]
+
+    """
+    if isinstance(values, Attributes):
+        columns = tuple(name for name, _ in values.categories)
+    else:
+        columns = ("item",) if isinstance(values, Items) else ("value",)
+    cells = frames.picked(table, ["device", "period", *columns])
+    period = _periods(cells["period"], periods)
+    device, names = _devices(cells["device"])
+    _refuse_backwards(device, period, names, again=isinstance(values, Items))
+    rows = list(zip(*(cells[name].tolist() for name in columns), strict=True))
+    codes = _codes(values, columns, rows, cells["device"], period)
+    if isinstance(values, Items):
+        streams = np.full((len(names), periods, values.width), -1, dtype=np.int8)
+        streams[device, period - 1] = 0
+        there = codes >= 0
+        streams[device[there], period[there] - 1, codes[there]] = 1
+    elif isinstance(values, Attributes):
+        streams = np.full((len(names), periods, len(columns)), -1, dtype=np.int32)
+        streams[device, period - 1] = codes
+    else:
+        streams = np.full((len(names), periods), -1, dtype=np.int32)
+        streams[device, period - 1] = codes
+    return _repeated(values, streams, names)
+
+
+def _periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
+    for row, cell in enumerate(cells.tolist()):
+        whole = isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer())
+        if not whole or isinstance(cell, bool) or not 1 <= cell <= periods:
+            raise InputError(
+                f"period is {cell!r} in row {row + 1}; a whole number in 1..{periods} is expected."
+            )
+    return cells.astype(np.int64)
+
+
+def _devices(cells: NDArray[Any]) -> tuple[NDArray[np.int64], list[Hashable]]:
+    places: dict[Hashable, int] = {}
+    found = np.empty(cells.size, dtype=np.int64)
+    for row, name in enumerate(cells.tolist()):
+        if frames.absent(name):
+            raise InputError(f"device is missing in row {row + 1}; a name or number is expected.")
+        found[row] = places.setdefault(name, len(places))
+    if not places:
+        raise InputError("the table has no rows; at least one device is expected.")
+    return found, list(places)
+
+
+def _refuse_backwards(
+    device: NDArray[np.int64], period: NDArray[np.int64], names: list[Hashable], *, again: bool
+) -> None:
+    """Refuse a device's rows that go back in time or (unless sets are listed) stand still."""
+    order = np.argsort(device, kind="stable")
+    same = np.diff(device[order]) == 0
+    step = np.diff(period[order])
+    wrong = np.flatnonzero(same & ((step < 0) if again else (step <= 0)))
+    if wrong.size:
+        row = order[wrong[0] + 1]
+        before = period[order[wrong[0]]]
+        verb = "again" if period[row] == before else "after"
+        other = "" if verb == "again" else f" {before}"
+        raise InputError(
+            f"device {names[device[row]]!r} has period {period[row]} {verb}{other} (row "
+            f"{row + 1}); a device's periods only go forward."
+        )
+
+
+def _codes(
+    values: Values,
+    columns: tuple[str, ...],
+    rows: list[tuple[Any, ...]],
+    devices: NDArray[Any],
+    period: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """Return what each row says as codes; each distinct one is judged once."""
+    known: dict[tuple[Any, ...], Any] = {}
+    codes = []
+    for place, row in enumerate(rows):
+        if row not in known:
+            try:
+                known[row] = _code(values, columns, row)
+            except SfumatoError as error:
+                raise InputError(
+                    f"device {devices[place]!r}, period {period[place]}: {error}"
+                ) from error
+        codes.append(known[row])
+    return np.array(codes, dtype=np.int32)
+
+
+def _code(values: Values, columns: tuple[str, ...], row: tuple[Any, ...]) -> Any:
+    if isinstance(values, Items):
+        return -1 if frames.absent(row[0]) else int(values.encode([row[0]]).argmax())
+    if isinstance(values, Attributes):
+        bits = values.encode(dict(zip(columns, row, strict=True)))
+        return [int(bits[block].argmax()) for block in values.blocks]
+    bits = values.encode(row[0])
+    return int(bits[0]) if isinstance(values, Binary) else int(bits.argmax())
+
+
+def _repeated(values: Values, streams: NDArray[Any], names: Iterable[Hashable]) -> NDArray[Any]:
+    """Fill periods without a row with the value before; those before the first with nothing."""
+    seen = np.asarray(streams >= 0).reshape(*streams.shape[:2], -1).max(axis=2)
+    if isinstance(values, Items):
+        streams = np.where(seen[:, :, None], streams, 0)
+    last = np.maximum.accumulate(np.where(seen, np.arange(streams.shape[1]), -1), axis=1)
+    late = last[:, 0] < 0
+    if values.always_there and late.any():
+        place = int(np.argmax(late))
+        raise InputError(
+            f"device {list(names)[place]!r} has no value before period "
+            f"{int(seen[place].argmax()) + 1}; a {values.kind} is there from period 1 on (an item "
+            "of its own can say that a device is not)."
+        )
+    rows = np.arange(len(streams))[:, None]
+    filled: NDArray[Any] = streams[rows, np.maximum(last, 0)]
+    filled[last < 0] = 0
+    return filled
