@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.privset import PrivSet
 from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
-from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, subset_law
+from sfumato.mechanisms.sparse.subset_law import SubsetLaw, best_law, refused_signs, subset_law
 from sfumato.randomness import seeded
 
 
@@ -121,6 +122,35 @@ def test_no_other_size_is_better(goal: Any) -> None:
             threshold = best.probabilities.threshold
             law = subset_law(1.0, 43, 3, size, threshold if size >= (threshold or 0) else 1)
             assert best.mse <= law.mse(goal, 40) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("threshold", [None, 1, 2, 5, 40])
+def test_refused_signs_are_counted(threshold: int | None) -> None:
+    for k, refused in enumerate(refused_signs(40, threshold)):
+        accepted = [j >= 1 if threshold is None else 2 * j - k >= threshold for j in range(k + 1)]
+        assert refused.least == accepted.count(False)
+        assert refused.ways == sum(comb(k, j) for j in range(k + 1) if not accepted[j])
+        assert refused.last == comb(k, refused.least - 1)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [*ExSub.examples(), *Concord.examples(), Concord(3.0, 6, 5, threshold=3)], ids=str
+)
+def test_the_weights_of_the_draw_are_those_of_the_law(mechanism: SignedSubset) -> None:
+    """Counted over all signed subsets, for an input whose first entries are not zero."""
+    s, d, m = mechanism.sparsity, mechanism.padded_dimension, mechanism.size
+    counted: dict[tuple[int, int], int] = {}
+    for positions in combinations(range(d), m):
+        hits = sum(position < s for position in positions)
+        for agree in range(hits + 1):
+            weight = comb(hits, agree) * 2 ** (m - hits) * mechanism._weight(agree, hits - agree)  # noqa: SLF001
+            counted[hits, agree] = counted.get((hits, agree), 0) + weight
+    first = max(0, m - (d - s))
+    weights = dict(enumerate(mechanism.hit_weights(), start=first))
+    for (hits, agree), weight in counted.items():
+        split = list(mechanism._agree_weights(hits))  # noqa: SLF001
+        drawn = Fraction(weights[hits], sum(weights.values())) * Fraction(split[agree], sum(split))
+        assert drawn == Fraction(weight, sum(counted.values()))
 
 
 @pytest.mark.parametrize("kind", [ExSub, Concord])
@@ -357,3 +387,16 @@ def test_sums_of_entries_are_refused_as_their_covariance_is_not_known() -> None:
         estimate.variance_of([1, 1, 0, 0])
     with pytest.raises(MismatchError, match="one at a time"):
         estimate.combine([[1, -1, 0, 0]], ["difference"])
+
+
+@pytest.mark.parametrize("goal", ["value", "frequency"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 6.0])
+@pytest.mark.parametrize(("dimension", "sparsity"), [(12, 6), (40, 10), (64, 32)])
+def test_no_other_threshold_is_better(
+    dimension: int, sparsity: int, epsilon: float, goal: Any
+) -> None:
+    for size in (1, 2, 5, 9, dimension // 2, dimension - 1):
+        best = Concord(epsilon, dimension, sparsity, size, goal=goal)._sized(size)  # noqa: SLF001
+        for threshold in range(1, min(sparsity, size) + 1):
+            law = subset_law(epsilon, dimension + sparsity, sparsity, size, threshold)
+            assert best.mse(goal, dimension) <= law.mse(goal, dimension) * (1 + 1e-9)

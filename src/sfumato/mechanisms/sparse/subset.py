@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import ceil, comb, exp
+from math import ceil, exp
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,12 +22,14 @@ from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
 from sfumato.mechanisms.sparse.subset_law import (
     SubsetLaw,
     best_law,
+    best_threshold,
     count_covariance,
     pair_moments,
+    refused_signs,
     subset_law,
 )
 from sfumato.mechanisms.sparse.subset_sampler import LARGEST_DIMENSION, SubsetSampler
-from sfumato.randomness import Source, Wheel
+from sfumato.randomness import ONE, Source, Wheel
 
 __all__ = ["Concord", "ExSub", "SignedSubset"]
 
@@ -104,11 +106,19 @@ class SignedSubset(SubsetSampler, SparseMechanism):
 
     def _agree_weights(self, hits: int) -> Iterator[int]:
         """Yield the weight of each number of non-zeros agreed with, of so many hit."""
+        ways = 1
         for agree in range(hits + 1):
-            yield comb(hits, agree) * self._weight(agree, hits - agree)
+            yield ways * self._weight(agree, hits - agree)
+            ways = ways * (hits - agree) // (agree + 1)
+
+    @cached_property
+    def _refused_signs(self) -> list[int]:
+        most = min(self.sparsity, self.size)
+        return [refused.ways for refused in refused_signs(most, self.accept_threshold)]
 
     def _favour(self, hits: int) -> int:
-        return sum(self._agree_weights(hits))
+        refused = self._refused_signs[hits]
+        return ((1 << hits) - refused) * ONE + refused * self.refused_weight
 
     @cached_property
     def _agree_wheels(self) -> dict[int, Wheel]:
@@ -354,12 +364,7 @@ class Concord(SignedSubset):
         return self.probabilities.threshold
 
     def _sized(self, size: int) -> SubsetLaw:
+        sizes = (self.epsilon, self.padded_dimension, self.sparsity, size)
         if self.threshold is not None:
-            thresholds = [self.threshold]
-        else:
-            thresholds = list(range(1, min(self.sparsity, size) + 1))
-        laws = [
-            subset_law(self.epsilon, self.padded_dimension, self.sparsity, size, threshold)
-            for threshold in thresholds
-        ]
-        return min(laws, key=lambda law: law.mse(self.goal, self.dimension))
+            return subset_law(*sizes, self.threshold)
+        return best_threshold(*sizes, self.goal, self.dimension)

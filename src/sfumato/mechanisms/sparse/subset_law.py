@@ -12,11 +12,11 @@ opposition). Both are thresholds on a hit count, so both are summed over K alone
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from math import comb, exp, expm1, inf
-from typing import Any, NamedTuple
+from math import exp, expm1, inf, isfinite
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+MOST_WORSE: Final = 6  # thresholds without a gain after which no further one is tried
 
 
 @dataclass(frozen=True)
@@ -124,18 +126,36 @@ def _signs(hits: NDArray[np.int64], threshold: int | None) -> _Signs:
     return _Signs(*table[:, hits[0] : last + 1])
 
 
+class Refused(NamedTuple):
+    """Which signs of K hit non-zeros are refused: those with fewer than ``least`` that agree."""
+
+    least: int
+    ways: int
+    """How many of the 2^K signs that is."""
+    last: int
+    """How many of them have least - 1 that agree."""
+
+
+def refused_signs(most: int, threshold: int | None) -> Iterator[Refused]:
+    """Yield what is refused for K = 0..most, each from the one before it."""
+    least, ways, last = 1, 1, 1
+    for k in range(most + 1):
+        if k:
+            # Pascal's rule, summed: twice as many as before have J < l, less the C(K-1, l-1).
+            ways = 2 * ways - last
+            last = last * k // (k + 1 - least)
+            if (1 if threshold is None else min((k + threshold + 1) // 2, k + 1)) > least:
+                last = last * (k + 1 - least) // least
+                least, ways = least + 1, ways + last
+        yield Refused(least, ways, last)
+
+
 @lru_cache(maxsize=1 << 10)
-def _sign_table(last: int, threshold: int | None) -> Floats:
-    """Return what :class:`_Signs` names for K = 0..last, by exact integers."""
+def _sign_table(most: int, threshold: int | None) -> Floats:
+    """Return what :class:`_Signs` names for K = 0..most, by exact integers."""
     columns = []
-    before = below = 0  # how many of the 2^K signs are refused, J < least
-    for k in range(last + 1):
-        least = 1 if threshold is None else min((k + threshold + 1) // 2, k + 1)
-        # Pascal's rule, summed: C(K, J) over J < l is twice that of K - 1, less C(K - 1, l - 1).
-        below = 2 * below - (comb(k - 1, before - 1) if k else 0)
-        below += sum(comb(k, j) for j in range(before, least))
-        before = least
-        edge = comb(k - 1, least - 1) if k else 0
+    for k, (least, below, last) in enumerate(refused_signs(most, threshold)):
+        edge = last * (k + 1 - least) // max(k, 1)  # C(K - 1, least - 1)
         # J C(K, J) = K C(K - 1, J - 1); and (2J - K) C(K, J) = K (C(K - 1, J - 1) - C(K - 1, J)).
         agree, pull = k * (below - edge) // 2, k * edge
         whole, half = 2**k, k * 2**k // 2
@@ -213,21 +233,35 @@ def best_law(  # noqa: PLR0913 - what the exact error depends on
     """Return the law of least exact error over all sizes (and thresholds, unless one is given)."""
 
     @cache
-    def error(size: int) -> tuple[float, int | None]:
+    def found(size: int) -> SubsetLaw:
         if not concord or threshold is not None:
-            law = subset_law(epsilon, dimension, sparsity, size, threshold)
-            return law.mse(estimate, entries), threshold
-        found: tuple[float, int | None] = (inf, 1)
-        for tried in range(1, min(sparsity, size) + 1):
-            law = subset_law(epsilon, dimension, sparsity, size, tried)
-            found = min(found, (law.mse(estimate, entries), tried), key=lambda pair: pair[0])
-            # Neyman and Pearson: accept what agrees more than the mean. Past it, errors only grow.
-            if tried > sparsity * law.contrast + 2:
-                break
-        return found
+            return subset_law(epsilon, dimension, sparsity, size, threshold)
+        return best_threshold(epsilon, dimension, sparsity, size, estimate, entries)
 
-    best = _best_size(dimension, error, fits)
-    return subset_law(epsilon, dimension, sparsity, best, error(best)[1])
+    def error(size: int) -> float:
+        return found(size).mse(estimate, entries)
+
+    return found(_best_size(dimension, error, fits))
+
+
+def best_threshold(
+    epsilon: float, dimension: int, sparsity: int, size: int, estimate: str, entries: int
+) -> SubsetLaw:
+    """Return the law of least exact error over all thresholds."""
+    best = subset_law(epsilon, dimension, sparsity, size, 1)
+    worse = 0
+    for tried in range(2, min(sparsity, size) + 1):
+        law = subset_law(epsilon, dimension, sparsity, size, tried)
+        if law.mse(estimate, entries) < best.mse(estimate, entries):
+            best, worse = law, 0
+        elif isfinite(best.mse(estimate, entries)):
+            worse += 1
+        # Of values by Neyman and Pearson: accept what agrees more than the mean; past it errors
+        # only grow. Of frequencies they may rise and fall again, so a few more are tried.
+        past = sparsity * law.contrast + 2 if estimate == "value" else inf
+        if tried > past or worse > MOST_WORSE:
+            break
+    return best
 
 
 def _best_size(largest: int, error: Callable[[int], Any], fits: Callable[[int], bool]) -> int:
