@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from sfumato.cli import (
+    amplify,
+    calibrate,
     check,
     compare,
     demo,
@@ -32,6 +34,8 @@ app.command()(demo.demo)
 app.add_typer(mechanisms.app, name="mechanisms")
 app.command()(law.law)
 app.command()(compare.compare)
+app.command()(amplify.amplify)
+app.command()(calibrate.calibrate)
 app.command()(randomize.randomize)
 app.command()(estimate.estimate)
 app.command()(release.release)

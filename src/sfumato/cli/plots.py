@@ -21,7 +21,7 @@ from sfumato.cli.tables import label
 from sfumato.lab.values import Row
 from sfumato.streams.values import Released
 
-__all__ = ["curves", "dots", "errors", "means"]
+__all__ = ["apart", "curves", "dots", "errors", "means"]
 
 # Okabe and Ito's blue and vermilion, which every kind of eye tells apart.
 ACCENT: Final = "#0072B2"
@@ -107,7 +107,7 @@ def curves(
     axes.set(xscale="log", xlim=(across[0], across[-1]), ylim=(0.97, top))
     wanted = np.array([min(line[-1], top) for line in ratios.values()])
     for color, name, place in zip(
-        cycle(SEQUENCE), ratios, _apart((wanted - 0.97) / (top - 0.97)), strict=False
+        cycle(SEQUENCE), ratios, apart((wanted - 0.97) / (top - 0.97)), strict=False
     ):
         beyond = " (above)" if ratios[name][-1] > top else ""
         axes.annotate(
@@ -195,7 +195,7 @@ def errors(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _apart(wanted: NDArray[np.float64]) -> list[float]:
+def apart(wanted: NDArray[np.float64]) -> list[float]:
     """Return heights near the wanted ones at which names do not overlap."""
     gap = 0.055
     order = np.argsort(wanted, kind="stable")

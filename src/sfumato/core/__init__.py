@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.core.contrast import Contrast, Contrasts
 from sfumato.core.domain import Domain
 from sfumato.core.estimate import Covariance, Estimate, FrequencyEstimate
 from sfumato.core.guarantee import Guarantee
@@ -10,6 +11,8 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tallies, Tally
 
 __all__ = [
+    "Contrast",
+    "Contrasts",
     "Covariance",
     "Domain",
     "Estimate",

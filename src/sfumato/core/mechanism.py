@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts, listed
 from sfumato.core.estimate import Estimate
 from sfumato.core.exact import is_finite_number, log_above, log_below
 from sfumato.core.guarantee import Guarantee
@@ -119,6 +120,14 @@ class Mechanism(ABC):
         Made of the same integers as :meth:`law`; the checks hold the two together on all
         examples, so it can be trusted where the law has too many outputs to list.
         """
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how far two inputs can be told apart among other people's reports.
+
+        This one lists the whole law, and returns nothing if it is too large: accountants then know
+        :attr:`worst_ratio` only. Mechanisms with many reports group them into a few kinds.
+        """
+        return listed(self)
 
     @abstractmethod
     def truth(self, values: Any) -> NDArray[np.float64]:

@@ -128,6 +128,15 @@ class Adaptive(FrequencyOracle):
         """That of the mechanism chosen."""
         return self.chosen.worst_ratio
 
+    def meets(self, count: int) -> Fraction:
+        """That of the mechanism chosen."""
+        return self.chosen.meets(count)
+
+    @property
+    def meets_all(self) -> Fraction:
+        """That of the mechanism chosen."""
+        return self.chosen.meets_all
+
     def publics(self) -> Sequence[Any]:
         """Return the public values of the mechanism chosen."""
         return self.chosen.publics()

@@ -91,6 +91,10 @@ class GRR(FrequencyOracle):
         """P[x | x] / P[x | other]."""
         return self.supports[0] / self.supports[1]
 
+    def meets(self, count: int) -> Fraction:
+        """Return 1/d for one item; a report never supports two."""
+        return Fraction(1, self.size) if count == 1 else Fraction(0)
+
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the law over all items."""
         del public

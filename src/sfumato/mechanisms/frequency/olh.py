@@ -128,6 +128,15 @@ class OLH(FrequencyOracle):
         """The true bucket against any other, whatever the hash."""
         return self.supports[0] / Fraction(ONE - self.kept, ONE * self.buckets)
 
+    def meets(self, count: int) -> Fraction:
+        """Return g^-count, for up to three items: their buckets are independent."""
+        return Fraction(1, self.buckets**count)
+
+    @property
+    def meets_all(self) -> Fraction:
+        """Every item is in the bucket sent if all shifts a_i of the hash are zero."""
+        return Fraction(1, self.buckets ** (1 + self._digits))
+
     @cached_property
     def _digits(self) -> int:
         """Binary digits of an item."""

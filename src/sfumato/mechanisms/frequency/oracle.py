@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import intervals
+from sfumato.core.contrast import Contrasts, favoured
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.exact import exp_below
@@ -115,6 +116,40 @@ class FrequencyOracle(Mechanism):
     def influence(self) -> float:
         """One report moves the estimated number of holders of an item by up to 1/(p - q)."""
         return 1 / self.gap
+
+    @abstractmethod
+    def meets(self, count: int) -> Fraction:
+        """Return how often a report drawn without an own item supports ``count`` given items.
+
+        Up to one factor, holding an item makes the reports that support it :attr:`worst_ratio`
+        times as likely and changes nothing else; all oracles here have this form.
+        """
+
+    @property
+    def meets_all(self) -> Fraction:
+        """How often a report drawn without an own item supports every item, at least."""
+        return self.meets(self.size) if self.size <= 64 else Fraction(0)
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how two items compare: by symmetry all pairs are alike."""
+        one, two = self.meets(1), self.meets(2)
+        pairs = {(1, 0): one - two, (0, 1): one - two, (1, 1): two, (0, 0): 1 - 2 * one + two}
+        attained = [{(first, second, first): share for (first, second), share in pairs.items()}]
+        if self.size > 2:
+            three = self.meets(3)
+            only, both = one - 2 * two + three, two - three
+            none = 1 - 3 * one + 3 * two - three
+            attained.append(
+                {
+                    **dict.fromkeys(((1, 0, 0), (0, 1, 0), (0, 0, 1)), only),
+                    **dict.fromkeys(((1, 1, 0), (1, 0, 1), (0, 1, 1)), both),
+                    (1, 1, 1): three,
+                    (0, 0, 0): none,
+                }
+            )
+        bounding = favoured(self.worst_ratio, pairs, always=self.meets_all)
+        found = tuple(favoured(self.worst_ratio, shares) for shares in attained)
+        return (Contrasts((bounding,), found),)
 
     def inputs(self) -> Sequence[Label]:
         """Return the items."""

@@ -87,6 +87,10 @@ class OUE(FrequencyOracle):
         """The bits of the two items that differ, (1/2)(1-q) against q(1/2)."""
         return Fraction(ONE - self.raised, self.raised)
 
+    def meets(self, count: int) -> Fraction:
+        """Return q^count: the bits of items not held are independent."""
+        return Fraction(self.raised, ONE) ** count
+
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the law over all 2^d bit vectors (small domains only)."""
         del public

@@ -148,6 +148,13 @@ class SubsetSelection(FrequencyOracle):
         """A set under one of its members against under an item that is not in it."""
         return 1 + Fraction(self.kept * self.size, (ONE - self.kept) * self.members)
 
+    def meets(self, count: int) -> Fraction:
+        """Return the share of sets of w items that hold so many given ones."""
+        chance = Fraction(1)
+        for held in range(min(count, self.members + 1)):
+            chance *= Fraction(self.members - held, self.size - held)
+        return chance
+
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the law over all sets of the size (small domains only)."""
         del public

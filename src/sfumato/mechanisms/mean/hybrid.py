@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
@@ -109,6 +110,10 @@ class Hybrid(NumericMechanism):
         """The worse of the parts in use."""
         rounding = self.rounding.worst_ratio
         return max(rounding, self.piecewise.worst_ratio) if self.placed else rounding
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how the ends compare, which are furthest apart under both parts."""
+        return self._contrasts_of_ends()
 
     @property
     def symbols(self) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import sqrt
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.core.contrast import Contrast, Contrasts
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.intervals import z_score
@@ -95,6 +98,26 @@ class NumericMechanism(Mechanism):
     def probes(self) -> Sequence[float]:
         """Return numbers between the grid points."""
         return [self.low + share * (self.high - self.low) for share in (0.01, 0.29, 0.5001, 0.9999)]
+
+    def _contrasts_of_ends(self) -> tuple[Contrasts, ...]:
+        """Return how the two ends of the grid compare.
+
+        For mechanisms under which no two points are further apart than the ends, and nothing is
+        sent less often than by one of the ends.
+        """
+        low, high, middle = (self.point_law(point) for point in (0, self.grid, self.grid // 2))
+        columns = Counter(zip(low[0], high[0], middle[0], strict=True))
+        wholes = (low[1], high[1], middle[1])
+        bounding: defaultdict[tuple[Fraction, Fraction], Fraction] = defaultdict(Fraction)
+        attained = [bounding.copy(), bounding.copy()]
+        for column, count in columns.items():
+            chances = [Fraction(n, whole) for n, whole in zip(column, wholes, strict=True)]
+            least = min(chances)
+            bounding[chances[0] / least, chances[1] / least] += count * least
+            for kinds, other in zip(attained, (chances[0], chances[2]), strict=True):
+                kinds[chances[0] / other, chances[1] / other] += count * other
+        found = tuple(Contrast.of(kinds) for kinds in attained)
+        return (Contrasts((Contrast.of(bounding),), found),)
 
     def truth(self, values: Any) -> Floats:
         """Return the mean of the people's values (clipped ones, if told to clip)."""

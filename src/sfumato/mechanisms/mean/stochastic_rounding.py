@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.exact import exp_below
 from sfumato.core.intervals import wilson
@@ -119,6 +120,10 @@ class StochasticRounding(NumericMechanism):
     def worst_ratio(self) -> Fraction:
         """The highest number against the lowest."""
         return Fraction(ONE - self.first, self.first)
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how the ends compare: the law of every other number lies between theirs."""
+        return self._contrasts_of_ends()
 
     @property
     def symbols(self) -> int:

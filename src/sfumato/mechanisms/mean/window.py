@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
 from sfumato.randomness import ONE, Source
@@ -55,6 +56,10 @@ class SlidingWindow(NumericMechanism):
         inside = outside + self.kept * self.size
         numerators[point : point + self.width] = [inside] * self.width
         return numerators, ONE * self.size * self.width
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how the ends compare: no two windows overlap less than theirs."""
+        return self._contrasts_of_ends()
 
     @property
     def symbols(self) -> int:

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, exp, lcm, tanh
+from math import ceil, comb, exp, lcm, tanh
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
+from sfumato.mechanisms.sparse import hashed_contrast
 from sfumato.mechanisms.sparse.hashed import BucketLaw, HashedVector, in_order, step_over
 from sfumato.mechanisms.sparse.pool import occupied
 from sfumato.randomness import ONE, Source
@@ -216,6 +218,40 @@ class CoCo(HashedVector):
                 share = Fraction(buckets.count(bucket), len(buckets))
                 chances[bucket] = pair * (share * own + (1 - share) * (1 - own))
         return chances
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how two inputs compare, for every hash and on average over random ones."""
+        s, half, ratio = self.sparsity, self._pairs, self.worst_ratio
+        first, second = set(range(s)), set(range(half, half + s))
+        other = {(s + i) % half + half * (i % 2) for i in range(s)}
+        every = hashed_contrast.any_hash(ratio, self.buckets, first, second, other)
+        exact = self._independent(2 * s)
+        if not (exact or self._random):
+            return (every,)
+        pair = Fraction(self.hit, ONE * s)
+        least = pair * Fraction(ONE - self.own, ONE)
+        # A pair with n members, j of them at this bucket, has the factor 1 + (e^epsilon - 1) j/n.
+        met = [(n, j) for n in range(1, s + 1) for j in range(n + 1)]
+        levels = [1 + (ratio - 1) * Fraction(j, n) for n, j in met]
+        back = [1 + (ratio - 1) * Fraction(n - j, n) for n, j in met]
+        here = [comb(s, n) * (half - 1) ** (s - n) / half**s for n in range(s + 1)]
+        shares = [here[n] * comb(n, j) / 2**n for n, j in met]
+        for count, chance in enumerate(hashed_contrast.occupied(s, max(half - 1, 1)).tolist()):
+            if here[0] and chance and count < half:
+                levels.append((1 - count * pair) / (self.buckets - 2 * count) / least)
+                back.append(levels[-1])
+                shares.append(here[0] * chance)
+        one, two = (np.array([float(each) for each in both]) for both in (levels, back))
+        chances = np.array(shares)
+        room = self.dimension >= 2 * s and (self._random or self._independent(2 * s))
+        average = hashed_contrast.random_hash(
+            self.buckets * least,
+            hashed_contrast.opposed(one, chances),
+            [(one, two, chances)],
+            (one, chances) if room else None,
+            exact=exact,
+        )
+        return (every, average)
 
     # ---- the device ------------------------------------------------------------------------
 

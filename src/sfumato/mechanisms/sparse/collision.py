@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
+from sfumato.mechanisms.sparse import hashed_contrast
 from sfumato.mechanisms.sparse.hashed import BucketLaw, HashedVector, in_order, step_over
 from sfumato.mechanisms.sparse.pool import occupied
 from sfumato.randomness import ONE, Source
@@ -170,6 +172,29 @@ class Collision(HashedVector):
         favoured = Fraction(self.hit, ONE * self.sparsity)
         rest = (1 - len(taken) * favoured) / (self.buckets - len(taken))
         return [favoured if bucket in taken else rest for bucket in range(self.buckets)]
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how two inputs compare, for every hash and on average over random ones."""
+        s, t, ratio = self.sparsity, self.buckets, self.worst_ratio
+        apart = [{(turn * s + i) % t for i in range(s)} for turn in range(3)]
+        every = hashed_contrast.any_hash(ratio, t, *apart)
+        exact = self._independent(2 * s)
+        if not (exact or self._random):
+            return (every,)
+        hit = Fraction(self.hit, ONE * s)
+        rest = [(1 - c * hit) / (t - c) for c in range(s + 1)]
+        factors = [each / rest[s] for each in rest]
+        counts = hashed_contrast.occupied(s, t)
+        levels = np.array([float(ratio), *map(float, factors[1:])])
+        taken = np.arange(s + 1) / t
+        shares = np.append(counts @ taken, (counts * (1 - taken))[1:])
+        pair = hashed_contrast.unrelated(levels, shares)
+        worst = hashed_contrast.disjoint_is_worst(factors, ratio, t)
+        bounding = pair if worst else hashed_contrast.opposed(levels, shares)
+        room = 2 * self.dimension >= 3 * s and (self._random or self._independent(3 * s))
+        others = (levels, shares) if room else None
+        average = hashed_contrast.random_hash(t * rest[s], bounding, [pair], others, exact=exact)
+        return (every, average)
 
     # ---- the device ------------------------------------------------------------------------
 

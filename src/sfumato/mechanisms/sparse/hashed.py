@@ -192,6 +192,16 @@ class HashedVector(SparseMechanism):
             return exact
         return StretchedHash(self._symbols, self.buckets, self.seed_bits)
 
+    def _independent(self, symbols: int) -> bool:
+        """Return whether the buckets of so many symbols are exactly independent."""
+        family = self.family
+        return isinstance(family, LinearHash) and family.strength >= min(symbols, family.symbols)
+
+    @property
+    def _random(self) -> bool:
+        """Whether hashes are so many that averages over them are those of random functions."""
+        return isinstance(self.family, StretchedHash) and self.family.seeds >= 1 << 32
+
     # ---- the law ---------------------------------------------------------------------------
 
     def publics(self) -> Sequence[int]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts, favoured
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.tally import Tally
 from sfumato.errors import InputError, MismatchError
@@ -175,6 +177,33 @@ class PrivSet(SubsetSampler):
             "p_false": law.p_false,
             "mse_frequency": self.mse,
         }
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how two sets without a common item compare: no pair is further apart."""
+        d, s = self.padded_dimension, self.sparsity
+
+        def missed(items: int) -> Fraction:
+            """Return the share of subsets that hold none of so many items."""
+            chance = Fraction(1)
+            for taken in range(min(items, d)):
+                chance *= Fraction(max(d - self.size - taken, 0), d - taken)
+            return chance
+
+        one, two, three = missed(s), missed(2 * s), missed(3 * s)
+        pairs = {(1, 0): one - two, (0, 1): one - two, (0, 0): two, (1, 1): 1 - 2 * one + two}
+        attained = [{(a, b, a): share for (a, b), share in pairs.items()}]
+        if self.dimension >= 3 * s:
+            attained.append(
+                {
+                    **dict.fromkeys(((1, 0, 0), (0, 1, 0), (0, 0, 1)), two - three),
+                    **dict.fromkeys(((1, 1, 0), (1, 0, 1), (0, 1, 1)), one - 2 * two + three),
+                    (1, 1, 1): 1 - 3 * one + 3 * two - three,
+                    (0, 0, 0): three,
+                }
+            )
+        bounding = favoured(self.worst_ratio, pairs)
+        found = [favoured(self.worst_ratio, shares) for shares in attained]
+        return (Contrasts((bounding,), tuple(found) if self.dimension >= 2 * s else ()),)
 
     # ---- the device ------------------------------------------------------------------------
 

@@ -16,9 +16,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Covariance
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.subset_contrast import subset_contrasts
 from sfumato.mechanisms.sparse.subset_law import (
     SubsetLaw,
     best_law,
@@ -101,6 +103,19 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         if self.accept_threshold is None:
             return agree >= 1
         return agree - oppose >= self.accept_threshold
+
+    # ---- the law ---------------------------------------------------------------------------
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how a vector compares with its reverse, the worst pair there is."""
+        return subset_contrasts(
+            self.worst_ratio,
+            self.padded_dimension,
+            self.sparsity,
+            self.size,
+            self.accept_threshold,
+            self.dimension,
+        )
 
     # ---- the device ------------------------------------------------------------------------
 

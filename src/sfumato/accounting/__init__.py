@@ -1,0 +1,3 @@
+"""What promises add up to: the shuffle model."""
+
+from __future__ import annotations

@@ -1,0 +1,26 @@
+"""The shuffle model: how well a report hides among others, and what that takes."""
+
+from __future__ import annotations
+
+from sfumato.accounting.shuffle.bounds import BOUNDS, Amplified, amplify, best
+from sfumato.accounting.shuffle.compose import Batch, composed, levels
+from sfumato.accounting.shuffle.crowd import Crowd
+from sfumato.accounting.shuffle.inverse import Requirement, calibrated, holds, people_needed
+from sfumato.accounting.shuffle.profile import delta_above, delta_below
+
+__all__ = [
+    "BOUNDS",
+    "Amplified",
+    "Batch",
+    "Crowd",
+    "Requirement",
+    "amplify",
+    "best",
+    "calibrated",
+    "composed",
+    "delta_above",
+    "delta_below",
+    "holds",
+    "levels",
+    "people_needed",
+]

@@ -1,0 +1,101 @@
+"""Bounds in closed form, from the literature: looser than the exact expectation, and quick.
+
+Hoeffding's and Bennett's are for the privacy blanket: with a share gamma of each report sent
+whatever the person holds, and L = gamma G on that share (mean 1 - e^c = -a), a number M ~
+Binomial(n, gamma) of reports hide the one in question, and
+delta(c) <= E[(L_1 + ... + L_M)_+]/(gamma n). For a fixed M the mean is an integral of the tail,
+which Hoeffding's or Bennett's inequality bounds; the mean over M is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sfumato.core.contrast import Contrast
+
+__all__ = [
+    "bennett",
+    "clones_closed",
+    "erlingsson",
+    "hoeffding",
+    "online_printed",
+    "stronger_clones_closed",
+]
+
+_SLACK: Final = 1 + 1e-9  # far above all rounding of a dozen operations
+
+
+def hoeffding(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
+    """Return epsilon by Hoeffding's inequality."""
+    return _least(lambda epsilon: max(_hoeffding(c, n, epsilon) for c in contrasts), delta, most)
+
+
+def bennett(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
+    """Return epsilon by Bennett's inequality."""
+    return _least(lambda epsilon: max(_bennett(c, n, epsilon) for c in contrasts), delta, most)
+
+
+def _hoeffding(contrast: Contrast, n: int, epsilon: float) -> float:
+    gamma = float(contrast.chances.sum()) * (1 - contrast.error)
+    values = contrast.first - math.exp(epsilon) * contrast.second
+    width = gamma * float(values.max() - values.min()) * _SLACK
+    a = math.expm1(epsilon)
+    hidden = math.log1p(gamma * math.expm1(-2 * (a / width) ** 2))
+    return width * width / (4 * a * gamma * n) * math.exp(n * hidden) * _SLACK
+
+
+def _bennett(contrast: Contrast, n: int, epsilon: float) -> float:
+    gamma = float(contrast.chances.sum()) * (1 - contrast.error)
+    values = contrast.first - math.exp(epsilon) * contrast.second
+    a = math.expm1(epsilon)
+    largest = (gamma * float(values.max()) + a) * _SLACK
+    spread = (gamma * float(contrast.chances @ (values * values)) - a * a) * _SLACK
+    if largest <= 0 or spread <= 0:
+        return 0.0
+    u = a * largest / spread
+    tail = (1 + u) * math.log1p(u) - u
+    hidden = math.log1p(gamma * math.expm1(-spread / largest**2 * tail))
+    return largest / (gamma * n * math.log1p(u)) * math.exp(n * hidden) * _SLACK
+
+
+def _least(delta_at: Callable[[float], float], delta: float, most: float) -> float:
+    """Return the least epsilon found at which delta holds, or ``most``."""
+    low, high = 0.0, most
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle > 0 and delta_at(middle) <= delta else (middle, high)
+    return high
+
+
+def erlingsson(epsilon: float, n: int, delta: float) -> float:
+    """Return 12 epsilon sqrt(log(1/delta)/n)."""
+    return 12 * epsilon * math.sqrt(math.log(1 / delta) / n)
+
+
+def clones_closed(epsilon: float, n: int, delta: float) -> float:
+    """Return the closed form of "Hiding Among the Clones"."""
+    e = math.exp(epsilon)
+    few = 8 * math.sqrt(e * math.log(4 / delta) / n) + 8 * e / n
+    return math.log1p((e - 1) / (e + 1) * few)
+
+
+def stronger_clones_closed(epsilon: float, n: int, delta: float) -> float:
+    """Return the closed form of "Stronger Privacy Amplification by Shuffling"."""
+    e = math.exp(epsilon)
+    few = 4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * n)) + 4 / n
+    return math.log1p((e - 1) * few)
+
+
+def online_printed(epsilon: float, n: int, delta: float, dimension: int, sparsity: int) -> float:
+    """Return the printed closed form of online shuffling for subsets of two symbols."""
+    e, d, s = math.exp(epsilon), dimension, sparsity
+    # All 4 C(d, 2) subsets weigh 1 or e^-epsilon; C(d, 2) E[..] of them hit no symbol of the input.
+    missed = math.comb(d - s, 2) * 4 + (d - s) * s * 2 + math.comb(s, 2)
+    norm = 2 * d * (d - 1) - (1 - 1 / e) * missed
+    pair = (s + (2 * d - s - e - 2) * (1 / e - 1 / e**2)) / norm
+    clones = n / e + n * d * (d - 1) / (2 * e) * pair**2
+    clones -= math.sqrt(3 * n * math.log(4 / delta) / e)
+    root = math.sqrt(math.log(4 / delta) * clones / 2)
+    return math.log1p((e - 1) / (e + 1) * (2 * root + 1) / (clones / 2 - root))

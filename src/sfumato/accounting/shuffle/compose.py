@@ -1,0 +1,214 @@
+"""Many reports of one person: over periods, in several tasks, at levels of a hierarchy.
+
+Reports of different batches compose. From upper bounds of delta at a grid of epsilons a pair of
+laws is made that is at least as far apart as the batch's outputs (between two points of the grid
+delta is at most what a straight line in e^epsilon gives, as it is convex there), and the losses of
+such pairs add up: one Fourier transform for all. What lies beyond the grid counts as lost, and
+what transforms may round off is added to delta.
+(Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the Dots", 2022.)
+
+One report that is sent in parts, such as the symbols of a stream at the ends of its periods, is
+*one* report: whatever the shuffler mixes later can be computed from the whole reports mixed at
+once. It does not compose; see :func:`levels` for a report that says its level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.shuffle.bounds import check_delta, check_people, stronger_clones
+from sfumato.accounting.shuffle.profile import delta_above, epsilon_above
+from sfumato.core.contrast import Contrast, mixed
+from sfumato.core.exact import exp_above, log_above
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Batch", "composed", "levels"]
+
+Floats = NDArray[np.float64]
+
+_POINTS: Final = 128
+_LONGEST: Final = 1 << 23
+_UNIT: Final = 2.0**-53
+_SPENT: Final = 0.01  # of delta, for what lies beyond the grid
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """One person's report in a batch, and how often that happens with fresh reports.
+
+    Parameters
+    ----------
+    mechanism
+        What makes each report.
+    n
+        How many people's reports a batch mixes, at least.
+    times
+        In how many batches the person reports.
+
+    """
+
+    mechanism: Mechanism
+    n: int
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what is no batch."""
+        check_people(self.n)
+        check_people(self.times, "times")
+
+    @cached_property
+    def local(self) -> float:
+        """The loss of one report if nothing is mixed."""
+        return log_above(self.mechanism.worst_ratio)
+
+    @cached_property
+    def _bounding(self) -> tuple[Contrast, ...]:
+        known = self.mechanism.contrasts()
+        return known[-1].bounding if known else (stronger_clones(self.mechanism.worst_ratio),)
+
+    def delta(self, epsilon: float) -> float:
+        """Return a delta that holds for one report."""
+        return 0.0 if epsilon >= self.local else delta_above(self._bounding, self.n, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Return an epsilon that holds for one report."""
+        return epsilon_above(self._bounding, self.n, delta, self.local)
+
+
+def composed(batches: Sequence[Batch], delta: float) -> float:
+    """Return an epsilon that holds, with delta, for all of one person's reports together.
+
+    Examples
+    --------
+    >>> from sfumato import GRR
+    >>> once = composed([Batch(GRR(1.0, 16), 10_000)], 1e-6)
+    >>> often = composed([Batch(GRR(1.0, 16), 10_000, times=100)], 1e-6)
+    >>> f"{once:.4f} {often:.3f}"
+    '0.0186 0.221'
+
+    """
+    check_delta(delta)
+    if not batches:
+        raise ConfigurationError("batches is empty; at least one is expected.")
+    count = sum(batch.times for batch in batches)
+    local = sum(batch.times * batch.local for batch in batches)
+    if not delta:
+        return local
+    if count == 1:
+        return batches[0].epsilon(delta)
+    split = sum(batch.times * batch.epsilon(delta / count) for batch in batches)
+    tops = [batch.epsilon(_SPENT * delta / count) for batch in batches]
+    width = max(tops) / _POINTS
+    if not width:
+        return 0.0
+    while sum(2 * batch.times * math.ceil(top / width) for batch, top in _zip(batches, tops)) > (
+        _LONGEST
+    ):
+        width *= 2
+    parts = [_losses(batch, width, math.ceil(top / width)) for batch, top in _zip(batches, tops)]
+    return min(_sum([batch.times for batch in batches], parts, width, delta), split, local)
+
+
+def _zip(batches: Sequence[Batch], tops: Sequence[float]) -> list[tuple[Batch, float]]:
+    return list(zip(batches, tops, strict=True))
+
+
+def _losses(batch: Batch, width: float, most: int) -> tuple[Floats, float]:
+    """Return the law of the loss on the points -most..most of the grid, and the chance beyond."""
+    # A little below each point, so that it holds at the rational that stands for e^epsilon.
+    below = width * (1 - 1e-12)
+    deltas = [Fraction(batch.delta(index * below)) for index in range(most + 1)]
+    ratios = [exp_above(Fraction(index) * Fraction(width)) for index in range(-most, most + 1)]
+    heights = [1 - ratios[most - index] * (1 - deltas[index]) for index in range(most, 0, -1)]
+    heights += deltas
+    # A convex function below all of them is still above the true one, which is convex.
+    corners = [(Fraction(0), Fraction(1), -1)]
+    for index, point in enumerate(zip(ratios, heights, strict=True)):
+        while len(corners) > 1 and _slope(corners[-2], corners[-1]) >= _slope(corners[-1], point):
+            corners.pop()
+        corners.append((*point, index))
+    while len(corners) > 1 and corners[-2][1] <= corners[-1][1]:
+        corners.pop()
+    chances = np.zeros(2 * most + 1)
+    for left, corner, right in zip(corners[:-1], corners[1:], [*corners[2:], None], strict=True):
+        after = _slope(corner, right) if right is not None else Fraction(0)
+        chances[corner[2]] = float(corner[0] * (after - _slope(left, corner)))
+    return chances, float(corners[-1][1])
+
+
+def _slope(left: Sequence[Fraction | int], right: Sequence[Fraction | int]) -> Fraction:
+    return Fraction(right[1] - left[1]) / Fraction(right[0] - left[0])
+
+
+def _sum(
+    times: Sequence[int], parts: Sequence[tuple[Floats, float]], width: float, delta: float
+) -> float:
+    """Return the least epsilon on the grid that holds for the sum of all losses."""
+    reach = sum(
+        count * (len(chances) // 2) for count, (chances, _) in zip(times, parts, strict=True)
+    )
+    size = 1 << (2 * reach + 1).bit_length()
+    total = np.ones(size // 2 + 1, dtype=np.complex128)
+    for count, (chances, _) in zip(times, parts, strict=True):
+        placed = np.zeros(size)
+        half = len(chances) // 2
+        placed[: half + 1] = chances[half:]
+        placed[size - half :] = chances[:half]
+        total *= np.fft.rfft(placed) ** count
+    law = np.maximum(np.fft.irfft(total, size), 0.0)
+    losses = np.concatenate([law[size - reach :], law[: reach + 1]])
+    count = sum(times)
+    # Transforms of laws are off by at most some log2(size) units each, powers by so many more.
+    wrong = 64 * _UNIT * math.log2(size) * count * math.sqrt(float(2 * (np.abs(total) ** 2).sum()))
+    lost = sum(
+        number * -math.log1p(-beyond) for number, (_, beyond) in zip(times, parts, strict=True)
+    )
+    room = delta - lost - wrong
+    if room <= 0:
+        return math.inf
+    # delta at a point: the chances above it, less e^(point - loss) times the same.
+    points = np.arange(-reach, reach + 1) * width
+    above = np.cumsum(losses[::-1])[::-1]
+    discounted = np.zeros(len(losses))
+    running = 0.0
+    for index in range(len(losses) - 1, -1, -1):
+        running = losses[index] + math.exp(-width) * running
+        discounted[index] = running
+    found = np.flatnonzero(above - discounted > room * (1 - 1e-9))
+    return float(max(0.0, points[min(int(found[-1]) + 1, len(points) - 1)])) if found.size else 0.0
+
+
+def levels(parts: Sequence[tuple[float, Mechanism]]) -> tuple[Contrast, ...]:
+    """Return the contrast of a report that says its level, drawn before any data.
+
+    All n people hide each other, whatever their levels. (The alternative is to count only those of
+    the same level: :class:`Crowd` with a ``share``.)
+
+    Parameters
+    ----------
+    parts
+        The chance of each level and what is used there.
+
+    """
+    total = math.fsum(weight for weight, _ in parts)
+    if not parts or abs(total - 1) > 1e-9 or min(weight for weight, _ in parts) <= 0:
+        raise ConfigurationError(
+            f"the levels' chances sum to {total:g}; positive ones that sum to 1 are expected."
+        )
+    chosen = []
+    for weight, mechanism in parts:
+        known = mechanism.contrasts()
+        bounding = known[-1].bounding if known else (stronger_clones(mechanism.worst_ratio),)
+        if len(bounding) > 1:
+            bounding = (stronger_clones(mechanism.worst_ratio),)
+        chosen.append((weight, bounding[0]))
+    return (mixed(chosen),)

@@ -1,0 +1,179 @@
+"""How far above zero a sum of many independent numbers is on average, between certain bounds.
+
+S is the sum of n independent copies of G, which has the value x_k with chance w_k and is zero
+otherwise; K(z) = log E[e^(zG)]. For every lambda > 0
+
+    E[S_+] = (1/2 pi i) * integral over z = lambda + i theta of e^(n K(z)) / z^2.
+
+Three steps make this a quick and certain computation, whatever n is:
+
+1. *Smoothing.* With a normal number of deviation tau added, E[(S + noise)_+] is above E[S_+]
+   (Jensen), and by at most tau/sqrt(2 pi) E[e^(-S^2/(2 tau^2))]. In the integral the noise is a
+   factor e^(tau^2 z^2/2), and the correction a factor tau^2 z^2: what lies beyond a finite part of
+   the line is below a stated bound.
+2. *Equal steps* of size h in theta turn the integral into
+   sum_k e^(-lambda k L) E[(S + noise + k L)_+], with L = 2 pi/h (Poisson): the term k = 0 is what
+   is wanted, all others are positive, and Markov's inequality bounds them.
+3. *Rounding.* e^(nK) is split into its value at lambda and a tilted characteristic function phi,
+   computed as 1 + t with t from sines of half angles, so nothing cancels; each node carries a bound
+   of its rounding error, and all of them are added up. It is assumed that numpy's elementary
+   functions are right to 4 units in the last place; the sum of the errors is taken four times.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Excess", "excess"]
+
+Floats = NDArray[np.float64]
+
+_UNIT: Final = 2.0**-53
+_SAFETY: Final = 4.0
+_REACH: Final = 8.6  # e^(-_REACH^2/2) is below double precision
+_BLOCK: Final = 1 << 20
+_SMALLEST: Final = 1e-300
+
+
+class Excess(NamedTuple):
+    """Bounds of E[S_+]."""
+
+    low: float
+    high: float
+
+
+def excess(values: Floats, chances: Floats, n: int, smoothing: float = 0.01) -> Excess:
+    """Return bounds of E[(G_1 + ... + G_n)_+].
+
+    Parameters
+    ----------
+    values, chances
+        Of G; what the chances lack to 1 is the chance of zero.
+    n
+        How many numbers are added.
+    smoothing
+        tau * lambda: the noise added, relative to the scale on which the tail decays. Halving it
+        doubles the time and makes the bounds four times closer.
+
+    """
+    top = float(values.max(initial=0.0))
+    if top <= 0.0 or not float(chances[values > 0].sum()):
+        return Excess(0.0, 0.0)
+    scale = float(np.abs(values).max())
+    found = _Line(values / scale, chances, n, smoothing).bounds()
+    # What is too small for a float is not zero.
+    high = max(found.high * scale * (1 + 1e-12), _SMALLEST)
+    return Excess(max(0.0, found.low * scale * (1 - 1e-12)), high)
+
+
+class _Line:
+    """The line of integration for one law; values lie within -1..1."""
+
+    def __init__(self, values: Floats, chances: Floats, n: int, smoothing: float) -> None:
+        self.x, self.w, self.n = values, chances, n
+        self.tilt = self._saddle()
+        grown = np.exp(self.tilt * self.x)
+        moved = np.expm1(self.tilt * self.x)
+        shift = float(chances @ moved)
+        self.log_scale = n * math.log1p(shift)
+        self.p = chances * grown / (1 + shift)
+        mean = float(self.p @ self.x)
+        deviation = math.sqrt(n * max(float(self.p @ self.x**2) - mean * mean, 0.0))
+        self.tau = smoothing / self.tilt
+        length = max(40 / self.tilt, 2 / self.tilt + 9 * (deviation + self.tau))
+        self.step = 2 * math.pi / length
+        self.length = length
+        self.further = self.tilt + 9 / (deviation + 1 / self.tilt)
+        # Relative error of the scale, and of t per unit of theta.
+        terms = len(values) + 16
+        self.scale_error = n * terms * _UNIT * float(chances @ np.abs(moved)) / (1 + shift)
+        each = 2 * (40 + terms + 2 * np.abs(self.tilt * self.x)) * _UNIT
+        self.slope_error = float((self.p * np.abs(self.x)) @ each)
+
+    def _saddle(self) -> float:
+        """Return the lambda at which e^(n K)/lambda^2 is least, nearly; any one would do."""
+        low, high = math.log(1e-15), math.log(500.0)
+        for _ in range(48):
+            middle = (low + high) / 2
+            tilt = math.exp(middle)
+            grown = self.w * np.exp(tilt * self.x)
+            norm = 1 + float(self.w @ np.expm1(tilt * self.x))
+            if self.n * float(grown @ self.x) / norm < 2 / tilt:
+                low = middle
+            else:
+                high = middle
+        return math.exp(low)
+
+    def bounds(self) -> Excess:
+        tilt, tau = self.tilt, self.tau
+        end = _REACH / tau
+        nodes = math.ceil(end / self.step)
+        low = high = size = error = 0.0
+        rows = max(64, _BLOCK // len(self.x))
+        for start in range(0, nodes + 1, rows):
+            theta = self.step * np.arange(start, min(start + rows, nodes + 1), dtype=np.float64)
+            part = self._part(theta, first=start == 0)
+            low, high = low + part[0], high + part[1]
+            size, error = size + part[2], error + part[3]
+        inverse = self.step / math.pi
+        error += size * (self.scale_error + (nodes + 64) * _UNIT)
+        # Beyond the last node |phi| <= 1 and the noise alone decays.
+        end = nodes * self.step
+        decay = math.exp((tau * tilt) ** 2 / 2 - (tau * end) ** 2 / 2)
+        beyond = decay / (math.pi * tau * tau * end**3)
+        corrected = beyond + decay / (math.pi * end)
+        factor = math.exp(min(self.log_scale, 700.0))
+        above = factor * (inverse * (high + _SAFETY * error) + beyond)
+        below = factor * (inverse * (low - 4 * _SAFETY * error) - corrected)
+        return Excess(below - self._images(above), above)
+
+    def _images(self, found: float) -> float:
+        """Return a bound of the sum over k != 0 in the second step."""
+        q = math.exp(-self.tilt * self.length)
+        after = q * self.length / (1 - q) ** 2 + q / (1 - q) * found
+        further, tau = self.further, self.tau
+        moved = float(self.w @ np.expm1(further * self.x))
+        exponent = self.n * math.log1p(moved) + (tau * further) ** 2 / 2
+        q = math.exp(-(further - self.tilt) * self.length)
+        before = q / (1 - q) * math.exp(min(exponent - 1, 700.0)) / further
+        return 1.001 * (after + before)
+
+    def _part(self, theta: Floats, *, first: bool) -> tuple[float, float, float, float]:
+        """Return sums over some nodes: for below, for above, of sizes, of rounding errors."""
+        n, tilt, tau = self.n, self.tilt, self.tau
+        half = np.outer(theta / 2, self.x)
+        sine = np.sin(half)
+        imaginary = (2 * sine * np.cos(half)) @ self.p
+        real = -2 * (sine * sine) @ self.p
+        slack = self.slope_error * theta
+        growth = np.maximum(2 * real + real * real + imaginary * imaginary, -1 + 1e-300)
+        log_size = np.log1p(growth) / 2
+        turn = np.arctan2(imaginary, 1 + real)
+        t = np.hypot(real, imaginary)
+        phi = np.exp(log_size)
+        wrong = n * (
+            slack / phi + 8 * _UNIT * (t + t * t) / phi**2 + 4 * _UNIT * np.abs(turn)
+        ) + 8 * _UNIT * (n * np.abs(log_size) + 16)
+        square = tilt * tilt + theta * theta
+        noise = tau * tau * (tilt * tilt - theta * theta) / 2
+        size = np.exp(n * log_size + noise) / square
+        angle = n * turn + tau * tau * tilt * theta - 2 * np.arctan2(theta, tilt)
+        cosine, other = np.cos(angle), np.sin(angle)
+        above = size * cosine
+        # Re[F (1 - tau^2 z^2)], z^2 = tilt^2 - theta^2 + 2 i tilt theta
+        below = above - tau * tau * size * (
+            (tilt * tilt - theta * theta) * cosine - 2 * tilt * theta * other
+        )
+        # Where phi is so small that its error counts, its size and error together bound both.
+        at_most = np.exp(n * np.log(np.minimum(phi + 2 * slack, 1.0)) + noise) / square
+        error = np.where(wrong < 1, size * np.expm1(np.minimum(wrong, 1.0)), 2 * at_most)
+        weigh = 1 + tau * tau * square  # the correction's factor, at most
+        error = error * weigh
+        if first:
+            for array in (above, below, size, error):
+                array[0] /= 2
+        return float(below.sum()), float(above.sum()), float(size.sum()), float(error.sum())

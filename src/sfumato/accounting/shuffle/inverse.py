@@ -1,0 +1,191 @@
+"""The other way round: how much local privacy, or how many people, a central promise takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, check_delta, stronger_clones
+from sfumato.accounting.shuffle.crowd import Crowd
+from sfumato.accounting.shuffle.profile import delta_above
+from sfumato.core.exact import is_finite_number, log_above
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Requirement", "calibrated", "holds", "people_needed"]
+
+_GRID: Final = 10_000
+"""Local epsilons are tried on a grid of 1/10,000 where a mechanism chooses parameters by them."""
+_PRECISION: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What whoever sees the shuffled reports may learn, in which crowd.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The promise.
+    min_batch
+        How many reports a batch has at least when it is released.
+    colluding
+        The largest fraction of them whose senders may work for the observer.
+
+    Examples
+    --------
+    >>> print(Requirement(0.5, 1e-6, min_batch=20_000, colluding=0.1).guarantee)
+    Each report is protected with epsilon 0.5, delta 1e-06 (shuffle: blurred on the device and mixed
+    with others by a shuffler), provided that every batch has at least 20,000 reports and at most
+    10% of their senders collude and the shuffler does not collude with the collector.
+
+    """
+
+    epsilon: float
+    delta: float
+    min_batch: int
+    colluding: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be promised."""
+        if not is_finite_number(self.epsilon) or self.epsilon <= 0:
+            raise ConfigurationError(f"epsilon is {self.epsilon!r}; a positive number is expected.")
+        check_delta(self.delta)
+        Crowd(self.min_batch, self.colluding)
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Requirement:
+        """Return the requirement in a table such as a task file's ``shuffle = {...}``."""
+        wanted = ("epsilon", "delta", "min_batch", "colluding")
+        for key in table:
+            if key not in wanted:
+                raise ConfigurationError(
+                    f"shuffle has {key!r}; {', '.join(wanted)} are what it can have."
+                )
+        for key in wanted[:3]:
+            if key not in table:
+                raise ConfigurationError(f"shuffle needs {key}; it takes {', '.join(wanted)}.")
+        return cls(**table)
+
+    @property
+    def crowd(self) -> Crowd:
+        """Who is there for sure."""
+        return Crowd(self.min_batch, self.colluding)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise in words."""
+        crowd = f"every batch has at least {self.min_batch:,} reports"
+        collude = f"at most {100 * self.colluding:.10g}% of their senders collude"
+        shuffler = "the shuffler does not collude with the collector"
+        assumed = (crowd, collude, shuffler) if self.colluding else (crowd, shuffler)
+        return Guarantee(
+            "shuffle", "each report", self.epsilon, delta=self.delta, assumptions=assumed
+        )
+
+
+def holds(mechanism: Mechanism, epsilon: float, delta: float, crowd: Crowd) -> bool:
+    """Return whether a rigorous bound gives (epsilon, delta) for one report in this crowd."""
+    if log_above(mechanism.worst_ratio) <= epsilon:
+        return True
+    n, spent = crowd.honest(delta)
+    if delta - spent <= 0:
+        return False
+    known = [each.bounding for each in mechanism.contrasts()]
+    known.append((stronger_clones(mechanism.worst_ratio),))
+    return any(delta_above(bounding, n, epsilon) <= delta - spent for bounding in known)
+
+
+def calibrated(
+    make: Callable[[float], Mechanism], required: Requirement, most: float = LARGEST_EPSILON
+) -> Mechanism:
+    """Return the mechanism with the largest local epsilon that meets a central requirement.
+
+    Parameters
+    ----------
+    make
+        Makes the mechanism of a local epsilon.
+    required
+        The central promise, and the crowd.
+    most
+        The owner's limit of the local epsilon, never exceeded.
+
+    If all parameters but epsilon are given, the answer is the largest epsilon up to a relative
+    1e-9, from below. If the mechanism chooses some by epsilon, it is the last one on a grid of 1e-4
+    before one that does not meet the requirement.
+
+    Examples
+    --------
+    >>> from sfumato import GRR
+    >>> found = calibrated(lambda e: GRR(e, 16), Requirement(0.5, 1e-6, 20_000, colluding=0.1))
+    >>> f"{found.epsilon:.3f}"
+    '5.000'
+
+    """
+    if not is_finite_number(most) or most <= 0:
+        raise ConfigurationError(f"the local limit is {most!r}; a positive number is expected.")
+    most = min(float(most), LARGEST_EPSILON)
+
+    def fits(epsilon: float) -> bool:
+        return holds(make(epsilon), required.epsilon, required.delta, required.crowd)
+
+    if fits(most):
+        return make(most)
+    if any(value is None for value in make(most).configuration().values()) or hasattr(
+        make(most), "chosen"
+    ):
+        low, high = 0, math.ceil(most * _GRID)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle / _GRID) else (low, middle)
+        if low:
+            return make(low / _GRID)
+        most = min(most, 1 / _GRID)
+    return make(_largest(fits, SMALLEST_EPSILON, most))
+
+
+def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
+    if not fits(low):
+        raise ConfigurationError(
+            f"no local epsilon of {low:g} or more meets the requirement; a larger batch would."
+        )
+    while high > low * (1 + _PRECISION):
+        middle = math.sqrt(low * high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def people_needed(
+    mechanism: Mechanism, epsilon: float, delta: float, colluding: float = 0.0
+) -> int:
+    """Return the least number of people whose shuffled reports meet (epsilon, delta).
+
+    Examples
+    --------
+    >>> from sfumato import GRR
+    >>> people_needed(GRR(1.0, 16), 0.1, 1e-6)
+    438
+
+    """
+    Requirement(epsilon, delta, 1, colluding)
+
+    def fits(n: int) -> bool:
+        return holds(mechanism, epsilon, delta, Crowd(n, colluding))
+
+    high = 1
+    while not fits(high):
+        if high >= MOST_PEOPLE:
+            raise ConfigurationError(
+                f"epsilon {epsilon:g} and delta {delta:g} take more than {MOST_PEOPLE:g} people."
+            )
+        high = min(2 * high, MOST_PEOPLE)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high

@@ -1,0 +1,211 @@
+"""Privacy profiles of one report among many: delta at an epsilon, epsilon at a delta.
+
+One person's report hides among n - 1 others. If every other report is of kind y with chance q(y),
+then the shuffled reports of two inputs, a and b of that one person, differ by exactly
+
+    delta(epsilon) = (1/n) E[(G_1 + ... + G_n)_+],  G = (P_a(y) - e^epsilon P_b(y))/q(y)  w.p. q(y),
+
+and if q is only a part of what the others send (a *blanket*: q(y) <= P_x(y) for every x), this is
+an upper bound, since whatever else they send can be pointed out to the observer.
+(Balle, Bell, Gascon, Nissim, "The Privacy Blanket of the Shuffle Model", 2019.)
+
+Rounding is outward: values of G are rounded up for an upper bound, and chances are moved towards
+larger values; for a lower bound both go the other way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.shuffle.excess import excess
+from sfumato.core.contrast import Contrast
+
+__all__ = ["delta_above", "delta_below", "epsilon_above", "epsilon_below"]
+
+Floats = NDArray[np.float64]
+
+_UNIT: Final = 2.0**-53
+_KINDS: Final = 160
+_PRECISION: Final = 1e-9
+
+
+def delta_above(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
+    """Return a number at or above the worst delta of these contrasts, both ways round."""
+    return max(_delta(contrast, n, epsilon, up=True) for contrast in _both(contrasts))
+
+
+def delta_below(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
+    """Return a number at or below the worst delta of these contrasts, both ways round."""
+    deltas = (_delta(contrast, n, epsilon, up=False) for contrast in _both(contrasts))
+    return max(deltas, default=0.0)
+
+
+def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
+    """Return an epsilon that holds for all these contrasts at this delta; never above ``most``.
+
+    Pairs that are no worse than the one that was solved for cost a single evaluation. Without any
+    delta shuffling promises nothing beyond local privacy: all reports may be of one kind.
+    """
+    if not delta:
+        return most
+    found = 0.0
+    for contrast in _both(contrasts):
+        if found < most and _delta(contrast, n, found, up=True) > delta:
+            found = _crossing(contrast, n, delta, found, most, up=True)[1]
+    return found
+
+
+def epsilon_below(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
+    """Return an epsilon that does not hold for one of these contrasts at this delta, or 0."""
+    if not delta:
+        return max((_pure(contrast) for contrast in _both(contrasts)), default=0.0)
+    found = 0.0
+    for contrast in _both(contrasts):
+        if found < most and _delta(contrast, n, found, up=False) > delta:
+            found = _crossing(contrast, n, delta, found, most, up=False)[0]
+    return found
+
+
+def _crossing(
+    contrast: Contrast, n: int, delta: float, low: float, most: float, *, up: bool
+) -> tuple[float, float]:
+    """Return two epsilons close to each other, between which a contrast's delta falls to this."""
+
+    def roughly(epsilon: float) -> float:
+        return _delta(contrast, n, epsilon, up=up, smoothing=5 * _smoothing(n))
+
+    def closely(epsilon: float) -> float:
+        return _delta(contrast, n, epsilon, up=up)
+
+    guess = _guess(contrast, n, delta)
+    _, near, slope = _solved(roughly, delta, low, most, guess, precision=1e-4)
+    found = _solved(closely, delta, low, most, near, precision=_PRECISION, slope=slope)
+    return found[0], found[1]
+
+
+def _both(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    found = []
+    for contrast in contrasts:
+        found.append(contrast)
+        if not contrast.symmetric:
+            found.append(contrast.swapped)
+    return found
+
+
+def _pure(contrast: Contrast) -> float:
+    """Return the loss if all reports are of the kind that tells most."""
+    ratio = float((contrast.first / contrast.second).max()) * (1 - 4 * contrast.error)
+    return max(0.0, math.log(ratio) * (1 - 8 * _UNIT))
+
+
+def _smoothing(n: int) -> float:
+    """Return how finely to integrate; the sums of few people are less smooth."""
+    return 0.01 if n > 50 else 0.005
+
+
+def _guess(contrast: Contrast, n: int, delta: float) -> float:
+    """Return where a normal sum would have about this delta."""
+    variance = float(contrast.chances @ (contrast.first - contrast.second) ** 2)
+    return math.sqrt(max(-math.log(max(delta, 1e-300)), 1.0) * variance / n)
+
+
+def _delta(
+    contrast: Contrast, n: int, epsilon: float, *, up: bool, smoothing: float | None = None
+) -> float:
+    side = 1.0 if up else -1.0
+    error = contrast.error + 16 * _UNIT
+    # The larger e^epsilon, the smaller delta.
+    factor = math.exp(epsilon) * (1 - side * 8 * _UNIT)
+    values = contrast.first * (1 + side * error) - factor * contrast.second * (1 - side * error)
+    values += side * 4 * _UNIT * (contrast.first + factor * contrast.second)
+    values, chances = _coarse(values, contrast.chances, up=up)
+    moved = _moved(values, chances, error, side)
+    found = excess(values, moved, n, smoothing or _smoothing(n))
+    return found.high / n * (1 + 4 * _UNIT) if up else found.low / n * (1 - 4 * _UNIT)
+
+
+def _moved(values: Floats, chances: Floats, error: float, side: float) -> Floats:
+    """Return the chances with as much as may be wrong moved to the largest value, or the least."""
+    moved = chances * (1 - error)
+    target = int(np.argmax(side * values))
+    # Beyond what is listed, G is zero; the true chances sum to at most 1.
+    moved[target] += 2 * error * float(chances.sum())
+    over = float(moved.sum()) * (1 + len(moved) * _UNIT) - 1
+    for index in np.argsort(side * values):
+        if over <= 0:
+            break
+        if index != target:
+            taken = min(over, float(moved[index]))
+            moved[index] -= taken
+            over -= taken
+    return moved
+
+
+def _coarse(values: Floats, chances: Floats, *, up: bool) -> tuple[Floats, Floats]:
+    """Return a law with few values, larger (or smaller) in convex order and with the same mean."""
+    if len(values) <= _KINDS:
+        return values, chances
+    order = np.argsort(values)
+    x, w = values[order], chances[order]
+    knots = np.unique(np.append(x[:: math.ceil(len(x) / (_KINDS // 2))], x[-1]))
+    cell = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    if up:  # each value is split between the two knots beside it
+        share = (x - knots[cell]) / (knots[cell + 1] - knots[cell])
+        spread = _added(cell + 1, w * share, len(knots))
+        return knots, spread + _added(cell, w * (1 - share), len(knots))
+    mass = _added(cell, w, len(knots))  # the values of a cell become their mean
+    mean = _added(cell, w * x, len(knots)) / np.where(mass > 0, mass, 1)
+    return mean[mass > 0], mass[mass > 0]
+
+
+def _added(cell: NDArray[np.int64], weights: Floats, size: int) -> Floats:
+    total = np.zeros(size)
+    np.add.at(total, cell, weights)
+    return total
+
+
+def _solved(
+    delta_at: Callable[[float], float],
+    delta: float,
+    low: float,
+    high: float,
+    guess: float,
+    *,
+    precision: float,
+    slope: float | None = None,
+) -> tuple[float, float, float | None]:
+    """Return neighbours (low, high) such that delta_at(low) > delta and delta holds at high.
+
+    The first is known of ``low``, the second of ``high`` by local privacy. The root of
+    -log(delta) is nearly straight in epsilon: secants find it in a few steps, each taken a little
+    too far, so that the two ends close in on it from both sides. The last slope is returned, too.
+    """
+
+    def height(epsilon: float) -> float:
+        found = delta_at(epsilon)
+        return math.sqrt(max(-math.log(found), 0.0)) if found > 0 else math.inf
+
+    goal = math.sqrt(-math.log(delta))
+    last, last_height = (low, height(low)) if slope is None else (math.nan, math.nan)
+    tried = guess if low < guess < high else (low + high) / 2
+    for _ in range(200):
+        found = height(tried)
+        holds = found >= goal and found > 0
+        low, high = (low, tried) if holds else (tried, high)
+        if high - low <= precision * high:
+            break
+        if not math.isnan(last):
+            slope = (found - last_height) / (tried - last)
+        last, last_height = tried, found
+        if slope is not None and math.isfinite(slope) and slope > 0:
+            root = tried + (goal - found) / slope
+            tried = root * (1 - precision / 3) if holds else root * (1 + precision / 3)
+        else:
+            tried = math.nan
+        tried = tried if low < tried < high else (low + high) / 2
+    return low, high, slope

@@ -1,0 +1,220 @@
+"""How two inputs compare, report by report: all that an accountant of the shuffle model needs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sfumato.core.mechanism import Mechanism
+
+__all__ = ["Contrast", "Contrasts", "favoured", "listed", "mixed"]
+
+Floats = NDArray[np.float64]
+Kind = tuple[Fraction, Fraction]
+
+_ROUNDED: Final = 1e-13  # a few correctly rounded operations on rationals
+_LISTED_INPUTS: Final = 32
+_LISTED_PUBLICS: Final = 1 << 12
+_LISTED_TRIPLES: Final = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Two inputs against what other people send, with reports grouped into kinds.
+
+    Parameters
+    ----------
+    chances
+        How often another person's report is of each kind. They sum to 1 if it is known what the
+        others hold; to less if this is only the part that they send whatever they hold.
+    first, second
+        How many times as likely each kind is under the first and the second input.
+    error
+        The largest relative error of any of these numbers.
+
+    """
+
+    chances: Floats
+    first: Floats
+    second: Floats
+    error: float = _ROUNDED
+
+    @classmethod
+    def of(cls, kinds: Mapping[Kind, Fraction]) -> Contrast:
+        """Return the contrast with these chances of (first, second)."""
+        return cls(
+            np.array([float(chance) for chance in kinds.values()]),
+            np.array([float(first) for first, _ in kinds]),
+            np.array([float(second) for _, second in kinds]),
+        )
+
+    @property
+    def swapped(self) -> Contrast:
+        """The same two inputs in the other order."""
+        return Contrast(self.chances, self.second, self.first, self.error)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the two orders are alike."""
+        return self._sorted() == self.swapped._sorted()  # noqa: SLF001
+
+    def _sorted(self) -> list[tuple[float, float, float]]:
+        columns = (self.first.tolist(), self.second.tolist(), self.chances.tolist())
+        return sorted(zip(*columns, strict=True))
+
+    @property
+    def distance(self) -> float:
+        """Total variation between the two inputs' reports."""
+        return float(self.chances @ np.abs(self.first - self.second)) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """What a mechanism tells the accountant of the shuffle model.
+
+    Parameters
+    ----------
+    bounding
+        Against the part that everybody sends whatever they hold: no two inputs, in any order, are
+        further apart than the worst of these (or of their swapped forms), in convex order.
+    attained
+        Pairs of inputs among people who all hold one value: lower bounds on what can happen.
+    name
+        What sets these apart from the mechanism's others, as an adjective; empty for the first.
+    assumption
+        What has to hold for ``bounding``, beyond the law, as a clause; empty for nothing.
+    attained_if
+        What has to hold for ``attained``, as a clause; empty for nothing.
+
+    """
+
+    bounding: tuple[Contrast, ...]
+    attained: tuple[Contrast, ...]
+    name: str = ""
+    assumption: str = ""
+    attained_if: str = ""
+
+
+def favoured(
+    ratio: Fraction | float,
+    shares: Mapping[Any, Fraction | float],
+    *,
+    always: Fraction | float = 0,
+    error: float = _ROUNDED,
+) -> Contrast:
+    """Return the contrast of a mechanism that favours some reports by one and the same ratio.
+
+    Under every input a report is ``ratio`` times as likely if it is favoured, relative to a base
+    measure that is the same for all inputs. Moving base measure from (both, neither) to (first
+    only, second only) spreads the contrast and keeps its mean, so of several pairs the one with
+    the least share of reports that both favour is the worst.
+
+    Parameters
+    ----------
+    ratio
+        How much more likely a favoured report is.
+    shares
+        The base measure of reports that are favoured (1) or not (0) by the first input, the
+        second one and, if everybody else holds one value, by that third one.
+    always
+        The part of the base measure that every input favours (without a third one only).
+    error
+        Relative error of the shares.
+
+    """
+    exact = Fraction(ratio)
+    norm = 1 + (exact - 1) * sum(
+        (Fraction(share) for pattern, share in shares.items() if pattern[0]), Fraction(0)
+    )
+    kinds: defaultdict[Kind, Fraction] = defaultdict(Fraction)
+    for pattern, share in shares.items():
+        level = [exact if favour else Fraction(1) for favour in pattern]
+        others = level[2] if len(pattern) > 2 else Fraction(1)
+        rest = Fraction(share) - (Fraction(always) if pattern == (1, 1) else 0)
+        kinds[level[0] / others, level[1] / others] += rest * others / norm
+    if always:
+        kinds[Fraction(1), Fraction(1)] += Fraction(always) * exact / norm
+    contrast = Contrast.of({kind: chance for kind, chance in kinds.items() if chance > 0})
+    return Contrast(contrast.chances, contrast.first, contrast.second, 4 * error + _ROUNDED)
+
+
+def mixed(parts: Iterable[tuple[Fraction | float, Contrast]]) -> Contrast:
+    """Return the contrast of a report that says which of several mechanisms made it.
+
+    Each part has the probability of its mechanism, chosen without looking at the input.
+    """
+    weighted = [(float(weight), part) for weight, part in parts]
+    return Contrast(
+        np.concatenate([weight * part.chances for weight, part in weighted]),
+        np.concatenate([part.first for _, part in weighted]),
+        np.concatenate([part.second for _, part in weighted]),
+        max(part.error for _, part in weighted) + _ROUNDED,
+    )
+
+
+# ---- from a law that can be listed ------------------------------------------------------------
+
+
+def listed(mechanism: Mechanism) -> tuple[Contrasts, ...]:
+    """Return the contrasts of all pairs of inputs, from the whole law; none if it is too large."""
+    try:
+        inputs, publics = mechanism.inputs(), mechanism.publics()
+    except ConfigurationError:
+        return ()
+    if len(inputs) > _LISTED_INPUTS or len(publics) > _LISTED_PUBLICS:
+        return ()
+    # The columns of the table of all laws: reports that are alike under all inputs count together.
+    columns: Counter[tuple[Fraction, ...]] = Counter()
+    for public in publics:
+        laws = [mechanism.law(value, public) for value in inputs]
+        wholes = [law.denominator for law in laws]
+        for numerators in zip(*(law.numerators for law in laws), strict=True):
+            columns[tuple(map(Fraction, numerators, wholes))] += 1
+    possible = {column: count for column, count in columns.items() if max(column)}
+    if not all(min(column) for column in possible):
+        return ()  # some report can only come from some inputs: no finite epsilon
+    table = {column: Fraction(count, len(publics)) for column, count in possible.items()}
+    bounding = _distinct(
+        _compared(table, first, second, None)
+        for first in range(len(inputs))
+        for second in range(first)
+    )
+    triples = [
+        (first, second, other)
+        for first, second in permutations(range(len(inputs)), 2)
+        for other in range(len(inputs))
+    ]
+    some = triples[:: 1 + len(triples) // _LISTED_TRIPLES]
+    attained = _distinct(_compared(table, *each) for each in some)
+    return (Contrasts(bounding, attained),)
+
+
+def _compared(
+    table: Mapping[tuple[Fraction, ...], Fraction], first: int, second: int, other: int | None
+) -> dict[Kind, Fraction]:
+    """Return chances by kind, against one input's law or against what every input sends."""
+    kinds: defaultdict[Kind, Fraction] = defaultdict(Fraction)
+    for column, weight in table.items():
+        others = min(column) if other is None else column[other]
+        kinds[column[first] / others, column[second] / others] += weight * others
+    return kinds
+
+
+def _distinct(found: Iterable[Mapping[Kind, Fraction]]) -> tuple[Contrast, ...]:
+    """Return each contrast once; the other order of one that is there counts as the same."""
+    kept: dict[frozenset[tuple[Kind, Fraction]], Mapping[Kind, Fraction]] = {}
+    for kinds in found:
+        swapped = frozenset(((second, first), chance) for (first, second), chance in kinds.items())
+        if swapped not in kept:
+            kept.setdefault(frozenset(kinds.items()), kinds)
+    return tuple(Contrast.of(kinds) for kinds in kept.values())

@@ -1,0 +1,163 @@
+"""How two sparse vectors compare when hashed buckets are shuffled.
+
+*For every hash.* Relative to its least possible probability a bucket has some factor between 1 and
+e^epsilon under each input, whatever collides with what, and the factors of an input always sum to
+the same. A pair of factors is a mixture of the four corners (1 or e^epsilon for each input), and
+the mixture is spread more widely around the same mean; so is (only the first, only the second)
+instead of (both, neither). What is left is the case without any conflict: s buckets favoured by
+the first input only, s by the second only (fewer if there are fewer than 2 s buckets).
+
+*On average over hashes* conflicts cost some of that. If hashes are random functions the factor of a
+random bucket has the same law under every input, and two things remain to be known: how the factors
+of two inputs hang together, and which pair of inputs is the worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.contrast import Contrast, Contrasts, favoured
+
+__all__ = [
+    "any_hash",
+    "disjoint_is_worst",
+    "occupied",
+    "opposed",
+    "random_hash",
+    "unrelated",
+]
+
+Floats = NDArray[np.float64]
+
+_UNIT: Final = 2.0**-53
+_RANDOM: Final = "the hashes of reports are as good as random functions"
+_NO_CONFLICT: Final = "the hashes of the reports keep the inputs in question apart"
+
+
+def any_hash(
+    ratio: Fraction, buckets: int, first: set[int], second: set[int], other: set[int]
+) -> Contrasts:
+    """Return what holds whatever the hash, from the buckets that three inputs favour."""
+    shares: dict[tuple[int, ...], Fraction] = {}
+    triples: dict[tuple[int, ...], Fraction] = {}
+    for bucket in range(buckets):
+        pattern = (int(bucket in first), int(bucket in second), int(bucket in other))
+        triples[pattern] = triples.get(pattern, Fraction(0)) + Fraction(1, buckets)
+        shares[pattern[:2]] = shares.get(pattern[:2], Fraction(0)) + Fraction(1, buckets)
+    error = 1e-12  # thresholds are rounded to 64 bits
+    return Contrasts(
+        (favoured(ratio, shares, error=error),),
+        (favoured(ratio, triples, error=error),),
+        attained_if=_NO_CONFLICT,
+    )
+
+
+def occupied(balls: int, bins: int) -> Floats:
+    """Return the law of how many of the bins so many random balls hit."""
+    chances = np.zeros(balls + 1)
+    chances[0] = 1.0
+    hit = np.minimum(np.arange(balls + 1) / bins, 1.0)
+    for _ in range(balls):
+        stay = chances * hit
+        stay[1:] += chances[:-1] * (1 - hit[:-1])
+        chances = stay
+    return chances
+
+
+def unrelated(levels: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return (first, second, share) if the factors of two inputs are independent."""
+    first, second = (each.ravel() for each in np.meshgrid(levels, levels, indexing="ij"))
+    return first, second, np.outer(shares, shares).ravel()
+
+
+def opposed(levels: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return (first, second, share) if a large factor of one input meets a small one of the other.
+
+    No other way for two factors of these laws to hang together spreads their difference more.
+    """
+    order = np.argsort(levels)
+    rising = levels[order]
+    ends = np.cumsum(shares[order])
+    ends /= ends[-1]
+    edges = np.unique(np.clip(np.concatenate([[0.0, 1.0], ends, 1 - ends]), 0.0, 1.0))
+    middle = (edges[1:] + edges[:-1]) / 2
+    last = len(levels) - 1
+    first = rising[np.minimum(np.searchsorted(ends, middle), last)]
+    second = rising[np.minimum(np.searchsorted(ends, 1 - middle), last)]
+    return first, second, np.diff(edges)
+
+
+def disjoint_is_worst(factors: Sequence[Fraction], ratio: Fraction, buckets: int) -> bool:
+    """Return whether inputs that share no symbol are the worst pair of Collision.
+
+    ``factors[c]`` is that of a bucket not hit by an input whose symbols hit c different ones.
+
+    Let two inputs share a symbol, and compare with giving the second one a symbol of its own. With
+    the buckets A and C that the other symbols of the two hit, and a bucket y outside of both, the
+    factor of y under the first input depends on the bucket B of that symbol: e^epsilon if B = y,
+    factors[|A|] if B is in A, factors[|A| + 1] if not; and likewise under the second. A shared B
+    makes factors that rise together meet, which narrows their difference (it is a submodular
+    function of them, for every convex one). Only B in A alone against B in C alone works the
+    other way, |A||C| pairs at most, by factors[|A|] - factors[|A| + 1] each; y against B outside of
+    all makes up for it, t - 1 - |A| - |C| times, if what is compared here holds.
+    """
+    most = len(factors) - 2
+    for a in range(1, most + 1):
+        step = factors[a] - factors[a + 1]
+        for c in range(1, most + 1):
+            gain = ratio - factors[a] - max(Fraction(0), factors[c] - factors[a + 1])
+            if (buckets - 1 - a - c) * gain < a * c * step:
+                return False
+    return True
+
+
+def random_hash(
+    least: Fraction,
+    bounding: tuple[Floats, Floats, Floats],
+    attained: Sequence[tuple[Floats, Floats, Floats]],
+    others: tuple[Floats, Floats] | None,
+    *,
+    exact: bool,
+) -> Contrasts:
+    """Return what holds on average over random hashes.
+
+    Parameters
+    ----------
+    least
+        The total of the least probabilities of all buckets.
+    bounding, attained
+        Factors of two inputs and the share of buckets that have them: for the worst pair, and for
+        pairs that there are.
+    others
+        Factors under an unrelated third input and their shares, if there is room for one.
+    exact
+        Whether the hash family is known to be as independent as this needs.
+
+    """
+    total, error = float(least), 1e-12
+    first, second, share = bounding
+    found = []
+    for one, two, part in attained:
+        found.append(Contrast(total * part * one, np.ones_like(one), two / one, error))
+        if others is not None:
+            level, chance = others
+            found.append(
+                Contrast(
+                    total * np.outer(part, chance * level).ravel(),
+                    np.outer(one, 1 / level).ravel(),
+                    np.outer(two, 1 / level).ravel(),
+                    2 * error,
+                )
+            )
+    return Contrasts(
+        (Contrast(total * share, first, second, error),),
+        tuple(found),
+        name="hashed",
+        assumption="" if exact else _RANDOM,
+        attained_if="" if exact else _RANDOM,
+    )

@@ -1,0 +1,142 @@
+"""How two sparse vectors compare when signed subsets are shuffled, for any dimension.
+
+Of the two inputs one is the other with all signs reversed: no pair is worse. For Concord no subset
+agrees with both, which is the least there can be. For ExSub, compare two entries with one symbol
+each that a subset should avoid (to be favoured by neither input) with one entry with both symbols
+and a free one: if the subset takes none or one of the two entries the chances are equal, if it
+takes both they are 1/4 and 0. So the fewer entries the two inputs use the more subsets are favoured
+by one of them, and the fewer by both: least if all entries are shared, with opposite signs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import comb
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.contrast import Contrasts, favoured
+
+__all__ = ["subset_contrasts"]
+
+Floats = NDArray[np.float64]
+Shares = dict[tuple[int, ...], float]
+
+_UNIT: Final = 2.0**-53
+_FLIPPED: Final = 40
+
+
+def subset_contrasts(
+    ratio: Fraction, dimension: int, sparsity: int, size: int, threshold: int | None, entries: int
+) -> tuple[Contrasts, ...]:
+    """Return how a vector of s non-zeros compares with its reverse.
+
+    Parameters
+    ----------
+    ratio
+        How much more likely an accepted subset is.
+    dimension, sparsity, size, threshold
+        Of the padded vector and of its subsets; no threshold if one hit is enough.
+    entries
+        How many entries are no stubs.
+
+    """
+    accepts = _at_least_one(sparsity) if threshold is None else _agrees(sparsity, threshold)
+    first, hits = _hits(dimension, sparsity, size)
+    held = slice(first, first + len(hits))
+    pairs: Shares = {
+        (1, 0): float(hits @ accepts.one[held]),
+        (0, 1): float(hits @ accepts.one[held]),
+        (1, 1): float(hits @ accepts.both[held]),
+        (0, 0): float(hits @ accepts.neither[held]),
+    }
+    attained: list[Shares] = [{(one, two, one): share for (one, two), share in pairs.items()}]
+    if entries >= 2 * sparsity:  # all others hold a vector with its non-zeros elsewhere
+        other = np.empty(len(hits))
+        for index, taken in enumerate(range(first, first + len(hits))):
+            low, rest = _hits(dimension - sparsity, sparsity, size - taken)
+            accepted = (accepts.one + accepts.both)[low : low + len(rest)]
+            other[index] = min(1.0, float(rest @ accepted))
+        apart: Shares = {}
+        columns = (accepts.one, accepts.one, accepts.both, accepts.neither)
+        for pattern, column in zip(pairs, columns, strict=True):
+            apart[*pattern, 1] = float(hits @ (column[held] * other))
+            apart[*pattern, 0] = float(hits @ (column[held] * (1 - other)))
+        attained.append(apart)
+    if 2 <= sparsity <= _FLIPPED:
+        attained.append(_half_reversed(dimension, sparsity, size, threshold))
+    # Sums and products of positive numbers, one after another: their relative errors add up.
+    error = 32 * _UNIT * (2 * sparsity + 16)
+    bounding = favoured(ratio, pairs, error=error)
+    found = tuple(favoured(ratio, shares, error=2 * error) for shares in attained)
+    return (Contrasts((bounding,), found),)
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    """The chance that one given input of two opposite ones, both or neither accepts a subset.
+
+    One number for each number of positions that the subset shares with the inputs.
+    """
+
+    one: Floats
+    both: Floats
+    neither: Floats
+
+
+def _at_least_one(most: int) -> _Accepted:
+    hits = np.arange(most + 1)
+    one = np.ldexp(1.0, -hits)
+    both = 1 - 2 * one
+    one[0], both[0] = 0.0, 0.0
+    return _Accepted(one, both, (hits == 0).astype(np.float64))
+
+
+def _agrees(most: int, threshold: int) -> _Accepted:
+    one, neither = np.zeros(most + 1), np.zeros(most + 1)
+    signs = np.ones(1)  # the law of how many of k fair signs agree
+    for k in range(most + 1):
+        least = (k + threshold + 1) // 2
+        one[k] = signs[least:].sum()
+        neither[k] = signs[max(k - least + 1, 0) : least].sum()
+        signs = (np.append(signs, 0.0) + np.insert(signs, 0, 0.0)) / 2
+    return _Accepted(one, np.zeros(most + 1), neither)
+
+
+def _half_reversed(dimension: int, sparsity: int, size: int, threshold: int | None) -> Shares:
+    """Return the shares if all others hold the vector with the signs of one half reversed."""
+    half = sparsity // 2
+    first, hits = _hits(dimension, sparsity, size)
+    signs = [np.array([comb(k, j) / 2**k for j in range(k + 1)]) for k in range(sparsity + 1)]
+    shares: Shares = dict.fromkeys(product((0, 1), repeat=3), 0.0)
+    for k, chance in enumerate(hits.tolist(), first):
+        low, split = _hits(sparsity, half, k)
+        for turned, part in enumerate(split.tolist(), low):
+            kept = k - turned
+            weights = chance * part * np.outer(signs[kept], signs[turned])
+            one, two = np.arange(kept + 1)[:, None], np.arange(turned + 1)
+            agree = [one + two, k - one - two, one + turned - two]  # with each of the three
+            if threshold is None:
+                accepted = [each >= 1 for each in agree]
+            else:
+                accepted = [2 * each - k >= threshold for each in agree]
+            for pattern in shares:
+                met = [a == bool(p) for a, p in zip(accepted, pattern, strict=True)]
+                shares[pattern] += float(weights[met[0] & met[1] & met[2]].sum())
+    return shares
+
+
+def _hits(dimension: int, sparsity: int, size: int) -> tuple[int, Floats]:
+    """Return the least number of non-zeros that a subset can take, and the law from there on."""
+    first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
+    k = np.arange(first, last, dtype=np.float64)
+    up = (sparsity - k) * (size - k) / ((k + 1) * (dimension - sparsity - size + k + 1))
+    mode = int(np.searchsorted(-up, -1.0))
+    chances = np.ones(last - first + 1)
+    chances[mode + 1 :] = np.cumprod(up[mode:])
+    chances[:mode] = np.cumprod(1 / up[:mode][::-1])[::-1]
+    return first, chances / chances.sum()

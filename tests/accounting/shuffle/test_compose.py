@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from tests.accounting.shuffle.enumeration import Shuffled, laws_of
+
+from sfumato import GRR
+from sfumato.accounting.shuffle import Batch, Crowd, composed, delta_above, levels
+from sfumato.errors import ConfigurationError
+
+
+def _delta_of_two(n: int, epsilon: float) -> float:
+    """Return the largest divergence of two rounds, listed for all datasets of a few people."""
+    rounds = list(Shuffled(laws_of(GRR(1.0, 2)), n).neighbours())
+    worst = 0.0
+    for first, second in product(rounds, repeat=2):
+        pairs = [np.outer(first[held], second[held]) for held in (0, 1)]
+        for a, b in (pairs, pairs[::-1]):
+            worst = max(worst, float(np.maximum(a - math.exp(epsilon) * b, 0).sum()))
+    return worst
+
+
+def test_two_batches_are_covered_for_every_dataset() -> None:
+    for n, epsilon in ((2, 0.9), (4, 0.7)):
+        truth = _delta_of_two(n, epsilon)
+        assert composed([Batch(GRR(1.0, 2), n, times=2)], truth * (1 - 1e-9)) >= epsilon
+
+
+def test_many_batches_add_up_like_a_random_walk() -> None:
+    once = composed([Batch(GRR(1.0, 16), 10_000)], 1e-6)
+    often = composed([Batch(GRR(1.0, 16), 10_000, times=64)], 1e-6)
+    assert 8 * once < often < 1.25 * 8 * once  # a little above the root, as there is no free lunch
+
+
+def test_different_batches_compose_in_any_order() -> None:
+    one, two = Batch(GRR(1.0, 16), 10_000, times=3), Batch(GRR(0.5, 4), 5_000, times=5)
+    both = composed([one, two], 1e-6)
+    assert both == pytest.approx(composed([two, one], 1e-6), rel=1e-6)
+    assert both > max(composed([one], 1e-6), composed([two], 1e-6))
+
+
+def test_without_delta_losses_add_up() -> None:
+    assert composed([Batch(GRR(1.0, 4), 100, times=3)], 0.0) == pytest.approx(3.0)
+
+
+def test_people_of_all_levels_hide_a_report_that_says_its_level() -> None:
+    n, shares = 20_000, (0.75, 0.25)
+    parts = list(zip(shares, (GRR(1.0, 8), GRR(1.0, 32)), strict=True))
+    together = delta_above(levels(parts), n, 0.02)
+    apart = []
+    for share, mechanism in parts:
+        honest, spent = Crowd(n, share=share).honest(1e-6)
+        apart.append(delta_above(mechanism.contrasts()[0].bounding, honest, 0.02) + spent)
+    assert 0 < together < max(apart)
+
+
+def test_levels_must_be_drawn_with_chances() -> None:
+    with pytest.raises(ConfigurationError, match=r"sum to 0\.9"):
+        levels([(0.9, GRR(1.0, 4))])
+    with pytest.raises(ConfigurationError, match="batches is empty"):
+        composed([], 1e-6)
