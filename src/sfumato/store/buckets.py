@@ -1,0 +1,81 @@
+"""Which reports a period already has, so that none counts twice.
+
+The ids of each open period are in memory, read from the store when the first report of the period
+comes, and dropped when it closes. There is a limit to how many there are in all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import SfumatoError
+from sfumato.store.interface import Store
+
+__all__ = ["Buckets", "Full"]
+
+ID_BYTES: Final = 16
+MOST: Final = 4_000_000
+"""Ids in memory, about 130 bytes each."""
+
+
+class Full(SfumatoError):
+    """There is no room for more ids until a period closes."""
+
+
+class Buckets:
+    """The ids of all open periods.
+
+    Parameters
+    ----------
+    store
+        Where they are kept.
+    most
+        How many there may be in memory.
+
+    """
+
+    def __init__(self, store: Store, most: int = MOST) -> None:
+        self._store = store
+        self._most = most
+        self._seen: dict[tuple[bytes, int], set[bytes]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._seen.values()))
+
+    def fresh(self, task_id: bytes, period: int, ids: bytes) -> NDArray[np.bool_]:
+        """Return which of these ids are new, and remember them; raise Full if that is too many."""
+        bucket = self._bucket(task_id, period)
+        given = [ids[place : place + ID_BYTES] for place in range(0, len(ids), ID_BYTES)]
+        if len(self) + len(given) > self._most:
+            raise Full(
+                f"{len(self):,} ids of open periods are in memory; up to {self._most:,} are "
+                "possible until a period closes."
+            )
+        new = np.ones(len(given), dtype=bool)
+        before = len(bucket)
+        if bucket.isdisjoint(given):
+            bucket.update(given)
+            if len(bucket) == before + len(given):
+                return new
+            bucket.difference_update(given)
+        for place, one in enumerate(given):
+            new[place] = one not in bucket
+            bucket.add(one)
+        return new
+
+    def forget(self, task_id: bytes, period: int) -> None:
+        """Drop a period that has closed, or whose ids did not all reach the disk."""
+        self._seen.pop((task_id, period), None)
+
+    def _bucket(self, task_id: bytes, period: int) -> set[bytes]:
+        key = (task_id, period)
+        if key not in self._seen:
+            self._seen[key] = {
+                blob[place : place + ID_BYTES]
+                for blob in self._store.ids(task_id, period)
+                for place in range(0, len(blob), ID_BYTES)
+            }
+        return self._seen[key]

@@ -1,0 +1,145 @@
+"""The one small interface between a collector and whatever keeps its data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.tally import Tallies, Tally
+
+__all__ = ["Count", "Filled", "Release", "Store", "StoredTask"]
+
+Count = Callable[[int, bytes], Mapping[tuple[int, int], Tally]]
+"""Counts the contents of a period's reports, by span and block."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """New reports of one bucket, and what they add up to.
+
+    Parameters
+    ----------
+    task_id, key_id, period
+        The bucket.
+    ids, contents
+        Of the reports, one after the other; contents are opened.
+    n
+        How many reports there are.
+    tallies
+        Their sums, by span and block.
+
+    """
+
+    task_id: bytes
+    key_id: int
+    period: int
+    n: int
+    ids: bytes
+    contents: bytes
+    tallies: Mapping[tuple[int, int], Tally]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What was published when a period closed; it never changes.
+
+    Parameters
+    ----------
+    period
+        That closed.
+    n
+        How many reports of all periods so far it stands on.
+    values, variances
+        Of each entry; not a number and infinite where nothing is known.
+
+    """
+
+    period: int
+    n: int
+    values: NDArray[np.float64]
+    variances: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StoredTask:
+    """A task as the collector has it.
+
+    Parameters
+    ----------
+    task_id
+        32 bytes.
+    published
+        What devices are given, as JSON.
+    keys
+        Private keys by their number; none if reports are not sealed.
+    public
+        Whether anybody may ask, or analysts only.
+    closed
+        The last period that has closed.
+
+    """
+
+    task_id: bytes
+    published: bytes
+    keys: Mapping[int, bytes] = field(repr=False)
+    public: bool
+    closed: int
+
+
+class Store(ABC):
+    """Keeps everything; each call is one transaction, and what returned has reached the disk."""
+
+    @abstractmethod
+    def add_task(
+        self, task_id: bytes, published: bytes, keys: Mapping[int, bytes], *, public: bool
+    ) -> bool:
+        """Take in a task; return whether it is new."""
+
+    @abstractmethod
+    def tasks(self) -> list[StoredTask]:
+        """Return all tasks, in the order in which they came."""
+
+    @abstractmethod
+    def commit(self, filled: Sequence[Filled]) -> None:
+        """Append the reports of some buckets and fold their tallies, all together or not at all."""
+
+    @abstractmethod
+    def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
+        """Yield the ids of a period's reports, some together."""
+
+    @abstractmethod
+    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Any]:
+        """Return the tallies of a task, or of one of its periods, by (span, period, block)."""
+
+    @abstractmethod
+    def recount(self, task_id: bytes, count: Count) -> Tallies[Any]:
+        """Return the same from the reports themselves."""
+
+    @abstractmethod
+    def participation(self, task_id: bytes) -> dict[int, int]:
+        """Return how many reports each period has."""
+
+    @abstractmethod
+    def close_period(self, task_id: bytes, release: Release) -> None:
+        """Write down what was released; no report of the period counts any more."""
+
+    @abstractmethod
+    def releases(self, task_id: bytes) -> list[Release]:
+        """Return what was released, period by period."""
+
+    @abstractmethod
+    def set_token(self, role: str, digest: bytes) -> None:
+        """Let whoever knows what has this digest act in a role, instead of anyone before."""
+
+    @abstractmethod
+    def tokens(self) -> dict[bytes, str]:
+        """Return the role of each token by its digest."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the store."""

@@ -1,0 +1,243 @@
+"""The embedded store: one SQLite file that only its owner can read.
+
+Write-ahead log with full synchronisation: a transaction that returned survives a killed process
+and a lost power supply. One process has a file at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import InputError
+from sfumato.store.interface import Count, Filled, Release, Store, StoredTask
+from sfumato.store.schema import migrate
+
+__all__ = ["SQLiteStore"]
+
+
+class SQLiteStore(Store):
+    """A store in one file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> store = SQLiteStore(f"{folder}/collector.db")
+    >>> store.add_task(bytes(32), b"{}", {}, public=True)
+    True
+    >>> tally = Tally(2, np.array([1, 1]))
+    >>> store.commit([Filled(bytes(32), 0, 1, 2, bytes(32), b"ab", {(1, 0): tally})])
+    >>> store.tallies(bytes(32))
+    Tallies({(1, 1, 0): Tally(n=2, sums=[1, 1])})
+    >>> store.close()
+
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._name = str(path)
+        self._lock = RLock()
+        try:
+            _owned(path)
+            self._connection = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, timeout=1.0
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(
+                f"{path} cannot be opened ({error}); a file in a folder that can be written is "
+                "expected."
+            ) from error
+        try:
+            for setting in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
+                self._connection.execute(f"PRAGMA {setting}")
+            self._connection.execute("BEGIN IMMEDIATE")  # takes the lock, and keeps it
+            self._connection.execute("COMMIT")
+            migrate(self._connection, self._name)
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            raise InputError(
+                f"{path} cannot be used ({error}); one collector at a time can have it."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise InputError(f"{path} is no store ({error}).") from error
+        except InputError:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk may have rolled back already
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _rows(self, query: str, *given: Any) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(query, given).fetchall()
+
+    # ---- tasks -------------------------------------------------------------------------------
+
+    def add_task(
+        self, task_id: bytes, published: bytes, keys: Mapping[int, bytes], *, public: bool
+    ) -> bool:
+        """Take in a task; return whether it is new."""
+        with self._transaction() as db:
+            added = db.execute(
+                "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)", (task_id, published, public)
+            )
+            if not added.rowcount:
+                return False
+            db.executemany(
+                "INSERT INTO keys VALUES (?, ?, ?)",
+                [(task_id, name, private) for name, private in keys.items()],
+            )
+        return True
+
+    def tasks(self) -> list[StoredTask]:
+        """Return all tasks, in the order in which they came."""
+        found = []
+        for task_id, published, public in self._rows(
+            "SELECT task_id, published, public FROM tasks ORDER BY rowid"
+        ):
+            keys = self._rows("SELECT key_id, private FROM keys WHERE task_id = ?", task_id)
+            ((closed,),) = self._rows(
+                "SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?", task_id
+            )
+            found.append(StoredTask(task_id, published, dict(keys), bool(public), closed))
+        return found
+
+    # ---- reports -----------------------------------------------------------------------------
+
+    def commit(self, filled: Sequence[Filled]) -> None:
+        """Append the reports of some buckets and fold their tallies, all together or not at all."""
+        with self._transaction() as db:
+            for one in filled:
+                bucket = (one.task_id, one.key_id, one.period)
+                db.execute(
+                    "INSERT INTO batches (task_id, key_id, period, n, ids, contents) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (*bucket, one.n, one.ids, one.contents),
+                )
+                for place, tally in one.tallies.items():
+                    _fold(db, (*bucket, *place), tally)
+
+    def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
+        """Yield the ids of a period's reports, some together."""
+        for (ids,) in self._rows(
+            "SELECT ids FROM batches WHERE task_id = ? AND period = ?", task_id, period
+        ):
+            yield ids
+
+    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Any]:
+        """Return the tallies of a task, or of one of its periods, by (span, period, block)."""
+        rows = self._rows(
+            "SELECT period, span, block, n, shape, sums FROM tallies "
+            "WHERE task_id = ? AND (?2 IS NULL OR period = ?2)",
+            task_id,
+            period,
+        )
+        return _added(((span, p, block), _tally(*kept)) for p, span, block, *kept in rows)
+
+    def recount(self, task_id: bytes, count: Count) -> Tallies[Any]:
+        """Return the same from the reports themselves."""
+        counted: Tallies[Any] = Tallies()
+        for (batch,) in self._rows("SELECT batch FROM batches WHERE task_id = ?", task_id):
+            ((period, contents),) = self._rows(
+                "SELECT period, contents FROM batches WHERE batch = ?", batch
+            )
+            found = count(period, contents).items()
+            counted += _added(((span, period, block), tally) for (span, block), tally in found)
+        return counted
+
+    def participation(self, task_id: bytes) -> dict[int, int]:
+        """Return how many reports each period has."""
+        return dict(
+            self._rows(
+                "SELECT period, sum(n) FROM tallies WHERE task_id = ? GROUP BY period", task_id
+            )
+        )
+
+    # ---- releases ----------------------------------------------------------------------------
+
+    def close_period(self, task_id: bytes, release: Release) -> None:
+        """Write down what was released; no report of the period counts any more."""
+        figures = np.stack([release.values, release.variances]).astype("<f8").tobytes()
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO releases VALUES (?, ?, ?, ?)",
+                (task_id, release.period, release.n, figures),
+            )
+
+    def releases(self, task_id: bytes) -> list[Release]:
+        """Return what was released, period by period."""
+        return [
+            Release(period, n, *np.frombuffer(figures, "<f8").reshape(2, -1))
+            for period, n, figures in self._rows(
+                "SELECT period, n, figures FROM releases WHERE task_id = ? ORDER BY period", task_id
+            )
+        ]
+
+    # ---- tokens ------------------------------------------------------------------------------
+
+    def set_token(self, role: str, digest: bytes) -> None:
+        """Let whoever knows what has this digest act in a role, instead of anyone before."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?)", (role, digest))
+
+    def tokens(self) -> dict[bytes, str]:
+        """Return the role of each token by its digest."""
+        return dict(self._rows("SELECT digest, role FROM tokens"))
+
+    def close(self) -> None:
+        """Let go of the store."""
+        with self._lock:
+            self._connection.close()
+
+
+def _owned(path: str | Path) -> None:
+    """Make the file if there is none; in any case nobody but its owner may read it."""
+    opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    os.fchmod(opened, 0o600)
+    os.close(opened)
+
+
+def _fold(db: sqlite3.Connection, place: tuple[Any, ...], tally: Tally) -> None:
+    """Add a tally to what its place has."""
+    row = db.execute(
+        "SELECT n, shape, sums FROM tallies WHERE task_id = ? AND key_id = ? AND period = ? "
+        "AND span = ? AND block = ?",
+        place,
+    ).fetchone()
+    total = tally if row is None else _tally(*row) + tally
+    shape = ",".join(map(str, total.sums.shape))
+    db.execute(
+        "INSERT OR REPLACE INTO tallies (task_id, key_id, period, span, block, n, shape, sums) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*place, total.n, shape, total.sums.astype("<i8").tobytes()),
+    )
+
+
+def _tally(n: int, shape: str, sums: bytes) -> Tally:
+    sides = [int(side) for side in shape.split(",")]
+    return Tally(n, np.frombuffer(sums, "<i8").reshape(sides))
+
+
+def _added(pairs: Iterable[tuple[Any, Tally]]) -> Tallies[Any]:
+    total: dict[Any, Tally] = {}
+    for key, tally in pairs:
+        total[key] = total[key] + tally if key in total else tally
+    return Tallies(total)

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.store.stores import TASK, count, filled
+
+from sfumato.core.tally import Tally
+from sfumato.errors import InputError
+from sfumato.store import Buckets, Release, SQLiteStore
+from sfumato.store.buckets import Full
+from sfumato.store.schema import APPLICATION, STEPS
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    made = SQLiteStore(tmp_path / "collector.db")
+    made.add_task(TASK, b"{}", {1: b"k" * 32}, public=False)
+    yield made
+    made.close()
+
+
+def _ids(first: int, n: int) -> bytes:
+    return b"".join(i.to_bytes(16, "little") for i in range(first, first + n))
+
+
+def test_a_group_is_folded_into_the_tallies_of_its_buckets(store: SQLiteStore) -> None:
+    store.commit([filled(1, _ids(0, 3), b"\0\1\1"), filled(2, _ids(3, 1), b"\1")])
+    store.commit([filled(1, _ids(4, 2), b"\1\0"), filled(1, _ids(6, 1), b"\1", key_id=2)])
+    assert dict(store.tallies(TASK)) == {
+        (1, 1, 0): Tally(6, np.array([2, 4])),
+        (1, 2, 0): Tally(1, np.array([0, 1])),
+    }
+    assert dict(store.tallies(TASK, 2)) == {(1, 2, 0): Tally(1, np.array([0, 1]))}
+    assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
+    assert store.participation(TASK) == {1: 6, 2: 1}
+
+
+def test_a_group_with_a_mistake_leaves_nothing_behind(store: SQLiteStore) -> None:
+    store.commit([filled(1, _ids(0, 1), b"\1")])
+    wrong = filled(1, _ids(1, 1), b"\1")
+    wrong.tallies[(1, 0)].sums.flags.writeable = True
+    object.__setattr__(wrong.tallies[(1, 0)], "sums", np.zeros(5, dtype=np.int64))
+    with pytest.raises(Exception, match="cannot be added"):
+        store.commit([filled(1, _ids(2, 1), b"\1"), wrong])
+    assert store.participation(TASK) == {1: 1}
+    assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
+
+
+def test_a_recount_sees_tallies_that_lie(store: SQLiteStore) -> None:
+    store.commit([filled(1, _ids(0, 2), b"\1\1")])
+    lying = filled(1, _ids(2, 1), b"\1")
+    object.__setattr__(lying, "tallies", count(1, b"\0"))
+    store.commit([lying])
+    assert dict(store.recount(TASK, count)) != dict(store.tallies(TASK))
+
+
+def test_everything_is_there_after_opening_again(store: SQLiteStore, tmp_path: Path) -> None:
+    store.commit([filled(1, _ids(0, 2), b"\1\0")])
+    released = Release(1, 2, np.array([0.25, np.nan]), np.array([0.5, np.inf]))
+    store.close_period(TASK, released)
+    store.set_token("operator", b"one")
+    store.set_token("operator", b"another")
+    store.close()
+    again = SQLiteStore(tmp_path / "collector.db")
+    (task,) = again.tasks()
+    assert (task.task_id, task.published, dict(task.keys)) == (TASK, b"{}", {1: b"k" * 32})
+    assert not task.public
+    assert task.closed == 1
+    (found,) = again.releases(TASK)
+    assert (found.period, found.n) == (1, 2)
+    np.testing.assert_array_equal(found.values, released.values)
+    np.testing.assert_array_equal(found.variances, released.variances)
+    assert again.tokens() == {b"another": "operator"}
+    assert not again.add_task(TASK, b"other", {}, public=True)
+    again.close()
+
+
+def test_a_period_closes_once(store: SQLiteStore) -> None:
+    store.close_period(TASK, Release(1, 0, np.zeros(1), np.zeros(1)))
+    with pytest.raises(sqlite3.IntegrityError):
+        store.close_period(TASK, Release(1, 0, np.zeros(1), np.zeros(1)))
+
+
+def test_only_its_owner_reads_a_store(store: SQLiteStore, tmp_path: Path) -> None:
+    store.commit([filled(1, _ids(0, 1), b"\1")])
+    for file in tmp_path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def test_a_secret_key_is_in_no_repr(store: SQLiteStore) -> None:
+    assert "kkkk" not in repr(store.tasks())
+
+
+def test_two_collectors_cannot_have_one_store(store: SQLiteStore, tmp_path: Path) -> None:
+    del store
+    with pytest.raises(InputError, match="one collector at a time"):
+        SQLiteStore(tmp_path / "collector.db")
+
+
+def test_files_of_others_are_refused_as_they_are(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE things (name TEXT)")
+    db.close()
+    with pytest.raises(InputError, match="belongs to another program"):
+        SQLiteStore(other)
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear reader, " * 100)
+    with pytest.raises(InputError, match="is no store"):
+        SQLiteStore(letter)
+    with pytest.raises(InputError, match="cannot be opened"):
+        SQLiteStore(tmp_path / "no" / "folder.db")
+    assert letter.read_text().startswith("Dear reader")
+
+
+@pytest.mark.parametrize("version", range(len(STEPS)))
+def test_older_files_are_brought_up_to_date(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "old.db"
+    db = sqlite3.connect(path, isolation_level=None)
+    for step in STEPS[:version]:
+        db.executescript(step)
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    db.execute(f"PRAGMA user_version = {version}")
+    if version:
+        db.execute("INSERT INTO tasks VALUES (?, ?, ?)", (TASK, b"{}", 1))
+    db.close()
+    store = SQLiteStore(path)
+    store.set_token("analyst", b"digest")
+    assert len(store.tasks()) == (1 if version else 0)
+    store.close()
+
+
+def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    SQLiteStore(tmp_path / "new.db").close()
+    db = sqlite3.connect(tmp_path / "new.db", isolation_level=None)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(InputError, match="version 99"):
+        SQLiteStore(tmp_path / "new.db")
+
+
+def test_ids_are_new_once_even_within_a_batch_and_after_opening_again(store: SQLiteStore) -> None:
+    buckets = Buckets(store)
+    assert buckets.fresh(TASK, 1, _ids(0, 3)).tolist() == [True, True, True]
+    assert buckets.fresh(TASK, 1, _ids(2, 2)).tolist() == [False, True]
+    assert buckets.fresh(TASK, 1, _ids(7, 1) * 2).tolist() == [True, False]
+    assert buckets.fresh(TASK, 2, _ids(0, 1)).tolist() == [True]
+    store.commit([filled(1, _ids(0, 3), b"\0\1\1")])
+    later = Buckets(store)
+    assert later.fresh(TASK, 1, _ids(1, 3)).tolist() == [False, False, True]
+
+
+def test_ids_in_memory_are_bounded_and_dropped_when_a_period_closes(store: SQLiteStore) -> None:
+    buckets = Buckets(store, most=10)
+    buckets.fresh(TASK, 1, _ids(0, 6))
+    with pytest.raises(Full, match="up to 10"):
+        buckets.fresh(TASK, 2, _ids(0, 6))
+    buckets.forget(TASK, 1)
+    assert buckets.fresh(TASK, 2, _ids(0, 6)).all()
+    assert len(buckets) == 6
+
+
+def test_what_was_acknowledged_survives_kills_and_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "collector.db"
+    acknowledged: set[tuple[int, str]] = set()
+    for life in range(8):
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, str(Path(__file__).with_name("stores.py")), str(path), str(life)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]  # it lives
+        time.sleep(0.013 * life)
+        process.kill()
+        lines += process.stdout.readlines()
+        process.stdout.close()
+        process.wait()
+        for line in lines:
+            if not line.endswith("\n"):
+                continue  # killed in the middle of a word
+            period, ids = line.split()
+            acknowledged |= {(int(period), ids[i : i + 32]) for i in range(0, len(ids), 32)}
+    store = SQLiteStore(path)
+    kept = [
+        (period, blob[i : i + 16].hex())
+        for period in (1, 2)
+        for blob in store.ids(TASK, period)
+        for i in range(0, len(blob), 16)
+    ]
+    assert len(acknowledged) >= 800
+    assert acknowledged <= set(kept)
+    assert len(set(kept)) == len(kept)
+    assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
+    store.close()
