@@ -194,10 +194,14 @@ class Category(Values):
         return there
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
-        """Two for each difference, but the first value only appears."""
+        """Two for each difference, but the first value only appears.
+
+        So they come in pairs after the first, and the last one of an even number is never used.
+        """
+        moves = 2 * ((most - 1) // 2)
         if anchored:
-            return max(1, min(most - 1, 2 * differences))
-        return min(most, 2 * differences - 1)
+            return max(1, min(moves, 2 * differences))
+        return min(most if self.optional else 1 + moves, 2 * differences - 1)
 
     def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
         """Subset selection."""
@@ -372,9 +376,11 @@ class Attributes(Values):
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """Two for each difference and attribute, but the first values only appear."""
         count = len(self.categories)
+        later = most - self._required
+        moves = 2 * (later // 2) if self._required == count else later
         if anchored:
-            return max(1, min(most - self._required, 2 * count * differences))
-        return min(most, count * (2 * differences - 1))
+            return max(1, min(moves, 2 * count * differences))
+        return min(self._required + moves, count * (2 * differences - 1))
 
     def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
         """Subset selection on one attribute."""

@@ -1,0 +1,210 @@
+"""Curves and releases: one decoder in two drivers, causal to the bit, honest about gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Estimate
+from sfumato.core.protocol import replay
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.lab.streams import collect
+from sfumato.randomness import seeded
+from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave, online, smoothed
+from sfumato.streams.weave.curve import Curve
+
+PROTOCOLS = [
+    Weave(Binary(), 9, 2, 1.0, (1, 3, 0), (0.4, 0.3, 0.3)),
+    Weave(Category(3), 8, 3, 1.0, (1, 2, 0), (0.4, 0.3, 0.3)),
+    Weave(Category(3, optional=True), 6, 3, 1.0, (1, 0), (0.5, 0.5)),
+    Weave(Items(3, most=2), 8, 3, 2.0, (2, 0), (0.5, 0.5), "exsub"),
+    Weave(Attributes({"x": 3, "y": 2}), 6, 4, 1.0, (1, 0), (0.5, 0.5)),
+    Weave.papers(Items(2), 8, 3, 1.0),
+]
+
+
+def some_tallies(protocol: Weave, seed: int, n: int = 3_000) -> Tallies[Any]:
+    draw = seeded(seed).simulator()
+    values, size = protocol.values, (n, protocol.periods)
+    streams: NDArray[Any]
+    if isinstance(values, Items):
+        streams = draw.integers(0, 2, size=(*size, values.width))
+    elif isinstance(values, Attributes):
+        streams = np.stack([draw.integers(0, i.width, size) for _, i in values.categories], axis=2)
+    else:
+        streams = draw.integers(0, max(values.width, 2), size=size)
+    return collect(protocol, streams, seeded(seed))
+
+
+def by_period(protocol: Weave, tallies: Tallies[Any]) -> list[Tallies[Any]]:
+    return [
+        Tallies({key: tally for key, tally in tallies.items() if key[1] == period})
+        for period in range(1, protocol.periods + 1)
+    ]
+
+
+def without(tallies: Tallies[Any], *gone: Any) -> Tallies[Any]:
+    return Tallies({key: tally for key, tally in tallies.items() if key not in gone})
+
+
+def released(protocol: Weave, tallies: Tallies[Any]) -> list[Estimate]:
+    return replay(protocol.curator(), by_period(protocol, tallies), protocol.periods)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.values.kind)
+@pytest.mark.parametrize("lost", [False, True])
+def test_releases_are_the_online_curve(protocol: Weave, *, lost: bool) -> None:
+    tallies = some_tallies(protocol, 1)
+    if lost:  # reports of some periods never came; a tally of nobody is no tally
+        keys = sorted(tallies)
+        tallies = without(tallies, *keys[::3])
+        empty = Tally.zero(some_tallies(protocol, 1)[keys[0]].sums.shape)
+        tallies = tallies + Tallies({keys[0]: empty})
+    releases = released(protocol, tallies)
+    curve = online(protocol, tallies)
+    values = np.array([release.values for release in releases])
+    variances = np.array([release.covariance.variances() for release in releases])
+    np.testing.assert_allclose(values, curve.values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(variances, curve.variances(), rtol=1e-9, atol=1e-15)
+    reports = np.cumsum([sum(t.n for t in part.values()) for part in by_period(protocol, tallies)])
+    assert [release.n for release in releases] == reports.tolist()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.values.kind)
+def test_no_later_report_changes_a_bit_of_what_is_final(protocol: Weave) -> None:
+    first, other = some_tallies(protocol, 1), some_tallies(protocol, 2)
+    for cut in (1, protocol.periods // 2, protocol.periods - 1):
+        past = Tallies({key: tally for key, tally in first.items() if key[1] <= cut})
+        future = Tallies({key: tally for key, tally in other.items() if key[1] > cut})
+        mixed, alone = past + future, past
+        before, after = released(protocol, first)[:cut], released(protocol, mixed)[:cut]
+        for one, two in zip(before, after, strict=True):
+            assert one.values.tobytes() == two.values.tobytes()
+            for side, again in zip(one.interval(), two.interval(), strict=True):
+                assert side.tobytes() == again.tobytes()
+        curve = online(protocol, first)
+        for changed in (online(protocol, mixed), online(protocol, alone)):
+            assert curve.values[:cut].tobytes() == changed.values[:cut].tobytes()
+            assert curve.variances()[:cut].tobytes() == changed.variances()[:cut].tobytes()
+        # The history as of a period knows nothing of what comes after it.
+        then = [smoothed(protocol, tallies, as_of=cut) for tallies in (first, mixed, alone)]
+        for changed in then[1:]:
+            np.testing.assert_allclose(then[0].values, changed.values, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(then[0].variances(), changed.variances(), rtol=1e-12)
+            assert changed.n == then[0].n
+
+
+def test_the_last_row_of_a_history_is_the_online_row() -> None:
+    for protocol in PROTOCOLS:
+        tallies = some_tallies(protocol, 3)
+        curve = online(protocol, tallies)
+        for period in range(1, protocol.periods + 1):
+            last = smoothed(protocol, tallies, as_of=period)
+            np.testing.assert_allclose(last.values[-1], curve.values[period - 1], atol=1e-9)
+
+
+def test_curves_answer_combinations_with_the_covariance_of_entries() -> None:
+    protocol = PROTOCOLS[1]
+    for curve in (
+        online(protocol, some_tallies(protocol, 1)),
+        smoothed(protocol, some_tallies(protocol, 1)),
+    ):
+        coefficients = seeded(1).simulator().normal(size=protocol.periods)
+        answer = curve.combine(coefficients)
+        np.testing.assert_allclose(answer.values, coefficients @ curve.values, atol=1e-9)
+        for place in range(protocol.values.width):
+            whole = curve.entry(place)
+            assert float(whole.variance_of(coefficients)) == pytest.approx(
+                float(answer.covariance.variances()[place]), rel=1e-9
+            )
+            np.testing.assert_allclose(
+                whole.covariance.variances(), curve.variances()[:, place], rtol=1e-9
+            )
+
+
+def test_a_period_nobody_reported_on_is_unknown_and_says_so() -> None:
+    protocol = Weave(Binary(), 4, 2, 1.0, (0,), (1.0,))
+    tallies = without(some_tallies(protocol, 1), (0, 2, 0))
+    for curve in (online(protocol, tallies), smoothed(protocol, tallies)):
+        assert np.isnan(curve.values[:, 0]).tolist() == [False, True, False, False]
+        assert np.isinf(curve.variances()[:, 0]).tolist() == [False, True, False, False]
+        assert np.isinf(curve.combine([1, 1, 0, 0]).covariance.variances()).all()
+        assert np.isfinite(curve.combine([1, 0, 1, 0]).covariance.variances()).all()
+    release = released(protocol, tallies)[1]
+    assert np.isnan(release.values).all()
+    assert np.isinf(release.covariance.variances()).all()
+
+
+def test_reports_that_were_not_due_are_refused() -> None:
+    protocol = Weave(Category(3), 8, 3, 1.0, (1, 4, 0), (0.4, 0.3, 0.3))
+    tallies = some_tallies(protocol, 1)
+    report = Tally(1, np.zeros((2, 3), int))
+    look = Tally(1, np.zeros(3, int))
+    strangers: list[tuple[Any, Tally, str]] = [
+        ((2, 4, 0), report, "no report of that kind"),
+        ((1, 9, 0), report, "no report of that kind"),
+        ((1, 0, 0), report, "no report of that kind"),
+        ((1, 1, 0), report, "no report of that kind"),  # an anchored thread leaves it out
+        ((4, 4, 0), report, "no report of that kind"),
+        ((1, 3, 1), report, "no report of that kind"),
+        ((0, 3, 1), look, "no report of that kind"),
+        (7, look, "no report of that kind"),
+        ((1, 3, 0), look, r"shape \(3,\); \(2, 3\)"),
+        ((0, 3, 0), report, r"shape \(2, 3\); \(3,\)"),
+    ]
+    for key, tally, sentence in strangers:
+        wrong = Tallies({**dict(tallies), key: tally})
+        for decode in (online, smoothed):
+            with pytest.raises(MismatchError, match=sentence):
+                decode(protocol, wrong)
+    with pytest.raises(MismatchError, match="there are no reports"):
+        online(protocol, Tallies({}))
+
+
+def test_periods_close_in_order_and_each_once() -> None:
+    protocol = PROTOCOLS[0]
+    parts = by_period(protocol, some_tallies(protocol, 1))
+    curator = protocol.curator()
+
+    def close(period: int, tallies: Tallies[Any]) -> Estimate:
+        step = curator.timestep(period)
+        next(step)
+        with pytest.raises(StopIteration) as done:
+            step.send(tallies)
+        released: Estimate = done.value.value
+        return released
+
+    with pytest.raises(MismatchError, match="period is 2; 0 of 9 have closed"):
+        next(curator.timestep(2))
+    step = curator.timestep(1)
+    next(step)
+    with pytest.raises(MismatchError, match="no report of that kind is due in period 1"):
+        step.send(parts[1])
+    first = close(1, parts[0])  # what was refused has left no trace
+    assert (
+        first.values.tobytes() == released(protocol, some_tallies(protocol, 1))[0].values.tobytes()
+    )
+    for again in (0, 1, 3, -1):
+        with pytest.raises(MismatchError, match=f"period is {again}; 1 of 9 have closed"):
+            next(curator.timestep(again))
+    for period in range(2, 10):
+        close(period, parts[period - 1])
+    with pytest.raises(MismatchError, match="period is 10; 9 of 9 have closed"):
+        next(curator.timestep(10))
+
+
+def test_questions_about_other_periods_are_refused() -> None:
+    curve: Curve = online(PROTOCOLS[0], some_tallies(PROTOCOLS[0], 1))
+    with pytest.raises(ConfigurationError, match="coefficients have shape"):
+        curve.combine([1.0])
+    with pytest.raises(ConfigurationError, match="place is 1"):
+        curve.entry(1)
+    for period in (0, 10):
+        with pytest.raises(ConfigurationError, match=f"period is {period}"):
+            curve.at(period)
+        with pytest.raises(ConfigurationError, match=f"as_of is {period}"):
+            smoothed(PROTOCOLS[0], some_tallies(PROTOCOLS[0], 1), as_of=period)

@@ -1,0 +1,141 @@
+"""The mix: variances and their slopes are exact, and the best shares are the best there are."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError
+from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
+from sfumato.streams.weave.mix import WORKLOADS, Network, best_shares, variance
+
+Floats = NDArray[np.float64]
+
+NETWORKS: dict[str, Network] = {
+    "binary": Weave(Binary(), 11, 2, 1.0, (1, 3, 0), (0.3, 0.3, 0.4)).network,
+    "category": Weave(Category(5), 12, 3, 1.0, (1, 2, 4, 0), (0.25,) * 4).network,
+    "sets": Weave(Items(3), 8, 2, 2.0, (1, 2, 0), (0.3, 0.3, 0.4)).network,
+    "tree": Weave.papers(Binary(), 8, 2, 1.0).network,
+    "no snapshots": Weave(Binary(), 9, 2, 1.0, (1, 2), (0.5, 0.5)).network,
+}
+MIXED = {"online": 0.5, "history": 0.2, "prefix": 0.2, "ranges": 0.1}
+
+
+def plain(network: Network, shares: Floats, workload: str) -> float:
+    """Return the average variance by inverting the whole matrix for every period."""
+    fusion = network.fusion(shares)
+    asked: list[float] = []
+    for period in range(1, network.periods + 1):
+        covariance = fusion.covariance(period)
+        if workload == "online":
+            asked.append(covariance[-1, -1])
+        elif workload == "prefix":
+            asked.append(float(covariance.sum()))
+        elif workload == "ranges":
+            asked += [float(covariance[first:, first:].sum()) for first in range(period)]
+        elif period == network.periods:
+            asked += np.diagonal(covariance).tolist()
+    return float(np.mean(asked))
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_variance_is_that_of_the_queries_in_words(name: str, workload: str) -> None:
+    network = NETWORKS[name]
+    shares = np.arange(1, len(network.spans) + 1) / np.arange(1, len(network.spans) + 1).sum()
+    total, parts = variance(network, shares, workload)
+    assert total == pytest.approx(parts.sum(), rel=1e-12)
+    assert total == pytest.approx(plain(network, shares, workload), rel=1e-9)
+
+
+@pytest.mark.parametrize("workload", [*WORKLOADS, MIXED], ids=str)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_parts_are_shares_times_slopes(name: str, workload: Any) -> None:
+    network = NETWORKS[name]
+    shares = np.arange(1, len(network.spans) + 1) / np.arange(1, len(network.spans) + 1).sum()
+    total, parts = variance(network, shares, workload)
+    step = 1e-4
+    for place in range(len(shares)):
+        moved = np.eye(len(shares))[place] * step * shares[place]
+        above = variance(network, shares + moved, workload)[0]
+        below = variance(network, shares - moved, workload)[0]
+        slope = (above - below) / (2 * step * shares[place])
+        assert slope * shares[place] == pytest.approx(-parts[place], rel=1e-6, abs=1e-7 * total)
+
+
+@pytest.mark.parametrize("workload", ["online", "history", "prefix"])
+@pytest.mark.parametrize("name", ["binary", "tree", "no snapshots"])
+def test_no_shares_on_a_grid_are_better_than_the_best(name: str, workload: Any) -> None:
+    network = NETWORKS[name]
+    shares, least = best_shares(network, workload, tolerance=1e-4)
+    assert shares.sum() == pytest.approx(1)
+    assert least == pytest.approx(variance(network, shares, workload)[0], rel=1e-12)
+    count, steps = len(network.spans), 12 if len(network.spans) < 4 else 8
+    for grid in product(range(steps + 1), repeat=count - 1):
+        if sum(grid) <= steps:
+            tried = np.array([*grid, steps - sum(grid)]) / steps
+            found = variance(network, tried, workload)[0]
+            assert found >= least * (1 - 2e-4)
+
+
+@pytest.mark.parametrize("workload", [*WORKLOADS, MIXED], ids=str)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_certificate_bounds_what_is_left(name: str, workload: Any) -> None:
+    network = NETWORKS[name]
+    shares, least = best_shares(network, workload)
+    _, parts = variance(network, shares, workload)
+    floor = 2 * least - float((parts / shares).max())
+    assert floor >= least * (1 - 0.0051)
+    _, exact = best_shares(network, workload, tolerance=1e-6, rounds=500)
+    assert floor <= exact * (1 + 1e-12)
+    assert least <= exact * 1.0051
+
+
+@pytest.mark.parametrize(
+    ("values", "changes"), [(Binary(), 1), (Category(5), 3), (Items(4), 2)], ids=str
+)
+@pytest.mark.parametrize("periods", [2, 3, 5, 8, 9, 20])
+def test_the_best_protocol_is_never_worse_than_snapshots_or_even_shares(
+    values: Any, changes: int, periods: int
+) -> None:
+    best = Weave.best(values, periods, changes, 1.0)
+    alone = Weave(values, periods, changes, 1.0, (0,), (1.0,))
+    spans = [span for span in (1, 2, 4, 8) if 2 * span <= periods] + [0]
+    even = Weave(values, periods, changes, 1.0, tuple(spans), (1 / len(spans),) * len(spans))
+    shares, _ = best_shares(even.network, "online")
+    chosen = best.expected_variance()
+    assert chosen <= alone.expected_variance() * (1 + 1e-9)
+    assert chosen <= even.trimmed(shares.tolist()).expected_variance() * 1.006
+
+
+def test_short_horizons_use_differences_too() -> None:
+    best = Weave.best(Items(4), 8, 1, 4.0)
+    alone = Weave(Items(4), 8, 1, 4.0, (0,), (1.0,))
+    assert best.expected_variance() < 0.7 * alone.expected_variance()
+
+
+def test_a_period_that_no_report_leads_to_has_no_finite_variance() -> None:
+    gap = Weave(Binary(), 4, 2, 1.0, (2,), (1.0,), aligned=True)
+    for workload in WORKLOADS:
+        assert gap.expected_variance(workload) == np.inf
+    network = Weave(Binary(), 8, 2, 1.0, (1, 2), (0.5, 0.5)).network
+    assert np.isfinite(variance(network, np.array([1.0, 0.0]), "online")[0])
+    nobody = Weave(Category(3), 8, 2, 1.0, (1, 0), (1.0, 0.0))
+    assert not nobody.anchored  # somebody must tell the level
+    assert np.isfinite(nobody.expected_variance())
+
+
+def test_blocks_share_the_snapshots() -> None:
+    both = Weave(Attributes({"x": 3, "y": 3}), 6, 3, 1.0, (0,), (1.0,))
+    one = Weave(Category(3), 6, 3, 1.0, (0,), (1.0,))
+    assert both.expected_variance() == pytest.approx(2 * one.expected_variance(), rel=1e-12)
+
+
+@pytest.mark.parametrize("workload", ["means", {}, {"online": 0}, {"online": -1}, {"means": 1}])
+def test_workloads_that_are_none_are_refused(workload: Any) -> None:
+    with pytest.raises(ConfigurationError, match="workload is"):
+        variance(NETWORKS["binary"], np.full(3, 1 / 3), workload)
