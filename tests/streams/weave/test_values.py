@@ -29,7 +29,12 @@ BAD: list[tuple[Values, list[Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("values", "value"), [(values, value) for values, bad in BAD for value in bad], ids=repr
+    ("values", "value"),
+    [
+        pytest.param(values, value, id=f"{values.kind}-{place}")
+        for values, bad in BAD
+        for place, value in enumerate(bad)
+    ],
 )
 def test_bad_values_are_refused_in_one_sentence(values: Values, value: Any) -> None:
     with pytest.raises(InputError, match=r"value is .*; .* expected\.$") as error:
@@ -63,7 +68,7 @@ STREAMS: list[tuple[Values, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "streams", "sentence"), STREAMS, ids=str)
+@pytest.mark.parametrize(("values", "streams", "sentence"), STREAMS)
 def test_bad_streams_are_refused_in_one_sentence(
     values: Values, streams: Any, sentence: str
 ) -> None:
