@@ -23,7 +23,7 @@ from sfumato import catalog, secure
 from sfumato.core.mechanism import Mechanism
 from sfumato.engines import local
 
-__all__ = ["BATCH", "Streamed", "stream"]
+__all__ = ["BATCH", "Streamed", "peak", "stream"]
 
 BATCH: Final = 1 << 16
 
@@ -57,7 +57,7 @@ def stream(mechanism: Mechanism, n: int) -> Streamed:
     return Streamed(**json.loads(done.stdout))
 
 
-def _peak() -> int:
+def peak() -> int:
     """Return the largest resident memory this process has had, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # Linux: getrusage would count the parent's memory before the exec, too
@@ -75,9 +75,9 @@ def _batches(mechanism: Mechanism, n: int) -> Iterator[Any]:
 
 def _main() -> None:
     n, mechanism = int(sys.argv[1]), catalog.from_configuration(json.loads(sys.argv[2]))
-    imports, start = _peak(), process_time()
+    imports, start = peak(), process_time()
     mechanism.estimate(local.aggregate(mechanism, _batches(mechanism, n)))
-    print(json.dumps(asdict(Streamed(n, process_time() - start, imports, _peak()))))
+    print(json.dumps(asdict(Streamed(n, process_time() - start, imports, peak()))))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import online
+from benchmarks import online, values
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -97,3 +97,12 @@ def test_streams_are_measured_entry_by_entry(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in said[:-1]] == ["exsub", "concord", "concord"]
     assert said[-1].startswith("Limits: at most 6 times")
+
+
+def test_publishing_a_stream_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert values.main(["--n", "100000", "--lines", "80000", "--streamed", "100000", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["blocks"] > 0
+    assert said["single"] > 0
+    assert said["lines"] > 0
+    assert said["memory"] > 10_000_000

@@ -52,7 +52,7 @@ ONE: Final = 1 << BITS  # a threshold of ONE is certainty
 
 _LONGEST_TERM = 1 << 32
 _IN_CACHE = 1 << 15
-_FEW_WORDS = 1 << 20  # a word below it is no good approximation of what follows it
+_FEW_WORDS = 1 << 44  # a word below it is no good approximation of what follows it
 _POOL = 1 << 16
 _BLOCK = 32
 _SHORT = 64
@@ -120,23 +120,21 @@ def _short(name: str, given: Fraction | int) -> Fraction:
 
 def _whole_parts(words: NDArray[np.uint64], rate: Fraction, result: Ints) -> Ints:
     """Write the whole parts of -ln(V) / rate, and return the places where they are not certain."""
+    # The bits that were not drawn move the logarithm of a word by 2^-44 at most (or the word is
+    # called too small); rounding it to a float by 2^-53; and logarithm, product and sum, all of
+    # numbers below 64, err by a few units of 2^-47. That is less than 2^-42 in all.
     scale = float(1 / rate)
-    v = words.astype(np.float64)
-    v += 0.5
-    margin = scale / v  # twice what the bits that were not drawn can do
-    v *= 1 / ONE
-    size = np.log(v, out=v)
-    size *= -scale
-    # Rounding V to a float moves its logarithm by 2^-52 at most; the logarithm itself and two
-    # products err by a few units in the last place, and 32 of them are allowed.
-    margin += scale * 2.0**-51
-    margin += size * 2.0**-48
-    least = np.floor(size - margin)
-    size += margin
-    result[:] = least
-    certain = least == np.floor(size, out=size)
-    certain &= words >= np.uint64(_FEW_WORDS)
-    return np.flatnonzero(~certain)
+    margin = scale * 2.0**-42
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.log(words)
+        size *= -scale
+        size += scale * (BITS * math.log(2)) - margin
+        least = np.floor(size)
+        result[:] = least
+        size -= least
+    open_ = size > 1 - 2 * margin
+    open_ |= words < np.uint64(_FEW_WORDS)
+    return np.flatnonzero(open_)
 
 
 def _size(numerator: int, bits: int, rate: Fraction, digits: Context, *, up: bool) -> Decimal:

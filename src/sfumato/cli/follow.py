@@ -103,12 +103,12 @@ def _rows(
     if table is None and threshold is not None:
         table = released.table(publisher.release, threshold, amounts.unit)
         about = released.header(publisher.release, threshold, amounts.unit)
-        journal.progress.pending += f'{released.MARK}{about}\n"to","sum","next"\n'
+        names = ",".join(f'"{name}"' for name in released.columns(publisher.release))
+        journal.progress.pending += f"{released.MARK}{about}\n{names}\n"
     if blocks.to.size:
-        columns = (column.to_pylist() for column in table.rows(blocks).columns)
-        journal.progress.pending += "".join(
-            f"{to},{total!r},{rate!r}\n" for to, total, rate in zip(*columns, strict=True)
-        )
+        columns = (map(repr, column.to_pylist()) for column in table.rows(blocks).columns)
+        rows = (",".join(row) for row in zip(*columns, strict=True))
+        journal.progress.pending += "".join(f"{row}\n" for row in rows)
     return table
 
 

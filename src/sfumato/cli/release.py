@@ -19,7 +19,7 @@ from sfumato.streams.values.methods import HOLDOUT, LIMIT
 if TYPE_CHECKING:
     from sfumato.cli.journal import Journal
 
-__all__ = ["release"]
+__all__ = ["publish_file", "release"]
 
 _ROWS = 1 << 17
 
@@ -122,11 +122,11 @@ def release(  # noqa: PLR0913 - one argument for each option
     if follow:
         publisher = _followed(source, column, output, planned, amounts, replay=replay, force=force)
     else:
-        publisher = _whole(source, column, output, planned, amounts, force=force)
+        publisher = publish_file(source, column, output, planned, amounts, force=force)
     _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
 
 
-def _whole(
+def publish_file(
     source: Path,
     column: str | None,
     output: Path,

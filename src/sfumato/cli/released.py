@@ -22,13 +22,13 @@ from sfumato.streams.values import Release, Released
 from sfumato.streams.values.publisher import Blocks
 from sfumato.streams.values.smoothers import Smoother, smoother
 
-__all__ = ["FORMATS", "Table", "header", "read", "table", "writer"]
+__all__ = ["FORMATS", "Table", "columns", "header", "read", "table", "writer"]
 
 FORMATS: Final = (".csv", ".parquet")
 KEY: Final = b"sfumato"
 MARK: Final = "# sfumato release "
-_COLUMNS: Final[dict[str, Any]] = {"to": pa.int64(), "sum": pa.float64(), "next": pa.float64()}
-_SCHEMA: Final = pa.schema(_COLUMNS)
+_SUMS: Final[dict[str, Any]] = {"to": pa.int64(), "sum": pa.float64()}
+_BLOCKS: Final[dict[str, Any]] = _SUMS | {"next": pa.float64()}
 _ROWS: Final = 1 << 16
 
 
@@ -47,7 +47,10 @@ def header(release: Release, threshold: int, unit: float) -> str:
 
 @dataclass
 class Table:
-    """Turns blocks into rows: where a block ends, its sum, and the guess for each next value."""
+    """Turns blocks into rows: where a block ends, its sum, and the guess for each next value.
+
+    Blocks of one value need no guess: the column is left out.
+    """
 
     release: Release
     threshold: int
@@ -57,17 +60,25 @@ class Table:
 
     def rows(self, blocks: Blocks) -> pa.Table:
         """Return the rows of the next blocks."""
+        if self.release.block == 1:
+            columns = (blocks.to, blocks.sums * self.unit)
+            return pa.table([pa.array(column) for column in columns], schema=pa.schema(_SUMS))
         widths = np.diff(blocks.to, prepend=self.end)
         if blocks.to.size:
             self.end = int(blocks.to[-1])
         rates = self.guess.push(blocks.sums / widths)
-        columns = (blocks.to, blocks.sums * self.unit, rates * self.unit)
-        return pa.table([pa.array(column) for column in columns], schema=_SCHEMA)
+        found = (blocks.to, blocks.sums * self.unit, rates * self.unit)
+        return pa.table([pa.array(column) for column in found], schema=pa.schema(_BLOCKS))
 
 
 def table(release: Release, threshold: int, unit: float) -> Table:
     """Return a table that starts after the values held out."""
     return Table(release, threshold, unit, smoother(release.smoother, threshold), release.holdout)
+
+
+def columns(release: Release) -> dict[str, Any]:
+    """Return the names and types of a table's columns."""
+    return _SUMS if release.block == 1 else _BLOCKS
 
 
 class Writer:
@@ -85,14 +96,15 @@ class Writer:
         """Write the beginning, once the threshold is known."""
         self.table = table(release, threshold, unit)
         about = header(release, threshold, unit)
+        plain = pa.schema(columns(release))
         if self._kind == ".parquet":
-            schema = _SCHEMA.with_metadata({KEY: about.encode()})
+            schema = plain.with_metadata({KEY: about.encode()})
             self._sink = pq.ParquetWriter(
                 self._file, schema, compression="none", use_dictionary=False, write_statistics=False
             )
         else:
             self._file.write(f"{MARK}{about}\n".encode())
-            self._sink = pa.csv.CSVWriter(self._file, _SCHEMA)
+            self._sink = pa.csv.CSVWriter(self._file, plain)
 
     def write(self, blocks: Blocks) -> None:
         """Append blocks."""
@@ -154,9 +166,9 @@ def read(path: Path) -> Released:
 def _parquet(path: Path) -> tuple[str, pa.Table]:
     with pq.ParquetFile(path) as file:
         about = (file.schema_arrow.metadata or {}).get(KEY)
-        if about is None or file.schema_arrow.remove_metadata() != _SCHEMA:
+        if about is None:
             raise _none(path)
-        return about.decode(), file.read()
+        return about.decode(), _checked(file.read(), path)
 
 
 def _csv(path: Path) -> tuple[str, pa.Table]:
@@ -165,11 +177,15 @@ def _csv(path: Path) -> tuple[str, pa.Table]:
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MARK.encode()):
         raise _none(path)
-    kinds = pa.csv.ConvertOptions(column_types=_SCHEMA)
+    kinds = pa.csv.ConvertOptions(column_types=_BLOCKS)
     rows = pa.csv.read_csv(io.BytesIO(rest), convert_options=kinds)
-    if rows.schema != _SCHEMA:
+    return first[len(MARK) :].decode(), _checked(rows, path)
+
+
+def _checked(rows: pa.Table, path: Path) -> pa.Table:
+    if dict(zip(rows.schema.names, rows.schema.types, strict=True)) not in (_SUMS, _BLOCKS):
         raise _none(path)
-    return first[len(MARK) :].decode(), rows
+    return rows
 
 
 def _none(path: Path) -> InputError:
