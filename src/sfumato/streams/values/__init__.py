@@ -6,5 +6,6 @@ from sfumato.streams.values.methods import METHODS, plan
 from sfumato.streams.values.publisher import Publisher
 from sfumato.streams.values.ranges import RangeAnswer, Released
 from sfumato.streams.values.release import Release
+from sfumato.streams.values.topl import ToPL
 
-__all__ = ["METHODS", "Publisher", "RangeAnswer", "Release", "Released", "plan"]
+__all__ = ["METHODS", "Publisher", "RangeAnswer", "Release", "Released", "ToPL", "plan"]

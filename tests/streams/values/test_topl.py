@@ -1,0 +1,204 @@
+"""ToPL: thresholds from blurred reports, sums with intervals, devices that nobody can fool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.protocol import Ask
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.mean import Hybrid
+from sfumato.randomness import seeded
+from sfumato.streams.values.topl import Learnt, Summed, ToPL
+
+Floats = NDArray[np.float64]
+
+
+def amounts(n: int, seed: int) -> Floats:
+    return np.asarray(np.minimum(seeded(seed).simulator().exponential(40, n), 2000.0))
+
+
+def driven(protocol: ToPL, periods: list[Floats], seed: int = 1) -> list[Any]:
+    """Drive a curator; everybody reports by the mechanism that is asked for."""
+    curator = protocol.curator()
+    rng = seeded(seed)
+    released = []
+    for period, values in enumerate(periods, start=1):
+        step = curator.timestep(period)
+        ask = next(step)
+        assert isinstance(ask, Ask)
+        assert ask.probability == 1
+        top = ask.mechanism.high  # type: ignore[attr-defined]
+        tally = ask.mechanism.tally(ask.mechanism.randomize(np.minimum(values, top), rng))
+        with pytest.raises(StopIteration) as done:
+            step.send(tally)
+        released.append(done.value.value)
+    return released
+
+
+def test_a_threshold_is_learnt_and_sums_have_intervals() -> None:
+    protocol = ToPL(epsilon=1.0, bound=2000.0, learning=2, limit=1 << 18)
+    periods = [amounts(30_000, seed) for seed in range(6)]
+    first, second, *sums = driven(protocol, periods)
+    assert first == Learnt(30_000)
+    threshold = second.threshold
+    assert 100 < threshold < 700
+    whole = sum(sums[1:], sums[0])
+    assert whole.n == 120_000
+    true = sum(np.minimum(values, threshold).sum() for values in periods[2:])
+    low, high = whole.interval(0.9999)
+    assert low < true < high
+    assert abs(whole.total - true) < 0.2 * true
+
+
+def test_intervals_cover_and_half_of_them_do_not() -> None:
+    protocol = ToPL(epsilon=1.0, bound=100.0)
+    mechanism = protocol.summer(60.0)
+    values = np.minimum(amounts(500, 3), 60.0)
+    curator = protocol.curator()
+    curator.threshold = 60.0
+    inside = np.zeros(2)
+    rounds = 400
+    for seed in range(rounds):
+        step = curator.timestep(2)
+        next(step)
+        with pytest.raises(StopIteration) as done:
+            step.send(mechanism.tally(mechanism.randomize(values, seeded(seed))))
+        for place, level in enumerate((0.95, 0.675)):
+            low, high = done.value.value.interval(level)
+            inside[place] += low <= values.sum() <= high
+    assert 0.95 - 6 * np.sqrt(0.05 * 0.95 / rounds) < inside[0] / rounds
+    assert inside[1] / rounds < 0.8
+
+
+def cost(protocol: ToPL, values: Floats, threshold: float) -> float:
+    noise = protocol.limit / 3 * protocol.summer(threshold).worst_variance
+    cut = float(np.maximum(values - threshold, 0).mean())
+    return float(noise + protocol.limit**2 / 6 * cut**2)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_threshold_is_near_the_best(epsilon: float) -> None:
+    protocol = ToPL(epsilon=epsilon, bound=2000.0, limit=1 << 18)
+    values = amounts(100_000, 5)
+    best = min(cost(protocol, values, t) for t in np.linspace(20, 2000, 100))
+    for seed in range(3):
+        reports = protocol.learner.randomize(values, seeded(seed))
+        found = protocol.threshold(protocol.learner.tally(reports))
+        assert cost(protocol, values, found) < 4 * best
+
+
+def test_what_is_cut_off_is_counted_right() -> None:
+    """With a known distribution the threshold is the exact minimiser of the printed cost."""
+    protocol = ToPL(epsilon=1.0, bound=1.0, limit=1 << 16)
+    shares = np.zeros(protocol.learner.grid)
+    shares[:300], shares[300:600] = 0.9 / 300, 0.1 / 300
+    values = (np.repeat(np.arange(600), 20) + np.tile((np.arange(20) + 0.5) / 20, 600)) / 1024
+    weight = np.repeat(shares[:600] / 20, 20)
+    grid = np.arange(1, 1025) / 1024
+    worst = protocol.summer(1.0).worst_variance
+    exact = [
+        protocol.limit / 3 * worst * t**2
+        + protocol.limit**2 / 6 * float(weight @ np.maximum(values - t, 0)) ** 2
+        for t in grid
+    ]
+
+    class Known(ToPL):
+        def shares(self, tally: Tally) -> Floats:
+            del tally
+            return shares
+
+    known = Known(epsilon=1.0, bound=1.0, limit=1 << 16)
+    found = known.threshold(Tally(1, np.zeros(1, dtype=np.int64)))
+    assert found == pytest.approx(grid[int(np.argmin(exact))], abs=2 / 1024)
+
+
+def test_pruning_forgets_what_follows_a_gap() -> None:
+    white, plain = ToPL(1.0, 2000.0), ToPL(1.0, 2000.0, variant="plain")
+    reports = white.learner.randomize(amounts(50_000, 6), seeded(1))
+    tally = white.learner.tally(reports)
+    assert white.shares(tally).sum() == pytest.approx(1)
+    assert white.shares(tally)[-200:].sum() == 0
+    assert plain.shares(tally)[-200:].sum() > 0
+    assert white.threshold(tally) <= plain.threshold(tally)
+
+
+# ---- devices ----------------------------------------------------------------------------------
+
+
+def test_a_device_answers_once_for_each_value() -> None:
+    protocol = ToPL(1.0, 100.0)
+    device = protocol.device(seeded(1))
+    ask = Ask(protocol.summer(50.0), 1.0)
+    assert device.answer(ask, seeded(1)) == b""  # nothing observed yet
+    device.observe(30.0)
+    report = device.answer(ask, seeded(2))
+    assert ask.mechanism.valid(np.frombuffer(report, ask.mechanism.report_dtype)).all()
+    assert device.answer(ask, seeded(3)) == b""
+    device.observe(70.0)
+    assert device.answer(Ask(protocol.learner, 0.0), seeded(4)) == b""
+    assert device.answer(Ask(protocol.learner, 1.0), seeded(5))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Hybrid(2.0, 0, 50.0, clip=True),  # more epsilon
+        Hybrid(1.0, 0, 500.0, clip=True),  # beyond the bound
+        Hybrid(1.0, -1, 50.0, clip=True),
+        ToPL(2.0, 100.0).learner,
+    ],
+)
+def test_a_lying_curator_gets_no_answer(mechanism: Mechanism) -> None:
+    device = ToPL(1.0, 100.0).device(seeded(1))
+    device.observe(3.0)
+    with pytest.raises(MismatchError, match="none of the protocol's questions"):
+        device.answer(Ask(mechanism, 1.0), seeded(1))
+    assert device.value == 3.0
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_values_that_cannot_be_are_refused(value: float) -> None:
+    with pytest.raises(InputError, match="a number from 0 on is expected"):
+        ToPL(1.0, 100.0).device(seeded(1)).observe(value)
+
+
+def test_a_period_without_reports_sums_to_nothing() -> None:
+    curator = ToPL(1.0, 100.0).curator()
+    curator.threshold = 50.0
+    step = curator.timestep(2)
+    ask = next(step)
+    assert isinstance(ask, Ask)
+    with pytest.raises(StopIteration) as done:
+        step.send(Tally(0, np.zeros(ask.mechanism.tally_shape, dtype=np.int64)))
+    assert done.value.value == Summed(0, 0.0, 0.0)
+
+
+def test_tallies_where_one_was_asked_for_are_refused() -> None:
+    for threshold in (None, 50.0):
+        curator = ToPL(1.0, 100.0).curator()
+        curator.threshold = threshold
+        step = curator.timestep(1)
+        next(step)
+        with pytest.raises(MismatchError, match="one tally was asked for"):
+            step.send(Tallies({}))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"epsilon": 0}, "epsilon is 0; it must lie in"),
+        ({"bound": 0}, "bound is 0; a number above 0"),
+        ({"learning": 0}, "learning is 0; it must be at least 1"),
+        ({"limit": 0}, "limit is 0; it must be at least 1"),
+        ({"variant": "grey"}, "variant is 'grey'; white or plain"),
+    ],
+)
+def test_a_protocol_that_cannot_be_is_refused(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        ToPL(**({"epsilon": 1.0, "bound": 100.0} | change))
