@@ -5,6 +5,7 @@
     ├── InputError           a value, column or file that was handed in and cannot be used
     ├── ReportError          bytes that are not a report of this mechanism
     ├── MismatchError        two tallies (or estimates) that do not belong together
+    ├── BudgetError          a promise that a device's owner has not allowed
     ├── InsecureRandomness   reproducible randomness where somebody's privacy is real
     └── MissingExtra         an optional dependency that is not installed
 
@@ -14,6 +15,7 @@ Every message is one sentence that names the field, the value and what would be 
 from __future__ import annotations
 
 __all__ = [
+    "BudgetError",
     "ConfigurationError",
     "InputError",
     "InsecureRandomness",
@@ -42,6 +44,10 @@ class ReportError(SfumatoError, ValueError):
 
 class MismatchError(SfumatoError, ValueError):
     """Two objects that cannot be combined."""
+
+
+class BudgetError(SfumatoError, RuntimeError):
+    """More was asked for than the owner of a device allows."""
 
 
 class InsecureRandomness(SfumatoError, RuntimeError):

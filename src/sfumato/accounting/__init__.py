@@ -1,3 +1,3 @@
-"""What promises add up to: the shuffle model."""
+"""What promises add up to: a ledger, and the shuffle model."""
 
 from __future__ import annotations

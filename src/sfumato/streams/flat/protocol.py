@@ -130,6 +130,22 @@ class Flat(Protocol):
         """The bytes of one period's message."""
         return Difference(self.width, self.strand.mechanism.form.dense)
 
+    @property
+    def payload(self) -> int:
+        """The bytes of a message."""
+        return self.form.dtype.itemsize
+
+    def moves(self, value: ArrayLike | None) -> list[int]:
+        """Return one period's moves; none for a device that was away."""
+        if value is None:
+            return [0] * self.width
+        moves = np.asarray(value)
+        if moves.shape != (self.width,) or not np.isin(moves, (-1, 0, 1)).all():
+            raise InputError(
+                f"value is {value!r}; -1, 0 or 1 for each of {self.width} items is expected."
+            )
+        return [int(move) for move in moves]
+
     def device(self, rng: Source) -> FlatDevice:
         """Return a new device; its secret counters are drawn before any data."""
         return FlatDevice(self, begin(self.strand.mechanism, rng))
@@ -179,23 +195,12 @@ class FlatDevice:
         """Take in the next period's moves, one for each item; return the message due now."""
         if self.period == self.protocol.periods:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
-        moves = self._checked(value)
+        moves = self.protocol.moves(value)
         self.period += 1
         coins = Coins(rng)
         signs = [self.stream.observe(move, coins) for move in moves]
         message = self.protocol.form.write(np.array([signs], dtype=np.int8))
         return Message(SPAN, self.period, 0, message.tobytes())
-
-    def _checked(self, value: ArrayLike | None) -> list[int]:
-        if value is None:  # away: nothing rises or falls
-            return [0] * self.protocol.width
-        moves = np.asarray(value)
-        if moves.shape != (self.protocol.width,) or not np.isin(moves, (-1, 0, 1)).all():
-            raise InputError(
-                f"value is {value!r}; -1, 0 or 1 for each of {self.protocol.width} items is "
-                "expected."
-            )
-        return [int(move) for move in moves]
 
     def save(self) -> dict[str, Any]:
         """Return the state as plain data; it is as secret as the stream itself."""

@@ -65,6 +65,11 @@ class Values(ABC):
         """
         return False
 
+    @property
+    def default(self) -> Any:
+        """What a device that has seen nothing yet sends as: public, and the same for all."""
+        return None
+
     @abstractmethod
     def encode(self, value: Any) -> Bits:
         """Return the entries of one value; raise InputError on a bad one."""
@@ -178,6 +183,11 @@ class Category(Values):
     def always_there(self) -> bool:
         """There is an item from the first period on, unless it is optional."""
         return not self.optional
+
+    @property
+    def default(self) -> Any:
+        """The first item, unless there may be none."""
+        return None if self.optional else self.labels[0]
 
     def encode(self, value: Any) -> Bits:
         """Return a one where the item is; None is no item, if that may be."""
@@ -348,6 +358,11 @@ class Attributes(Values):
     def always_there(self) -> bool:
         """Some attribute has an item from the first period on."""
         return self._required > 0
+
+    @property
+    def default(self) -> Any:
+        """Each attribute's own."""
+        return {name: items.default for name, items in self.categories}
 
     def encode(self, value: Any) -> Bits:
         """Return a one for each attribute's item."""

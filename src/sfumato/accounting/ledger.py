@@ -1,0 +1,105 @@
+"""A budget that is never overdrawn: one ledger over all tasks, in whole units.
+
+Promises add up across everybody who asks, so there is one ledger, whoever the askers are: budgets
+kept for each asker are unsound as soon as one adapts to what another has learnt. A task is paid in
+full when it is joined, and nothing is ever paid back: no change of clocks can free what is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+from sfumato.core.exact import is_finite_number
+from sfumato.errors import BudgetError, ConfigurationError
+
+__all__ = ["UNITS", "Entry", "Ledger", "units"]
+
+UNITS: Final = 1_000_000
+"""How many units an epsilon of 1 is."""
+
+
+def units(epsilon: float) -> int:
+    """Return an epsilon in units, rounded up.
+
+    Examples
+    --------
+    >>> units(0.1), units(1.0)
+    (100001, 1000000)
+
+    """
+    # 0.1 is a little more than a tenth in binary, and what is promised is the binary number.
+    return ceil(Fraction(epsilon) * UNITS)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One task's payment."""
+
+    task_id: bytes
+    units: int
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a device has spent, and how much it may spend in all.
+
+    Parameters
+    ----------
+    limit
+        The largest total epsilon.
+    entries
+        One for each task that was ever joined.
+
+    Examples
+    --------
+    >>> ledger = Ledger(1.5).paid(b"a", 1.0)
+    >>> ledger.left
+    0.5
+    >>> ledger.paid(b"b", 0.75)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.BudgetError: the task asks for epsilon 0.75; 0.5 of the limit of 1.5 is left.
+
+    """
+
+    limit: float
+    entries: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none."""
+        if not is_finite_number(self.limit) or self.limit < 0:
+            raise ConfigurationError(f"limit is {self.limit!r}; a number from 0 on is expected.")
+
+    @property
+    def spent(self) -> int:
+        """The units that were spent in all."""
+        return sum(entry.units for entry in self.entries)
+
+    @property
+    def left(self) -> float:
+        """The epsilon that is left, rounded down."""
+        return max(0, int(Fraction(self.limit) * UNITS) - self.spent) / UNITS
+
+    def paid(self, task_id: bytes, epsilon: float) -> Ledger:
+        """Return the ledger after a task was paid for; raise BudgetError if it cannot be.
+
+        A task that was paid for before costs nothing more: all its coins are the same again.
+        """
+        if any(entry.task_id == task_id for entry in self.entries):
+            return self
+        price = units(epsilon)
+        if self.spent + price > Fraction(self.limit) * UNITS:
+            raise BudgetError(
+                f"the task asks for epsilon {epsilon:g}; {self.left:g} of the limit of "
+                f"{self.limit:g} is left."
+            )
+        return Ledger(self.limit, (*self.entries, Entry(task_id, price)))
+
+    @classmethod
+    def of(cls, limit: float, entries: Iterable[tuple[bytes, int]]) -> Ledger:
+        """Return the ledger of recorded payments."""
+        return cls(limit, tuple(Entry(bytes(task_id), paid) for task_id, paid in entries))

@@ -1,0 +1,14 @@
+"""The device's side: a few lines to embed, and a ledger that holds against any server.
+
+>>> from sfumato.device import Device, Limits
+>>> device = Device.open(":memory:", Limits(epsilon=2.0))
+>>> device.left
+2.0
+"""
+
+from __future__ import annotations
+
+from sfumato.device.sdk import Device, Flushed, Limits
+from sfumato.device.transport import Http, Outcome, Transport
+
+__all__ = ["Device", "Flushed", "Http", "Limits", "Outcome", "Transport"]

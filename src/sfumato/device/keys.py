@@ -1,0 +1,122 @@
+"""Keys that can be used once: all coins of a device follow from one secret, and forget it.
+
+A device's coins must be the same when a backup is restored or a clone joins the same task, so that
+it can only repeat itself; and they must be gone once they are used, so that whoever finds the
+device later cannot undo its reports. Both at once take two steps.
+
+:class:`Root` is a pseudorandom function that can be *punctured* (after Goldreich, Goldwasser and
+Micali): the key of a task hangs in a binary tree of hashes, and once it is taken only its siblings
+on the way up are kept. They give every other task's key, and never again this one.
+
+:class:`Chain` gives one key for each period of a task, and steps forward by a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import Final
+
+from sfumato.errors import BudgetError, MismatchError
+from sfumato.randomness import Keyed, Source
+
+__all__ = ["Chain", "Root"]
+
+DEPTH: Final = 64
+KEY: Final = 32
+_NODE: Final = 9 + KEY
+
+
+def _derived(key: bytes, label: bytes) -> bytes:
+    return hmac.digest(key, b"sfumato " + label, "sha256")
+
+
+@dataclass(frozen=True)
+class Root:
+    """A secret from which each task's key can be taken once.
+
+    Parameters
+    ----------
+    nodes
+        The seeds of the subtrees that are left, by depth and by the path that leads there.
+
+    Examples
+    --------
+    >>> root = Root.fresh(bytes(32))
+    >>> key, rest = root.take(b"task")
+    >>> rest.take(b"other")[0] == root.take(b"other")[0]
+    True
+    >>> rest.take(b"task")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.BudgetError: the key of this task was taken before and cannot be taken again.
+
+    """
+
+    nodes: tuple[tuple[int, int, bytes], ...]
+
+    @classmethod
+    def fresh(cls, secret: bytes) -> Root:
+        """Return the root of a new secret."""
+        return cls(((0, 0, secret),))
+
+    def take(self, task_id: bytes) -> tuple[bytes, Root]:
+        """Return the key of a task, and the root that can no longer give it."""
+        place = int.from_bytes(hashlib.sha256(task_id).digest()[: DEPTH // 8], "big")
+        for index, (depth, path, seed) in enumerate(self.nodes):
+            if place >> (DEPTH - depth) == path:
+                key, siblings = _descend(depth, path, seed, place)
+                rest = self.nodes[:index] + self.nodes[index + 1 :]
+                return _derived(key, b"task " + task_id), Root((*rest, *siblings))
+        raise BudgetError("the key of this task was taken before and cannot be taken again.")
+
+    def encode(self) -> bytes:
+        """Return the root as bytes."""
+        return b"".join(
+            depth.to_bytes(1) + path.to_bytes(8) + seed for depth, path, seed in self.nodes
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> Root:
+        """Return the root of these bytes."""
+        if len(data) % _NODE:
+            raise MismatchError(
+                f"the root has {len(data)} bytes; a multiple of {_NODE} is expected."
+            )
+        parts = [data[at : at + _NODE] for at in range(0, len(data), _NODE)]
+        return cls(tuple((part[0], int.from_bytes(part[1:9]), part[9:]) for part in parts))
+
+
+def _descend(
+    depth: int, path: int, seed: bytes, place: int
+) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+    """Walk down to a leaf; return its seed and the siblings on the way."""
+    siblings = []
+    while depth < DEPTH:
+        depth += 1
+        turn = place >> (DEPTH - depth) & 1
+        path = path << 1 | turn
+        siblings.append((depth, path ^ 1, _derived(seed, b"left" if turn else b"right")))
+        seed = _derived(seed, b"right" if turn else b"left")
+    return seed, siblings
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The keys of a task's periods: this one and, by a hash, all that come."""
+
+    key: bytes
+
+    @classmethod
+    def start(cls, task_key: bytes) -> tuple[bytes, Source, Chain]:
+        """Return what a new task needs: the key of its ids, the coins to join with, the chain."""
+        return (
+            _derived(task_key, b"ids"),
+            Keyed(task_key, "join"),
+            cls(_derived(task_key, b"chain")),
+        )
+
+    def next(self) -> tuple[Source, Chain]:
+        """Return the coins of the next period, and the chain after it."""
+        return Keyed(self.key, "period"), Chain(_derived(self.key, b"next"))

@@ -1,0 +1,80 @@
+"""How a device talks to a collector: two verbs, over HTTP by default."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from sfumato.errors import InputError
+from sfumato.wire.published import LARGEST
+from sfumato.wire.reports import BATCH_TYPE
+
+__all__ = ["Http", "Outcome", "Transport", "Unreachable"]
+
+
+class Unreachable(Exception):
+    """Nobody answered, or not now; try again later."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a batch: the reasons of reports that were refused, by place."""
+
+    refused: Mapping[int, str] = field(default_factory=dict)
+
+
+class Transport(Protocol):
+    """What a device needs of the world."""
+
+    def fetch(self, url: str) -> bytes:
+        """Return a published task."""
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        """Hand a batch over; return once it is safe, or raise Unreachable."""
+
+
+@dataclass(frozen=True)
+class Http:
+    """By HTTP, with nothing but the standard library."""
+
+    timeout: float = 10.0
+
+    def fetch(self, url: str) -> bytes:
+        """Return a published task."""
+        return self._open(urllib.request.Request(_checked(url)), LARGEST)  # noqa: S310 -- checked
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        """Hand a batch over."""
+        request = urllib.request.Request(  # noqa: S310 -- checked
+            _checked(url), data=batch, headers={"Content-Type": BATCH_TYPE}, method="POST"
+        )
+        try:
+            said = json.loads(self._open(request, LARGEST))
+            refused = {int(one["index"]): str(one["reason"]) for one in said["refused"]}
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unreachable(f"the answer makes no sense ({error!r})") from error
+        return Outcome(refused)
+
+    def _open(self, request: urllib.request.Request, largest: int) -> bytes:
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
+                body: bytes = answer.read(largest + 1)
+        except urllib.error.HTTPError as error:
+            raise Unreachable(f"the collector answered {error.code}") from error
+        except OSError as error:
+            raise Unreachable(f"the collector cannot be reached ({error})") from error
+        if len(body) > largest:
+            raise Unreachable("the answer is too long")
+        return body
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"url is {url!r}; one that begins with https:// is expected.")
+    return url
