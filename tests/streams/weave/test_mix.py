@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
+from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave, mix
 from sfumato.streams.weave.mix import WORKLOADS, Network, best_shares, variance
 
 Floats = NDArray[np.float64]
@@ -139,3 +139,22 @@ def test_blocks_share_the_snapshots() -> None:
 def test_workloads_that_are_none_are_refused(workload: Any) -> None:
     with pytest.raises(ConfigurationError, match="workload is"):
         variance(NETWORKS["binary"], np.full(3, 1 / 3), workload)
+
+
+@pytest.mark.parametrize("values", [Binary(), Category(3)])
+@pytest.mark.parametrize("spans", [(1, 2, 4, 0), (1, 8, 0), (1, 2)])
+def test_what_has_settled_need_not_be_followed_to_the_end(
+    values: Values, spans: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = np.full(len(spans), 1 / len(spans))
+    network = Weave(values, 200, 4, 1.0, spans, tuple(shares)).network
+    assert network.repeats
+    quick = variance(network, shares, "online")
+    monkeypatch.setattr(mix, "SETTLED", -1.0)
+    total, parts = variance(network, shares, "online")
+    assert quick[0] == pytest.approx(total, rel=1e-5)
+    assert quick[1] == pytest.approx(parts, rel=1e-5)
+
+
+def test_aligned_levels_never_settle() -> None:
+    assert not Weave.papers(Binary(), 64, 4, 1.0).network.repeats

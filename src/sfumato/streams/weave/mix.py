@@ -32,6 +32,9 @@ WORKLOADS: Final[Mapping[str, str]] = {
 }
 """What queries can be asked for, in words."""
 
+SETTLED: Final = 1e-6
+"""A variance that grows by less than this in a turn of all offsets is taken to stay."""
+
 
 class Network:
     """The edges that devices' reports make, for any shares of spans.
@@ -76,6 +79,16 @@ class Network:
         cuts = np.searchsorted(self.end[order], np.arange(self.periods + 2))
         parts = [order[a:b] for a, b in pairwise(cuts)]
         return [(self.start[part], self.span[part], self.unit[part]) for part in parts]
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether edges of the same spans, as far back, end in every period but the first ones."""
+        shapes = {
+            tuple(sorted(zip(np.where(start == 0, 0, end - start), span, strict=True)))
+            for end, (start, span, _) in enumerate(self.ended)
+            if end > 2 * self.longest
+        }
+        return len(shapes) == 1
 
     def fusion(self, shares: Floats) -> Fusion:
         """Return the least squares of one device, split among the spans."""
@@ -145,12 +158,13 @@ def _passing(network: Network, shares: Floats, name: str) -> Floats:
 
     No later edge starts before the longest span, so only the last periods (and the running sum)
     are carried on: for each span, the covariance its reports bring in. Slots are used in turn;
-    the last two are period 0 and the sum.
+    the last two are period 0 and the sum. Once the variance no longer grows, it stays as it is.
     """
     window = network.longest + 1
     zero, running = window, window + 1
     parts = np.zeros((len(network.spans), window + 2, window + 2))
     total = np.zeros(len(network.spans))
+    steady = _Steady(max(network.longest, 8)) if name == "online" and network.repeats else None
     for period in range(1, network.periods + 1):
         slot = period % window
         start, span, unit = network.ended[period]
@@ -170,7 +184,30 @@ def _passing(network: Network, shares: Floats, name: str) -> Floats:
         parts[:, :, running] += parts[:, :, slot]
         asked = slot if name == "online" else running
         total += parts[:, asked, asked]
+        if steady is not None and (usual := steady.after(parts[:, slot, slot])) is not None:
+            total += (network.periods - period) * usual
+            break
     return total / network.periods
+
+
+class _Steady:
+    """Notices when a quantity that changes with the offsets' turns has settled."""
+
+    def __init__(self, turn: int) -> None:
+        self._turn = turn
+        self._count = 0
+        self._now: Floats | float = 0.0
+        self._before: Floats | float = np.inf
+
+    def after(self, parts: Floats) -> Floats | None:
+        """Take in a period; return the average over a turn once it is that of the turn before."""
+        self._count += 1
+        self._now = self._now + parts / self._turn
+        if self._count % self._turn:
+            return None
+        settled = np.abs(self._now - self._before).sum() <= SETTLED * np.sum(self._now)
+        self._before, now, self._now = self._now, self._now, 0.0
+        return np.asarray(now) if settled else None
 
 
 def _agree(parts: Floats, slot: int, places: Ints, span: Ints, noise: Floats) -> None:

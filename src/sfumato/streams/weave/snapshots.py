@@ -52,6 +52,10 @@ class Snapshot(ABC):
         """The moment at the typical share."""
 
     @abstractmethod
+    def variance_at_share(self, share: Floats) -> Floats:
+        """Return the variance of one report of whoever is looked at, by the share of ones."""
+
+    @abstractmethod
     def encode(self, bits: Bits) -> Any:
         """Return what the mechanism takes, from rows of entries."""
 
@@ -86,6 +90,11 @@ class Supports(Snapshot):
         if isinstance(mechanism, PrivSet):
             return mechanism.probabilities.p_false
         return float(mechanism.q)
+
+    def variance_at_share(self, share: Floats) -> Floats:
+        """Return that of a coin."""
+        support = self._rest + self._gap * share
+        return np.asarray(support * (1 - support) / self._gap**2)
 
     def encode(self, bits: Bits) -> Any:
         """Return the rows themselves."""
@@ -147,6 +156,10 @@ class Signs(Snapshot):
     def moment(self) -> float:
         """The second moment of a sign's estimate."""
         return 4 * self.noise + 1
+
+    def variance_at_share(self, share: Floats) -> Floats:
+        """Return a quarter of what a sign has."""
+        return np.asarray((self.moment - (2 * share - 1) ** 2) / 4)
 
     def encode(self, bits: Bits) -> Any:
         """Return a sign for every entry."""
