@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import online, values
+from benchmarks import online, shuffle, values
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -106,3 +106,8 @@ def test_publishing_a_stream_is_measured(capsys: pytest.CaptureFixture[str]) -> 
     assert said["single"] > 0
     assert said["lines"] > 0
     assert said["memory"] > 10_000_000
+
+
+def test_bounds_of_the_shuffle_model_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shuffle.main(["--points", "0"]) in {0, 1}
+    assert "A curve of 50 points" in capsys.readouterr().out

@@ -2,13 +2,23 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from math import log
 
 import numpy as np
 import pytest
 from tests.accounting.shuffle.enumeration import Shuffled, laws_of
 
-from sfumato import GRR
-from sfumato.accounting.shuffle import Batch, Crowd, composed, delta_above, levels
+from sfumato import GRR, ExSub
+from sfumato.accounting.shuffle import (
+    Batch,
+    Crowd,
+    Levels,
+    Requirement,
+    calibrated,
+    composed,
+    delta_above,
+    holds,
+)
 from sfumato.errors import ConfigurationError
 
 
@@ -49,7 +59,7 @@ def test_without_delta_losses_add_up() -> None:
 def test_people_of_all_levels_hide_a_report_that_says_its_level() -> None:
     n, shares = 20_000, (0.75, 0.25)
     parts = list(zip(shares, (GRR(1.0, 8), GRR(1.0, 32)), strict=True))
-    together = delta_above(levels(parts), n, 0.02)
+    together = delta_above(Levels(parts).contrasts()[0].bounding, n, 0.02)
     apart = []
     for share, mechanism in parts:
         honest, spent = Crowd(n, share=share).honest(1e-6)
@@ -57,8 +67,20 @@ def test_people_of_all_levels_hide_a_report_that_says_its_level() -> None:
     assert 0 < together < max(apart)
 
 
+def test_levels_are_calibrated_like_one_mechanism() -> None:
+    required = Requirement(0.05, 1e-6, 10_000)
+
+    def made(epsilon: float) -> Levels:
+        return Levels([(0.5, GRR(epsilon, 8)), (0.5, ExSub(epsilon, 32, 2))])
+
+    found = calibrated(made, required)
+    assert holds(found, 0.05, 1e-6, required.crowd)
+    following = made(round(float(log(found.worst_ratio)) * 1e4 + 1) / 1e4)
+    assert not holds(following, 0.05, 1e-6, required.crowd)
+
+
 def test_levels_must_be_drawn_with_chances() -> None:
     with pytest.raises(ConfigurationError, match=r"sum to 0\.9"):
-        levels([(0.9, GRR(1.0, 4))])
+        Levels([(0.9, GRR(1.0, 4))])
     with pytest.raises(ConfigurationError, match="batches is empty"):
         composed([], 1e-6)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.accounting.shuffle.bounds import BOUNDS, Amplified, amplify, best
-from sfumato.accounting.shuffle.compose import Batch, composed, levels
+from sfumato.accounting.shuffle.bounds import BOUNDS, Amplified, Hiding, amplify, best
+from sfumato.accounting.shuffle.compose import Batch, Levels, composed
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.inverse import Requirement, calibrated, holds, people_needed
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
@@ -13,6 +13,8 @@ __all__ = [
     "Amplified",
     "Batch",
     "Crowd",
+    "Hiding",
+    "Levels",
     "Requirement",
     "amplify",
     "best",
@@ -21,6 +23,5 @@ __all__ = [
     "delta_above",
     "delta_below",
     "holds",
-    "levels",
     "people_needed",
 ]

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from sfumato.accounting.shuffle import closed
 from sfumato.accounting.shuffle.profile import epsilon_above, epsilon_below
@@ -27,11 +27,22 @@ from sfumato.core.exact import log_above
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
-__all__ = ["BOUNDS", "Amplified", "amplify", "best", "check_delta", "check_people"]
+__all__ = ["BOUNDS", "Amplified", "Hiding", "amplify", "best", "check_delta", "check_people"]
 
 Status = Literal["rigorous", "published", "printed"]
 
 MOST_PEOPLE: Final = 10**15
+
+
+class Hiding(Protocol):
+    """What hides among others: a mechanism, or something put together from several."""
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of two inputs' probabilities of one report."""
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how far two inputs can be told apart among other people's reports."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class Amplified:
 class _Case:
     """What a bound may look at."""
 
-    mechanism: Mechanism
+    mechanism: Hiding
     contrasts: Contrasts | None
     n: int
     delta: float
@@ -205,11 +216,12 @@ def _online(case: _Case) -> float:
     _positive(case)
     mechanism = case.mechanism
     size, dimension = getattr(mechanism, "size", None), getattr(mechanism, "padded_dimension", 0)
-    _need(mechanism.name == "exsub" and size == 2, "stated for exsub with subsets of two symbols")
+    named = isinstance(mechanism, Mechanism) and mechanism.name == "exsub"
+    _need(named and size == 2, "stated for exsub with subsets of two symbols")
     few = 16 * math.exp(case.local) * math.log(4 / case.delta)
     fits = case.local <= math.log(3) and case.n >= few
     _need(fits, "stated for epsilon up to log 3 and 16 e^epsilon log(4/delta) people or more")
-    sparsity = int(mechanism.configuration()["sparsity"])
+    sparsity = getattr(mechanism, "sparsity", 0)
     return closed.online_printed(case.local, case.n, case.delta, dimension, sparsity)
 
 
@@ -252,7 +264,7 @@ def check_delta(delta: float) -> float:
 
 
 def amplify(
-    mechanism: Mechanism, n: int, delta: float, bounds: Sequence[str] = tuple(BOUNDS)
+    mechanism: Hiding, n: int, delta: float, bounds: Sequence[str] = tuple(BOUNDS)
 ) -> list[Amplified]:
     """Return what these bounds say of n people's shuffled reports, in the order asked for.
 
@@ -331,7 +343,7 @@ def _amplified(name: str, case: _Case, lower: float | None, lower_if: str) -> Am
     )
 
 
-def best(mechanism: Mechanism, n: int, delta: float) -> Amplified:
+def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
     """Return the rigorous bound of least epsilon.
 
     Examples

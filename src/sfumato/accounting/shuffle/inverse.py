@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, check_delta, stronger_clones
+from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, Hiding, check_delta, stronger_clones
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.profile import delta_above
 from sfumato.core.exact import is_finite_number, log_above
@@ -16,6 +16,8 @@ from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
 from sfumato.errors import ConfigurationError
 
 __all__ = ["Requirement", "calibrated", "holds", "people_needed"]
+
+Hidden = TypeVar("Hidden", bound=Hiding)
 
 _GRID: Final = 10_000
 """Local epsilons are tried on a grid of 1/10,000 where a mechanism chooses parameters by them."""
@@ -87,7 +89,7 @@ class Requirement:
         )
 
 
-def holds(mechanism: Mechanism, epsilon: float, delta: float, crowd: Crowd) -> bool:
+def holds(mechanism: Hiding, epsilon: float, delta: float, crowd: Crowd) -> bool:
     """Return whether a rigorous bound gives (epsilon, delta) for one report in this crowd."""
     if log_above(mechanism.worst_ratio) <= epsilon:
         return True
@@ -100,14 +102,14 @@ def holds(mechanism: Mechanism, epsilon: float, delta: float, crowd: Crowd) -> b
 
 
 def calibrated(
-    make: Callable[[float], Mechanism], required: Requirement, most: float = LARGEST_EPSILON
-) -> Mechanism:
+    make: Callable[[float], Hidden], required: Requirement, most: float = LARGEST_EPSILON
+) -> Hidden:
     """Return the mechanism with the largest local epsilon that meets a central requirement.
 
     Parameters
     ----------
     make
-        Makes the mechanism of a local epsilon.
+        Makes the mechanism of a local epsilon (or the :class:`Levels` of one).
     required
         The central promise, and the crowd.
     most
@@ -134,9 +136,7 @@ def calibrated(
 
     if fits(most):
         return make(most)
-    if any(value is None for value in make(most).configuration().values()) or hasattr(
-        make(most), "chosen"
-    ):
+    if _follows_epsilon(make(most)):
         low, high = 0, math.ceil(most * _GRID)
         while high - low > 1:
             middle = (low + high) // 2
@@ -145,6 +145,13 @@ def calibrated(
             return make(low / _GRID)
         most = min(most, 1 / _GRID)
     return make(_largest(fits, SMALLEST_EPSILON, most))
+
+
+def _follows_epsilon(mechanism: Hiding) -> bool:
+    """Return whether some parameter is chosen by epsilon, so that delta may jump."""
+    if not isinstance(mechanism, Mechanism):
+        return True
+    return None in mechanism.configuration().values() or hasattr(mechanism, "chosen")
 
 
 def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
@@ -160,9 +167,7 @@ def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
     return low
 
 
-def people_needed(
-    mechanism: Mechanism, epsilon: float, delta: float, colluding: float = 0.0
-) -> int:
+def people_needed(mechanism: Hiding, epsilon: float, delta: float, colluding: float = 0.0) -> int:
     """Return the least number of people whose shuffled reports meet (epsilon, delta).
 
     Examples
