@@ -368,7 +368,7 @@ def bits_of_exp(exponent: Fraction, bits: int) -> int:
     return int(digits.multiply(power, Decimal(1 << bits)))
 
 
-@pytest.mark.parametrize("rate", ["1/3", "1/2", "1", "5/4", "3", "1/1000003", "7/4294967295"])
+@pytest.mark.parametrize("rate", ["1/3", "1/2", "1", "5/4", "3", "1/1000003", "7/429496729"])
 @pytest.mark.parametrize("k", [1, 2, 5, 12])
 def test_a_geometric_number_has_its_exact_law(rate: str, k: int) -> None:
     """It is k or more for the uniform numbers up to e^(-rate k), told apart to the last bit."""
@@ -387,6 +387,30 @@ def test_a_geometric_number_has_its_exact_law(rate: str, k: int) -> None:
             if 0 < word < ONE:
                 number = Scripted(([word, 0, 0], "<u8")).geometric(x, 1)[0]
                 assert (number >= k) == (step < 0)
+
+
+@pytest.mark.parametrize("shift", [27, 33, 40, 51])
+def test_wide_noise_is_a_quotient_and_a_remainder(shift: int) -> None:
+    """Its size over its scale is exponential, and its low bits are even: to within six sigma."""
+    scale, n = (1 << shift) - 3, 40_000
+    drawn = seeded(15).geometric(Fraction(1, scale), n)
+    for k in (1, 2, 3):
+        assert abs(z_of(drawn >= k * scale, exp(-k))) < 6.1
+        assert abs(z_of(drawn >= k * scale, exp(-k * 1.05))) > 6.1
+    low = np.bincount(drawn % 16, minlength=16)
+    assert p_value(low, np.full(16, 1 / 16)) > ALARM
+
+
+@pytest.mark.parametrize("k", [1, 5, 900])
+def test_the_remainder_of_wide_noise_is_kept_with_its_exact_probability(k: int) -> None:
+    exponent = Fraction(k, 1 << 40)
+    top = bits_of_exp(exponent, 192)
+    words = np.array([(top >> 64) % ONE, top % ONE], dtype=np.uint64)
+    for step, below in ((-1, True), (1, False)):
+        assert Source._below_exp(Scripted(), (top >> 128) + step, exponent) is below  # noqa: SLF001
+        moved = words.copy()
+        moved[1] = (int(words[1]) + step) % ONE
+        assert Source._below_exp(Scripted((moved, "<u8")), top >> 128, exponent) is below  # noqa: SLF001
 
 
 def test_the_smallest_uniform_numbers_give_the_largest_sizes() -> None:
@@ -456,11 +480,13 @@ def test_a_fraction_with_the_longest_terms_stays_within_64_bits() -> None:
     assert small.mean() == pytest.approx(1 << 32, rel=0.05)
 
 
-@pytest.mark.parametrize("rate", [Fraction(0.001), Fraction(1, (1 << 32) + 1), 1 << 33])
-def test_a_fraction_with_longer_terms_is_refused(rate: Fraction | int) -> None:
-    for sampler in (seeded(0).geometric, seeded(0).discrete_laplace, seeded(0).bernoulli_exp):
-        with pytest.raises(ConfigurationError, match=r"a fraction with terms up to 2\^32"):
-            sampler(rate, 1)
+@pytest.mark.parametrize("rate", [Fraction(0.001), Fraction(1, (1 << 32) + 1), Fraction(1 << 73)])
+def test_a_fraction_with_longer_terms_is_refused(rate: Fraction) -> None:
+    with pytest.raises(ConfigurationError, match=r"a fraction with terms up to 2\^32"):
+        seeded(0).bernoulli_exp(rate, 1)
+    for sampler in (seeded(0).geometric, seeded(0).discrete_laplace):
+        with pytest.raises(ConfigurationError, match=r"a fraction with terms up to 2\^52"):
+            sampler(rate / (1 << 20), 1)
 
 
 @pytest.mark.parametrize("rate", [0, -1, Fraction(-1, 3)])

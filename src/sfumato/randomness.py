@@ -51,6 +51,8 @@ BITS: Final = 64
 ONE: Final = 1 << BITS  # a threshold of ONE is certainty
 
 _LONGEST_TERM = 1 << 32
+_LONGEST_SCALE = 1 << 52
+_SMALLEST_RATE = Fraction(1, 1 << 26)
 _IN_CACHE = 1 << 15
 _FEW_WORDS = 1 << 44  # a word below it is no good approximation of what follows it
 _POOL = 1 << 16
@@ -108,12 +110,13 @@ def members(lanes: NDArray[np.uint64]) -> Ints:
     return found
 
 
-def _short(name: str, given: Fraction | int) -> Fraction:
+def _short(name: str, given: Fraction | int, longest: int) -> Fraction:
     """Return a fraction whose terms are so short that no product with them leaves 64 bits."""
     fraction = Fraction(given)
-    if max(abs(fraction.numerator), fraction.denominator) > _LONGEST_TERM:
+    if max(abs(fraction.numerator), fraction.denominator) > longest:
         raise ConfigurationError(
-            f"{name} is {fraction}; a fraction with terms up to 2^32 is expected."
+            f"{name} is {fraction}; a fraction with terms up to 2^{longest.bit_length() - 1} is "
+            "expected."
         )
     return fraction
 
@@ -246,7 +249,7 @@ class Source(ABC):
         Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020): only
         rational coins are tossed, so no value of the exponential is ever computed.
         """
-        exponent = _short("exponent", exponent)
+        exponent = _short("exponent", exponent, _LONGEST_TERM)
         if exponent < 0:
             raise ConfigurationError(
                 f"exponent is {exponent}; e^-exponent is a probability only if it is >= 0."
@@ -450,9 +453,11 @@ class Source(ABC):
         to 64 bits; where these, and what a floating-point logarithm may be off, leave it open which
         whole number it is, V gets further bits and the logarithm as many digits as it takes.
         """
-        rate = _short("rate", rate)
+        rate = _short("rate", rate, _LONGEST_SCALE)
         if rate <= 0:
             raise ConfigurationError(f"rate is {rate}; a geometric number needs a rate above 0.")
+        if rate < _SMALLEST_RATE:
+            return self._wide_geometric(rate, n)
         result = np.empty(n, dtype=np.int64)
         for start in range(0, n, _IN_CACHE):
             part = result[start : start + _IN_CACHE]
@@ -461,6 +466,42 @@ class Source(ABC):
             for place in open_.tolist():
                 part[place] = self._whole_part(int(words[place]), rate)
         return result
+
+    def _wide_geometric(self, rate: Fraction, n: int) -> Ints:
+        """Return geometric numbers of a rate so small that floats cannot tell them apart.
+
+        Of a geometric number the quotient by q is geometric of rate q times as large, and the
+        remainder, independent of it, has P[k] proportional to e^(-rate k): nearly uniform, if q is
+        small against 1 / rate. So a uniform one is kept with probability e^(-rate k).
+        """
+        q = 1 << int(_SMALLEST_RATE / rate).bit_length()
+        quotient = self.geometric(rate * q, n)
+        remainder = np.empty(n, dtype=np.int64)
+        open_ = np.arange(n)
+        while open_.size:
+            drawn = self.below(q, open_.size)
+            words = self.words(open_.size)
+            # e^(-rate k) is above 1 - rate q: nearly all words are below it without a look.
+            sure = words < np.uint64(int(ONE * (1 - rate * q)))
+            kept = sure.copy()
+            for place in np.flatnonzero(~sure).tolist():
+                kept[place] = self._below_exp(int(words[place]), rate * int(drawn[place]))
+            remainder[open_[kept]] = drawn[kept]
+            open_ = open_[~kept]
+        return quotient * q + remainder
+
+    def _below_exp(self, known: int, exponent: Fraction) -> bool:
+        """Return whether V in [known, known + 1) / 2^64 is below e^-exponent."""
+        bits = BITS
+        one = Fraction(1)
+        while True:
+            digits = Context(prec=60 + bits // 2)
+            if known and Fraction(_size(known, bits, one, digits, up=True)) < exponent:
+                return False
+            if Fraction(_size(known + 1, bits, one, digits, up=False)) > exponent:
+                return True
+            known = known << BITS | int(self.words(1)[0])
+            bits += BITS
 
     def _whole_part(self, known: int, rate: Fraction) -> int:
         """Return the whole part of -ln(V) / rate for V in [known, known + 1) / 2^64."""

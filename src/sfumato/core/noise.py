@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 SMALLEST_EPSILON: Final = 1e-6
 LARGEST_EPSILON: Final = 20.0
-_LONGEST_TERM: Final = 1 << 32
+_LONGEST_TERM: Final = 1 << 52
 
 
 def exact_epsilon(given: float) -> Fraction:
@@ -44,16 +44,16 @@ def exact_epsilon(given: float) -> Fraction:
 
 
 def short_rate(rate: Fraction) -> Fraction:
-    """Return the rate with terms up to 2^32, rounded down: noise may only grow.
+    """Return the rate with terms up to 2^52, rounded down: noise may only grow.
 
-    It loses less than one part in 2^30.
+    It loses less than one part in 2^50.
 
     Examples
     --------
-    >>> short_rate(Fraction(1, 50_000_000_001))
+    >>> short_rate(Fraction(1, 10**17))
     Traceback (most recent call last):
     ...
-    sfumato.errors.ConfigurationError: the noise would spread over 5e+10 units; 2^32 is the most, so
+    sfumato.errors.ConfigurationError: the noise would spread over 1e+17 units; 2^52 is the most, so
     use a larger unit.
 
     """
@@ -61,7 +61,7 @@ def short_rate(rate: Fraction) -> Fraction:
         return rate
     if rate * _LONGEST_TERM < 1:
         raise ConfigurationError(
-            f"the noise would spread over {float(1 / rate):.3g} units; 2^32 is the most, "
+            f"the noise would spread over {float(1 / rate):.3g} units; 2^52 is the most, "
             "so use a larger unit."
         )
     if rate >= 1:

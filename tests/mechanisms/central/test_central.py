@@ -23,16 +23,22 @@ from sfumato.randomness import seeded
 
 @pytest.mark.parametrize(
     "rate",
-    [Fraction(1, 3), Fraction(1, 7 * 10**9), Fraction(123_456_789, 10**13), Fraction(10**10, 3)],
+    [
+        Fraction(1, 3),
+        Fraction(1, 7 * 10**9),
+        Fraction(123_456_789, 10**13),
+        Fraction(10**10, 3),
+        Fraction(3, 10**17),
+    ],
 )
 def test_a_short_rate_is_never_larger_and_hardly_smaller(rate: Fraction) -> None:
-    if rate < Fraction(1, 1 << 32):
+    if rate < Fraction(1, 1 << 52):
         with pytest.raises(ConfigurationError, match="use a larger unit"):
             short_rate(rate)
         return
     short = short_rate(rate)
-    assert max(short.numerator, short.denominator) <= 1 << 32
-    assert rate * (1 - Fraction(1, 1 << 30)) <= short <= rate
+    assert max(short.numerator, short.denominator) <= 1 << 52
+    assert rate * (1 - Fraction(1, 1 << 50)) <= short <= rate
 
 
 def test_the_scale_is_rounded_up_where_it_must_be() -> None:

@@ -149,4 +149,4 @@ def test_memory_does_not_grow_with_the_stream() -> None:
 
 def test_a_threshold_too_large_for_the_unit_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="use a larger unit"):
-        Publisher(plan(epsilon=1e-5, bound=1 << 39, threshold=1 << 39), KEY)
+        Publisher(plan(epsilon=1e-6, bound=1 << 40, threshold=1 << 40), KEY)
