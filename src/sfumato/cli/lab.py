@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import console, files, tables
+from sfumato.cli import accuracy, console, files, tables
 from sfumato.cli.options import Force, Json
 from sfumato.errors import ConfigurationError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(help="Repeat the experiments of the papers, and ours.", no_args_is_help=True)
+app.command()(accuracy.accuracy)
+app.command("fan-out")(accuracy.fan_out)
 
 _METHODS = "tuned,tops,h16_consistent,h16,h2,pak_clipped,pak,zero"
 

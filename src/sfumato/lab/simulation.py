@@ -162,6 +162,10 @@ class Simulation:
             bias[:, entries] = weights @ mean - self.truth[:, entries]
         return bias
 
+    def mse(self, decoder: str = "online") -> float:
+        """Return the mean squared error over periods and entries."""
+        return float(((self.curve(decoder).values - self.truth) ** 2).mean())
+
     def metrics(self, decoder: str = "online", level: float = LEVEL) -> Metrics:
         """Return how far the estimates are from the truth, and how often intervals cover."""
         curve = self.curve(decoder)
@@ -174,7 +178,7 @@ class Simulation:
         return Metrics(
             tve=float(np.abs(error).sum()),
             mae=float(np.abs(error).max()),
-            mse=float((error**2).mean()),
+            mse=self.mse(decoder),
             expected_mse=float(curve.variances().mean()),
             clipping=float(np.abs(self.clipping(decoder)).max()),
             coverage=coverage,

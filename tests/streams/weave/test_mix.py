@@ -158,3 +158,38 @@ def test_what_has_settled_need_not_be_followed_to_the_end(
 
 def test_aligned_levels_never_settle() -> None:
     assert not Weave.papers(Binary(), 64, 4, 1.0).network.repeats
+
+
+@pytest.mark.parametrize(("periods", "fan_out"), [(32, 2), (27, 3), (50, 2), (100, 4)])
+def test_aligned_levels_have_the_variance_of_the_general_graph(periods: int, fan_out: int) -> None:
+    levels = Weave.papers(Category(5), periods, 6, 1.0, fan_out=fan_out).network
+    edges = list(zip(levels.start, levels.end, levels.span, strict=True))
+    general = Network(periods, levels.spans, edges, list(levels.unit))
+    shares = np.random.default_rng(1).dirichlet(np.ones(len(levels.spans)))
+    total, parts = variance(levels, shares, "online")
+    expected, expected_parts = variance(general, shares, "online")
+    assert total == pytest.approx(expected, rel=1e-12)
+    assert parts == pytest.approx(expected_parts, rel=1e-9)
+
+
+def test_where_one_starts_does_not_matter_for_the_best_shares() -> None:
+    network = Weave(Binary(), 32, 4, 1.0, (1, 2, 0), (0.4, 0.3, 0.3)).network
+    _, least = best_shares(network, "online")
+    _, again = best_shares(network, "online", start=[0.01, 0.9, 0.09])
+    assert again == pytest.approx(least, rel=0.01)
+
+
+@pytest.mark.parametrize("values", [Binary(), Items(12)], ids=lambda values: values.kind)
+def test_things_and_sets_gain_by_their_first_look(values: Values) -> None:
+    spans, shares = (1, 2, 4, 0), (0.25, 0.25, 0.25, 0.25)
+    protocol = Weave(values, 32, 4, 1.0, spans, shares)
+    assert not protocol.anchored
+    whole = protocol.network
+    later = whole.start > 0
+    kept = later | (whole.span == 3)
+    edges = list(zip(whole.start[kept], whole.end[kept], whole.span[kept], strict=True))
+    without = Network(32, spans, edges, list(whole.unit[kept]))
+    assert (
+        variance(whole, np.array(shares), "online")[0]
+        < variance(without, np.array(shares), "online")[0]
+    )

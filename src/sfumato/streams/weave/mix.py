@@ -49,6 +49,8 @@ class Network:
         Of each edge: where it leads, and which of the spans (by place) it belongs to.
     unit
         The conductance of each edge if a single device stood for each span.
+    aligned
+        Whether all edges of a span start at its multiples, as in the papers' hierarchy.
 
     """
 
@@ -58,8 +60,11 @@ class Network:
         spans: Sequence[int],
         edges: Sequence[tuple[int, int, int]],
         unit: Sequence[float],
+        *,
+        aligned: bool = False,
     ) -> None:
         self.periods = periods
+        self.aligned = aligned
         self.spans = tuple(spans)
         table = np.array(edges, dtype=np.int64).reshape(-1, 3)
         self.start: Ints = table[:, 0]
@@ -102,7 +107,9 @@ def variance(network: Network, shares: Floats, workload: Workload) -> tuple[floa
     """
     total, parts = 0.0, np.zeros(len(network.spans))
     for name, weight in _weighted(network, workload):
-        if name in ("online", "prefix"):
+        if name == "online" and network.aligned and 1 in network.spans:
+            part = _rising(network, shares)
+        elif name in ("online", "prefix"):
             part = _passing(network, shares, name)
         else:
             per_edge = _energy(network.fusion(shares), name)
@@ -151,6 +158,29 @@ def _energy(fusion: Fusion, name: str) -> Floats:
         total += _dissipated(fusion, potential)
         queries += potential.shape[1]
     return total / queries
+
+
+def _rising(network: Network, shares: Floats) -> Floats:
+    """Return each span's part of the average variance of aligned means, level by level.
+
+    A node that ends is its own reports fused with its children; the best estimate of a period is
+    the sum of the fewest nodes up to it (see :mod:`sfumato.streams.weave.tree`).
+    """
+    order = np.argsort(network.spans)
+    total = np.zeros(len(network.spans))
+    below, inside = np.inf, np.zeros(len(network.spans))
+    periods = np.arange(1, network.periods + 1)
+    for rank, place in enumerate(order):
+        span = network.spans[place]
+        own = network.unit[np.argmax(network.span == place)] * shares[place]
+        children = span // network.spans[order[rank - 1]] if rank else 1
+        node = 1 / (own + 1 / (children * below))
+        inside = inside * children * (node / (children * below)) ** 2
+        inside[place] += node**2 * own
+        below = node
+        left = periods if rank + 1 == len(order) else periods % network.spans[order[rank + 1]]
+        total += inside * float(np.mean(left // span))
+    return total
 
 
 def _passing(network: Network, shares: Floats, name: str) -> Floats:
@@ -238,15 +268,22 @@ def _dissipated(fusion: Fusion, potential: Floats) -> Floats:
 
 
 def best_shares(
-    network: Network, workload: Workload, *, tolerance: float = 0.005, rounds: int = 60
+    network: Network,
+    workload: Workload,
+    *,
+    start: Sequence[float] | None = None,
+    tolerance: float = 0.005,
+    rounds: int = 60,
 ) -> tuple[Floats, float]:
     """Return the shares of least average variance, within a tolerance, and that variance.
 
-    Quasi-Newton steps (BFGS) in the logarithms of the shares, where the gradient of log V is
-    share - part / V. By convexity no shares are better than 2 V - max(part / share).
+    Quasi-Newton steps (BFGS) in the logarithms of the shares, from even ones unless others are
+    given; the gradient of log V there is share - part / V. By convexity no shares are better than
+    2 V - max(part / share).
     """
     count = len(network.spans)
-    logs, inverse = np.zeros(count), np.eye(count) * count
+    logs = np.zeros(count) if start is None else np.log(np.maximum(start, 1e-4))
+    inverse = np.eye(count) * count
     total, gradient, pull = _sloped(network, logs, workload)
     for _ in range(rounds):
         if pull <= 1 + tolerance:

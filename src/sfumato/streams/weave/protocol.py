@@ -153,10 +153,13 @@ class Weave(Protocol):
         tried: list[tuple[float, Weave]] = [(alone.expected_variance(workload), alone)]
         factor = 2 if periods <= 256 else 4
         longest = 16
+        found: dict[int, float] = {}
         while True:
             spans = [span for span in _powers(factor, longest) if 2 * span <= periods]
             even = made([*spans, SNAPSHOT], [1 / (len(spans) + 1)] * (len(spans) + 1))
-            shares, least = best_shares(even.network, workload)
+            start = [found.get(span, 0.02) for span in even.spans] if found else None
+            shares, least = best_shares(even.network, workload, start=start)
+            found = dict(zip(even.spans, shares.tolist(), strict=True))
             tried.append((least, even.trimmed(shares.tolist())))
             if shares[-2] < 0.01 or 2 * factor * spans[-1] > periods:
                 break
@@ -362,7 +365,7 @@ class Weave(Protocol):
                     noise = self.strand(thread).variance if told else 1.0
                 edges += [(start, end, places[span]) for start, end in told]
                 unit += [1 / (len(self.offsets(span)) * noise)] * len(told)
-        return Network(self.periods, self.spans, edges, unit)
+        return Network(self.periods, self.spans, edges, unit, aligned=self.aligned)
 
     def expected_variance(self, workload: Workload = "online") -> float:
         """Return n times the average variance of the workload's queries, by the best weights."""

@@ -1,0 +1,290 @@
+"""How accurate protocols are on given streams: exact figures, and simulated ones beside them.
+
+The error of a period is the sum of its reports' variances, each times the square of its weight in
+the estimate. A report's variance depends on the data only through how many streams change between
+its two looks (or, of a snapshot, hold an item): this is counted, so that no noise has to be drawn.
+What is left out are covariances between the reports of one device, which are far smaller; the
+simulated figures have them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.fleets import Fleet
+from sfumato.lab.simulation import simulate
+from sfumato.lab.streams import freeze
+from sfumato.lab.synthetic import Life, Synthetic
+from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.tree import path
+from sfumato.streams.weave.values import Binary, Category, Items, Values
+
+__all__ = ["DATA", "FULL", "PRINTED", "Cell", "Densities", "Exact", "fan_out_errors"]
+
+Floats = NDArray[np.float64]
+
+COUNTED: Final = 20_000
+"""Devices whose streams are counted for exact figures."""
+
+
+class Densities:
+    """How many of a fleet's streams, as difference threads see them, change between two periods."""
+
+    def __init__(self, values: Values, changes: int, periods: int, fleet: Fleet) -> None:
+        self._shape = (periods, values.width)
+        self._values = values
+        self._changes = changes
+        self._fleet = fleet
+        self._moved: dict[int, Floats] = {}
+        self.mean = self._averaged(lambda bits: bits)
+
+    def _averaged(self, what: Callable[[NDArray[np.int8]], NDArray[Any]]) -> Floats:
+        total: Any = 0
+        step = max(1, (1 << 25) // (self._shape[0] * self._shape[1]))
+        for place in range(self._fleet.chunk_count):
+            streams = self._fleet.chunk(place)
+            for start in range(0, len(streams), step):
+                bits = self._values.encode_streams(streams[start : start + step])
+                total = total + what(freeze(bits, self._changes)).sum(axis=0, dtype=np.int64)
+        return np.asarray(total / self._fleet.devices)
+
+    def between(self, start: int, end: int) -> Floats:
+        """Return the share of streams that change from one period to another, entry by entry."""
+        if start == 0:
+            return np.asarray(self.mean[end - 1])
+        span = end - start
+        if span not in self._moved:
+            self._moved[span] = self._averaged(lambda bits: bits[:, span:] != bits[:, :-span])
+        return np.asarray(self._moved[span][start - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """The exact error of a protocol on the streams of a fleet.
+
+    Without densities, of streams that make as many changes as they may: what a plan counts on.
+
+    Examples
+    --------
+    >>> fleet = Synthetic(Binary(), 8, 2, devices=1000)
+    >>> protocol = Weave(Binary(), 8, 2, 1.0, spans=(0,), shares=(1.0,))
+    >>> exact = Exact(protocol, Densities(Binary(), 2, 8, fleet))
+    >>> round(exact.error("online"), 1)
+    8.3
+
+    """
+
+    protocol: Weave
+    densities: Densities | None
+
+    @cached_property
+    def _edges(self) -> tuple[list[tuple[int, int]], Floats, Floats]:
+        """Every edge, its planned conductance and its noise entry by entry, for one device."""
+        ends: list[tuple[int, int]] = []
+        planned, noise = [], []
+        for thread, share in self.protocol.threads():
+            told = self.protocol.edges(thread)
+            if not share or not told:
+                continue
+            working = self._working(thread)
+            for start, end in told:
+                ends.append((start, end))
+                planned.append(share / working)
+                noise.append(self._noise(thread, start, end) / share)
+        return ends, np.array(planned), np.array(noise)
+
+    def _working(self, thread: Thread) -> float:
+        if thread.span == SNAPSHOT:
+            return self.protocol.snapshots[0].variance
+        return self.protocol.strand(thread).variance
+
+    def _noise(self, thread: Thread, start: int, end: int) -> Floats:
+        if self.densities is None:
+            return np.full(1, self._working(thread))
+        mean = self.densities.mean
+        if thread.span == SNAPSHOT:
+            share: Any = mean[end - 1]
+            look = self.protocol.snapshots[0]
+            at: Any = replace(look, share=share).moment
+            return look.variance_at(np.broadcast_to(at, share.shape), share, np.inf)
+        strand = self.protocol.strand(thread)
+        zero, other = strand.moments
+        moment = zero + self.densities.between(start, end) * (other - zero)
+        rise = mean[end - 1] - (mean[start - 1] if start else 0)
+        return np.asarray(moment - rise**2)
+
+    @property
+    def noise(self) -> Floats:
+        """The variance of each edge's observation, entry by entry, times n."""
+        return self._edges[2]
+
+    @cached_property
+    def fusion(self) -> Fusion:
+        """The least squares of the edges."""
+        ends, planned, _ = self._edges
+        start, end = np.array(ends).T
+        return Fusion(self.protocol.periods, start, end, planned)
+
+    def errors(self, workload: str) -> Floats:
+        """Return n times the variance of each query and entry.
+
+        ``online``, ``history`` (smoothed), ``path``; or ``prefix`` and ``ranges``, sums asked
+        when their last period closes.
+        """
+        noise, fusion = self.noise, self.fusion
+        if workload == "history":
+            return fusion.weights(self.protocol.periods) ** 2 @ noise
+        if workload == "online":
+            return fusion.online() ** 2 @ noise
+        if workload == "path":
+            return path(fusion) ** 2 @ noise
+        along = path(fusion) if workload.endswith("of paths") else None
+        rows = [weights**2 @ noise for weights in self._sums(workload, along)]
+        return np.concatenate(rows)
+
+    def _sums(self, workload: str, along: Floats | None) -> Iterator[Floats]:
+        """Yield the weights of all sums that end in a period."""
+        for period in range(1, self.protocol.periods + 1):
+            weights = self.fusion.weights(period) if along is None else along[:period]
+            summed = np.cumsum(weights[::-1], axis=0)
+            yield summed[-1:] if workload.startswith("prefix") else summed
+
+    def error(self, workload: str) -> float:
+        """Return n times the mean squared error of the workload's queries."""
+        return float(self.errors(workload).mean())
+
+
+Ways = dict[str, float]
+"""n times the mean squared error of each way.
+
+``papers``: their hierarchy as printed, by one path. ``tree``: its aligned levels at their best, by
+causal least squares; ``tree with ExSub``: the same with the papers' mechanism. ``snapshots``: one
+look of every device. ``online`` and ``smoothed``: Weave.
+"""
+
+DATA: Final[dict[str, Values]] = {
+    "binary item": Binary(),
+    "12-way category": Category(12),
+    "12-item sets": Items(12),
+}
+
+FULL: Final = "all changes made"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of values, number of changes and horizon, and the protocols that are compared."""
+
+    data: str
+    changes: int
+    periods: int
+    epsilon: float = 1.0
+
+    @property
+    def plan(self) -> tuple[Values, int, int, float]:
+        """What every protocol is made for."""
+        return DATA[self.data], self.periods, self.changes, self.epsilon
+
+    @cached_property
+    def papers(self) -> Weave:
+        """As printed."""
+        return Weave.papers(*self.plan)
+
+    @cached_property
+    def best(self) -> Weave:
+        """Ours."""
+        return Weave.best(*self.plan)
+
+    @cached_property
+    def alone(self) -> Weave:
+        """Snapshots of all devices."""
+        return Weave(*self.plan, (SNAPSHOT,), (1.0,))
+
+    def exact(self, life: str, devices: int = COUNTED) -> Ways:
+        """Return the exact errors on streams of a kind, or if all devices make all changes."""
+        counted = self._counted(life, devices)
+        tree, tree_exsub = Weave.tree(*self.plan), Weave.tree(*self.plan, mechanism="exsub")
+        return {
+            "papers": Exact(self.papers, counted).error("path"),
+            "tree with ExSub": Exact(tree_exsub, counted).error("online"),
+            "tree": Exact(tree, counted).error("online"),
+            "snapshots": Exact(self.alone, counted).error("online"),
+            "online": Exact(self.best, counted).error("online"),
+            "smoothed": Exact(self.best, counted).error("history"),
+        }
+
+    def sums(self, workload: str, life: str, devices: int = COUNTED) -> Ways:
+        """Return the exact errors of sums, prefix or ranges, with a mix chosen for them."""
+        counted = self._counted(life, devices)
+        best = Weave.best(*self.plan, workload=workload)
+        return {
+            "papers": Exact(self.papers, counted).error(f"{workload} of paths"),
+            "snapshots": Exact(self.alone, counted).error(workload),
+            "online": Exact(best, counted).error(workload),
+        }
+
+    def simulated(
+        self, life: Life, devices: int = COUNTED, repeats: int = 8
+    ) -> dict[str, tuple[float, float]]:
+        """Return simulated errors of the papers' way and ours, each with its standard error."""
+        found: dict[str, list[float]] = {"papers": [], "online": [], "smoothed": []}
+        fleet = Synthetic(*self._streams(life, devices))
+        for seed in range(repeats):
+            printed, ours = (simulate(it, fleet, seed=seed) for it in (self.papers, self.best))
+            found["papers"].append(printed.mse("path") * devices)
+            found["online"].append(ours.mse("online") * devices)
+            found["smoothed"].append(ours.mse("smoothed") * devices)
+        return {
+            way: (float(np.mean(errors)), float(np.std(errors, ddof=1) / repeats**0.5))
+            for way, errors in found.items()
+        }
+
+    def _streams(self, life: Any, devices: int) -> tuple[Values, int, int, int, Any]:
+        return DATA[self.data], self.periods, self.changes, devices, life
+
+    def _counted(self, life: str, devices: int) -> Densities | None:
+        if life == FULL:
+            return None
+        fleet = Synthetic(*self._streams(life, devices))
+        return Densities(DATA[self.data], self.changes, self.periods, fleet)
+
+
+# ---- the papers' table of fan-outs -------------------------------------------------------------
+
+PRINTED: Final[dict[float, dict[int, float]]] = {
+    0.1: {2: 1.13, 4: 1.19, 8: 1.22, 16: 1.31},
+    1.0: {2: 0.0982, 4: 0.0983, 8: 0.103, 16: 0.107},
+}
+"""Table III of the conference version: the largest error over all periods, by epsilon, fan-out."""
+
+
+PRINTED_FLEET: Final = (Binary(), 128, 8, 1_000_000)
+"""Of which values, periods, changes and devices the table speaks."""
+
+
+def fan_out_errors(epsilon: float, fan_out: int, *, repeats: int = 400) -> tuple[float, float]:
+    """Return the mean largest error over all periods: as printed, and with usable levels only.
+
+    The papers spread devices over the levels 0..ceil(log T) to the base of the fan-out; unless T
+    is a power of it, those of the last one never complete a span, and their reports are lost.
+    Sums of so many reports are normal: they are drawn, with their exact variances, not every
+    device.
+    """
+    values, periods, changes, devices = PRINTED_FLEET
+    protocol = Weave.papers(values, periods, changes, epsilon, fan_out=fan_out)
+    fleet = Synthetic(values, periods, changes, COUNTED, "uniform")
+    exact = Exact(protocol, Densities(values, changes, periods, fleet))
+    noise = np.sqrt(exact.noise[:, 0] / devices)
+    drawn = np.random.default_rng(fan_out).normal(size=(repeats, noise.size)) * noise
+    usable = float(np.abs(drawn @ path(exact.fusion).T).max(axis=1).mean())
+    levels = len(protocol.spans)
+    lost = protocol.spans[-1] < periods
+    return usable * ((levels + lost) / levels) ** 0.5, usable
