@@ -173,6 +173,8 @@ def _rising(network: Network, shares: Floats) -> Floats:
     for rank, place in enumerate(order):
         span = network.spans[place]
         own = network.unit[np.argmax(network.span == place)] * shares[place]
+        if not rank and not own:  # nobody tells of the odd periods
+            return np.full(len(network.spans), np.inf)
         children = span // network.spans[order[rank - 1]] if rank else 1
         node = 1 / (own + 1 / (children * below))
         inside = inside * children * (node / (children * below)) ** 2
