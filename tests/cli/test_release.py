@@ -102,6 +102,17 @@ def test_every_method_by_its_name(fares: Path, tmp_path: Path, method: str) -> N
     assert answer("range", out, 2001, 4000)["sum"]["low"] < 4e9
 
 
+def test_values_that_choose_the_threshold_can_be_published_too(fares: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    said = answer("release", fares, "--column", "fare", *HELD, "--reuse", "0.2", "-o", out)
+    assert said["held_out"] == 0
+    assert "epsilon 1 (" in said["guarantee"]
+    found = answer("range", out, 1, 6000)
+    true = np.minimum(FARES, said["threshold"]).sum()
+    wide = found["sum"]["high"] - found["sum"]["low"]
+    assert found["sum"]["low"] - wide < true < found["sum"]["high"] + wide
+
+
 def test_words_for_people(fares: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "out.csv", tmp_path / "out.png"
     said = run("release", fares, "--column", "fare", *KNOWN, "-o", out, "--plot", plot)
@@ -174,6 +185,7 @@ def test_invalid_values_are_replaced_one_for_one(
         (["--block", "0"], "block is 0; it must be at least 1."),
         (["--smoother", "magic"], "smoother is 'magic'; recent, mean"),
         (["--column", "tip"], "has no column 'tip'; it has fare."),
+        (["--reuse", "1"], "reuse is 1.0; a share from 0 to below 1 is expected."),
         (["--limit", "1"], "limit is 1; a range of at least 2 values is expected."),
     ],
 )

@@ -109,7 +109,7 @@ def _print(rows: list[Any], reference: str) -> None:
     table = tables.table()
     for name in ("stream", "epsilon", "method"):
         table.add_column(name)
-    for name in ("threshold", "MSE", "x ours", "MAE", "MMSE", "MMAE"):
+    for name in ("threshold", "MSE", "x ours", "MAE", "MMSE", "MMAE", "covered"):
         table.add_column(name, justify="right")
     ours = {(row.stream, row.epsilon): row.mse for row in rows if row.method == reference}
     for row in rows:
@@ -124,6 +124,7 @@ def _print(rows: list[Any], reference: str) -> None:
             f"{row.mae:.3g}",
             f"{row.mmse:.3g}",
             f"{row.mmae:.3g}",
+            f"{row.covered:.1%}" if row.covered else "",
         )
     console.out().print(table)
 

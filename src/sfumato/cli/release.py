@@ -60,6 +60,12 @@ def release(  # noqa: PLR0913 - one argument for each option
     holdout: Annotated[
         int, typer.Option(help="How many first values choose the threshold, unpublished.")
     ] = HOLDOUT,
+    reuse: Annotated[
+        float,
+        typer.Option(
+            help="Publish them as well: the share of epsilon that the threshold then takes."
+        ),
+    ] = 0.0,
     limit: Annotated[int, typer.Option(help="The longest range asked for often.")] = LIMIT,
     block: Annotated[
         int | None,
@@ -116,6 +122,7 @@ def release(  # noqa: PLR0913 - one argument for each option
         threshold=None if threshold is None else max(1, amounts.in_units(threshold)),
         block=block,
         smoother=smoother,
+        reuse=reuse,
     )
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
@@ -178,7 +185,7 @@ def _numbers(values: Any) -> Any:
 
 def _refuse_short(publisher: Publisher, source: Path) -> None:
     held = publisher.release.holdout
-    if publisher.state.threshold is None or publisher.state.count <= held:
+    if publisher.state.threshold is None or publisher.state.count <= publisher.release.skipped:
         msg = (
             f"{source} has {publisher.state.count:,} values, and the first {held:,} only choose "
             "the threshold; give a smaller --holdout, or a --threshold known in advance."
@@ -255,7 +262,7 @@ def _report(
             {
                 "output": str(output),
                 "values": state.count,
-                "held_out": min(planned.holdout, state.count),
+                "held_out": min(planned.skipped, state.count),
                 "sums": state.blocks,
                 "block": planned.block,
                 "threshold": None if found is None else found * amounts.unit,
@@ -268,8 +275,8 @@ def _report(
     console.say(f"{state.blocks:,} sums of {planned.block:,} values are in {output}.")
     console.say(f"{planned.guarantee}\n")
     known = {"values": f"{state.count:,}"}
-    if planned.holdout:
-        known["held out for the threshold"] = f"{min(planned.holdout, state.count):,}"
+    if planned.skipped:
+        known["held out for the threshold"] = f"{min(planned.skipped, state.count):,}"
     if found is not None and error is not None:
         known["values are cut to"] = f"{found * amounts.unit:,.10g}"
         known[f"standard error, ranges up to {limit:,}"] = f"{error:,.3g}"
@@ -277,7 +284,7 @@ def _report(
         known["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
     console.out().print(tables.facts(known))
     if state.blocks:
-        first = planned.holdout + 1
+        first = planned.skipped + 1
         console.say(f"\nNext:  sfumato range {shlex.quote(str(output))} {first} {state.count}")
     if plot is not None and plot.exists():
         console.say(f"Written: {plot}")

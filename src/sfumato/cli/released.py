@@ -73,7 +73,7 @@ class Table:
 
 def table(release: Release, threshold: int, unit: float) -> Table:
     """Return a table that starts after the values held out."""
-    return Table(release, threshold, unit, smoother(release.smoother, threshold), release.holdout)
+    return Table(release, threshold, unit, smoother(release.smoother, threshold), release.skipped)
 
 
 def columns(release: Release) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def read(path: Path) -> Released:
         msg = f"{path} describes its stream in a way that cannot be used: {error}"
         raise InputError(msg) from error
     to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
-    if to.size and not (to[0] > release.holdout and bool((np.diff(to) > 0).all())):
+    if to.size and not (to[0] > release.skipped and bool((np.diff(to) > 0).all())):
         msg = f"{path} has rows that are not in order; it is no released stream."
         raise InputError(msg)
     return Released(release, threshold, Blocks(to, sums / unit), unit)

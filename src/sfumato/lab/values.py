@@ -34,7 +34,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Row:
-    """The errors of one method on one stream: of sums (mse, mae) and of means (mmse, mmae)."""
+    """The errors of one method on one stream: of sums (mse, mae) and of means (mmse, mmae).
+
+    ``covered`` is the share of 95% intervals that contain the sum of cut values.
+    """
 
     stream: str
     epsilon: float
@@ -43,6 +46,7 @@ class Row:
     mae: float
     mmse: float
     mmae: float
+    covered: float
     threshold: float
     repeats: int
 
@@ -137,7 +141,7 @@ def _measured(
     limit: int,
 ) -> Row:
     prefix = np.concatenate([[0], np.cumsum(stream.values)])
-    errors, thresholds = [], []
+    errors, thresholds, covered = [], [], []
     for repeat in range(repeats):
         rng = seeded(repeat)
         first, last = _ranges(stream.values.size, holdout, limit, rng)
@@ -147,10 +151,12 @@ def _measured(
             released = _published(stream, release, bytes(rng.take(32)))
             thresholds.append(released.threshold)
             answers = _answers(released, method, first, last)
+            covered.append(_covered(stream, released, first, last))
         errors.append(_errors(answers - truth, last - first + 1))
     mse, mae, mmse, mmae = np.mean(errors, axis=0).tolist()
     middle = float(np.median(thresholds)) if thresholds else 0.0
-    return Row(stream.name, epsilon, method, mse, mae, mmse, mmae, middle, repeats)
+    share = float(np.mean(covered)) if covered else 0.0
+    return Row(stream.name, epsilon, method, mse, mae, mmse, mmae, share, middle, repeats)
 
 
 def _ranges(n: int, holdout: int, limit: int, rng: Source) -> tuple[Ints, Ints]:
@@ -172,6 +178,17 @@ def _answers(released: Released, method: str, first: Ints, last: Ints) -> Floats
     said = np.concatenate([[0.0], np.cumsum(released.online())])
     start = released.release.holdout
     return np.asarray(said[last - start] - said[first - 1 - start])
+
+
+def _covered(stream: Stream, released: Released, first: Ints, last: Ints) -> float:
+    """Return how many intervals contain the sum of cut values, of a few of the ranges."""
+    prefix = np.concatenate([[0], np.cumsum(np.minimum(stream.values, released.threshold))])
+    few = slice(0, 40)
+    inside = []
+    for i, j in zip(first[few].tolist(), last[few].tolist(), strict=True):
+        answer = released.sum(i, j)
+        inside.append(answer.low <= prefix[j] - prefix[i - 1] <= answer.high)
+    return float(np.mean(inside))
 
 
 def _errors(off: Floats, lengths: Ints) -> tuple[float, ...]:

@@ -122,6 +122,7 @@ def test_values_outside_of_the_bound_are_refused(bad: int) -> None:
         ({"method": "magic"}, "method is 'magic'; tuned, tops, pak"),
         ({"smoother": "magic"}, "smoother is 'magic'; recent, mean"),
         ({"limit": 1}, "limit is 1; a range of at least 2 values is expected."),
+        ({"reuse": 1.0}, "reuse is 1.0; a share from 0 to below 1 is expected."),
         ({"block": 0}, "block is 0; it must be at least 1."),
     ],
 )
@@ -134,6 +135,22 @@ def test_a_plan_that_cannot_be_is_refused(change: dict[str, object], says: str) 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_survives_plain_data(name: str) -> None:
     release = plan(name, epsilon=0.1, bound=1000)
+    assert Release.from_configuration(release.configuration()) == release
+
+
+@pytest.mark.parametrize(("epsilon", "reuse"), [(0.1, 0.2), (0.3, 0.1), (1.0, 1 / 3), (0.7, 0.9)])
+def test_a_reused_holdout_is_published_and_the_shares_never_exceed_epsilon(
+    epsilon: float, reuse: float
+) -> None:
+    release = plan(epsilon=epsilon, bound=100, holdout=40, limit=256, reuse=reuse, block=4)
+    spent = Fraction(repr(release.threshold.epsilon)) + Fraction(repr(release.noise(7).epsilon))  # type: ignore[attr-defined]
+    assert spent <= Fraction(repr(epsilon))
+    assert spent > Fraction(repr(epsilon)) * (1 - Fraction(1, 10**12))
+    assert release.guarantee.epsilon == epsilon
+    whole = published(release, [])
+    assert whole == published(release, [3, 39, 41, 300], restart=True)
+    assert 4 in whole  # the first block ends with the fourth value
+    assert 500 in whole
     assert Release.from_configuration(release.configuration()) == release
 
 

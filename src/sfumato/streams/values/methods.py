@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from sfumato.core.noise import exact_epsilon
 from sfumato.errors import ConfigurationError
-from sfumato.streams.values.release import Release, mean_square_error
+from sfumato.streams.values.release import Release, mean_square_error, share_of
 from sfumato.streams.values.thresholds import Fixed, Quantile, ScaleFree, Threshold, ToPSThreshold
 from sfumato.streams.values.tree import Tree
 
@@ -171,6 +172,7 @@ def plan(  # noqa: PLR0913 - what a curator decides
     threshold: int | None = None,
     block: int | None = None,
     smoother: str = "recent",
+    reuse: float = 0.0,
 ) -> Release:
     """Return the release that a method's name stands for.
 
@@ -192,6 +194,9 @@ def plan(  # noqa: PLR0913 - what a curator decides
         Values per published sum, instead of the method's own choice.
     smoother
         How values of an unfinished block are guessed.
+    reuse
+        The share of epsilon that the threshold takes, if the values it is chosen from are
+        published as well; otherwise they are not, and all of epsilon goes to either.
 
     Examples
     --------
@@ -205,12 +210,21 @@ def plan(  # noqa: PLR0913 - what a curator decides
     if limit < 2:
         raise ConfigurationError(f"limit is {limit}; a range of at least 2 values is expected.")
     exact_epsilon(epsilon)
-    wish = Wish(epsilon, bound, max(holdout, 1), limit)
-    release = METHODS[method][1](wish)
+    if not 0 <= reuse < 1:
+        raise ConfigurationError(f"reuse is {reuse}; a share from 0 to below 1 is expected.")
+    made, wish = METHODS[method][1], Wish(epsilon, bound, max(holdout, 1), limit)
     if threshold is not None:
-        release = replace(release, threshold=Fixed(threshold), holdout=0)
+        release = replace(made(wish), threshold=Fixed(threshold), holdout=0)
     elif holdout < 1:
         raise ConfigurationError(f"holdout is {holdout}; it must be at least 1.")
+    elif reuse:
+        share = Fraction(repr(float(reuse)))
+        chooser, noise = (
+            made(replace(wish, epsilon=share_of(epsilon, part))) for part in (share, 1 - share)
+        )
+        release = replace(noise, epsilon=epsilon, threshold=chooser.threshold, reuse=float(reuse))
+    else:
+        release = made(wish)
     if block is not None:
         release = replace(release, block=block)
     return replace(release, smoother=smoother)

@@ -104,7 +104,10 @@ class Publisher:
             state.held.append(held.astype(np.int64))
             state.count += held.size
             if state.count == release.holdout:
-                self._choose()
+                again = self._choose()
+                if release.reuse:  # they are published after all, before the values after them
+                    state.count = 0
+                    values = np.concatenate([again, values])
         if not values.size or state.threshold is None:
             return Blocks(np.zeros(0, dtype=np.int64), np.zeros(0))
         return self._add(np.minimum(values, state.threshold))
@@ -118,14 +121,15 @@ class Publisher:
         state.blocks, state.partial, state.filled = state.blocks + 1, 0, 0
         return Blocks(np.array([state.count]), sums)
 
-    def _choose(self) -> None:
-        """Choose the threshold and forget the values it was chosen from."""
+    def _choose(self) -> Ints:
+        """Choose the threshold, and forget and return the values it was chosen from."""
         state = self.state
         values = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
         rng = Keyed(self._key, "threshold")
         state.threshold = self.release.threshold.choose(values, self.release.bound, rng)
         state.held = []
         self.release.noise(state.threshold).law()  # raises if the unit is too fine
+        return values
 
     def _add(self, values: Ints) -> Blocks:
         state, width = self.state, self.release.block

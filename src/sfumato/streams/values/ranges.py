@@ -94,16 +94,16 @@ class Released:
     @property
     def first(self) -> int:
         """The place of the first value that is published; places are counted from 1."""
-        return self.release.holdout + 1
+        return self.release.skipped + 1
 
     @property
     def last(self) -> int:
         """The place of the last value that is published."""
-        return int(self.blocks.to[-1]) if self.blocks.to.size else self.release.holdout
+        return int(self.blocks.to[-1]) if self.blocks.to.size else self.release.skipped
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        return np.concatenate([[self.release.holdout], self.blocks.to])
+        return np.concatenate([[self.release.skipped], self.blocks.to])
 
     @cached_property
     def _prefix(self) -> Floats:
@@ -176,8 +176,8 @@ class Released:
         if first > last:
             raise InputError(f"the range is {first}..{last}; its first place must not be larger.")
         why = (
-            f"; the first {self.release.holdout:,} values chose the threshold"
-            if self.release.holdout
+            f"; the first {self.release.skipped:,} values chose the threshold"
+            if self.release.skipped
             else ""
         )
         raise InputError(

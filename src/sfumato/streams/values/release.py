@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -19,7 +20,7 @@ from sfumato.streams.values.smoothers import SMOOTHERS
 from sfumato.streams.values.thresholds import Fixed, Threshold, from_configuration
 from sfumato.streams.values.tree import Tree
 
-__all__ = ["Release", "mean_square_error"]
+__all__ = ["Release", "mean_square_error", "share_of"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Release:
     leaf in one node of each layer: so one value moves ``layers`` sums, each by the threshold at
     most, and every node has discrete Laplace noise of scale threshold x layers / epsilon. Values
     that are held out and values that are published are different ones, so each is protected with
-    epsilon as a whole.
+    epsilon as a whole. With ``reuse`` the values held out are published, too: the threshold takes
+    that share of epsilon and the noise the rest, and the two add up to epsilon exactly.
 
     Parameters
     ----------
@@ -49,6 +51,9 @@ class Release:
         How many values a leaf stands for.
     smoother
         How values of an unfinished block are guessed.
+    reuse
+        The share of epsilon that the threshold takes, if the values it is chosen from are
+        published as well.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class Release:
     tree: Tree = field(default_factory=Tree)
     block: int = 1
     smoother: str = "recent"
+    reuse: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
@@ -83,6 +89,10 @@ class Release:
             )
         if not isinstance(self.threshold, Fixed) and not self.holdout:
             raise ConfigurationError("holdout is 0; a threshold is chosen from at least one value.")
+        if not 0 <= self.reuse < 1:
+            raise ConfigurationError(
+                f"reuse is {self.reuse}; a share from 0 to below 1 is expected."
+            )
         if self.smoother not in SMOOTHERS:
             raise ConfigurationError(
                 f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are known."
@@ -90,7 +100,14 @@ class Release:
 
     def noise(self, threshold: int) -> DiscreteLaplace:
         """Return the noise of each node."""
-        return DiscreteLaplace(self.epsilon, threshold * self.tree.layers)
+        return DiscreteLaplace(
+            share_of(self.epsilon, 1 - Fraction(repr(self.reuse))), threshold * self.tree.layers
+        )
+
+    @property
+    def skipped(self) -> int:
+        """How many first values are not published."""
+        return 0 if self.reuse else self.holdout
 
     @property
     def guarantee(self) -> Guarantee:
@@ -125,6 +142,22 @@ class Release:
         """Return the standard deviation of the noise in sums of random ranges up to a length."""
         square = mean_square_error(self.tree, self.block, limit)
         return math.sqrt(self.noise(threshold).law().variance * square)
+
+
+def share_of(epsilon: float, share: Fraction) -> float:
+    """Return a share of epsilon as a decimal number that is never larger.
+
+    Examples
+    --------
+    >>> share_of(0.1, Fraction(1, 3))
+    0.03333333333333333
+
+    """
+    exact = exact_epsilon(epsilon) * share
+    found = float(exact)
+    while Fraction(repr(found)) > exact:
+        found = math.nextafter(found, 0)
+    return found
 
 
 @cache
