@@ -1,0 +1,8 @@
+"""The collector: receives reports, counts each once, closes periods and answers questions."""
+
+from __future__ import annotations
+
+from sfumato.service.collector import Collector
+from sfumato.service.desk import Desk
+
+__all__ = ["Collector", "Desk"]

@@ -1,0 +1,78 @@
+"""Who may do what: tokens for operators and analysts, of which only digests are kept."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from typing import Final
+
+from starlette.requests import Request
+
+from sfumato.errors import InputError
+from sfumato.service.problems import Refused
+from sfumato.store import Store
+
+__all__ = ["ROLES", "Access", "new_token", "set_token"]
+
+ROLES: Final = ("analyst", "operator")
+"""In the order of what they may do: each may do what those before it may."""
+
+SHORTEST: Final = 20
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def set_token(store: Store, role: str, token: str) -> None:
+    """Make a token the only one of a role."""
+    if len(token) < SHORTEST or not token.isascii() or not token.isprintable():
+        raise InputError(
+            f"the token of the {role} has {len(token)} characters; {SHORTEST} or more of printable "
+            "ASCII are expected."
+        )
+    store.set_token(role, _digest(token))
+
+
+def _digest(token: str) -> bytes:
+    # A fast hash is enough for what was drawn at random: there is nothing to guess.
+    return hashlib.sha256(b"sfumato token 1" + token.encode()).digest()
+
+
+class Access:
+    """Reads tokens off requests."""
+
+    def __init__(self, store: Store) -> None:
+        self._roles = store.tokens()
+
+    def role(self, request: Request) -> str | None:
+        """Return the role of who asks; None for anybody."""
+        token = _token(request.headers.get("authorization", ""))
+        return None if token is None else self._roles.get(_digest(token))
+
+    def need(self, request: Request, role: str) -> None:
+        """Raise unless who asks has this role or a higher one."""
+        found = self.role(request)
+        if found is None:
+            raise Refused(
+                "no-token",
+                f"This is for the {role}; send the token as `Authorization: Bearer ...`.",
+                {"WWW-Authenticate": 'Bearer realm="sfumato", Basic realm="sfumato"'},
+            )
+        if ROLES.index(found) < ROLES.index(role):
+            raise Refused("not-allowed", f"This is for the {role}; the token is of the {found}.")
+
+
+def _token(header: str) -> str | None:
+    """Return the token of a header: as a bearer, or as the password that a browser asks for."""
+    scheme, _, given = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip() or None
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(given, validate=True).decode().partition(":")[2] or None
+        except ValueError:
+            return None
+    return None

@@ -1,0 +1,306 @@
+"""The collector over HTTP: what each address does.
+
+Devices need two of them, and no account: a task, and where its reports go. Analysts ask; the
+operator publishes tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from importlib.resources import files
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sfumato.errors import ConfigurationError, InputError, MismatchError, ReportError
+from sfumato.service import openapi, page, questions
+from sfumato.service.access import Access
+from sfumato.service.collector import Collector
+from sfumato.service.desk import Desk
+from sfumato.service.events import Bell, stream
+from sfumato.service.limits import Gate, Rate
+from sfumato.service.logs import log
+from sfumato.service.metrics import Metrics
+from sfumato.service.problems import Refused, handlers
+from sfumato.service.publishing import PublishRequest
+from sfumato.service.writer import WAITING, Busy, Writer
+from sfumato.store.buckets import Full
+from sfumato.wire.reports import BATCH_TYPE
+
+__all__ = ["Service", "make_app"]
+
+LARGEST_TASK: Final = 1 << 20
+MOST_LISTENERS: Final = 200
+CLOCK: Final = 0.25
+"""Seconds between two looks at the clock, at most."""
+
+HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Service:
+    """What runs behind the addresses.
+
+    Parameters
+    ----------
+    collector
+        Whose reports these are.
+    rate
+        Uploads a second from one client; 0 for no limit.
+    waiting
+        How many batches may wait for a commit.
+
+    """
+
+    def __init__(self, collector: Collector, rate: float = 0.0, waiting: int = WAITING) -> None:
+        self.collector = collector
+        self.metrics = Metrics(collector)
+        self.writer = Writer(collector, self.metrics, waiting)
+        self.metrics.waiting.set_function(lambda: self.writer.waiting)
+        self.access = Access(collector.store)
+        self.gate = Gate()
+        self.rate = Rate(rate)
+        self.bell = Bell()
+        self._clock: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Write and watch the clock for as long as the app lives."""
+        del app
+        self.writer.start()
+        self._clock = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            self.bell.ring(stop=True)
+            self._clock.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._clock
+            await asyncio.to_thread(self.writer.stop)
+
+    async def _watch(self) -> None:
+        """Close periods when they are due, whatever else happens."""
+        while True:
+            try:
+                closed = await asyncio.wrap_future(self.writer.call(self.collector.close_due))
+            except Exception as error:  # noqa: BLE001 -- the clock must go on
+                log().error("clock", kind=type(error).__name__)
+                await asyncio.sleep(1)
+                continue
+            if closed:
+                self.metrics.closed(len(closed))
+                self.bell.ring()
+                for desk, release in closed:
+                    log().info("period closed", task=desk.name, period=release.period, n=release.n)
+            now = self.collector.clock()
+            soonest = min(
+                (
+                    desk.closes_at(desk.closed + 1) - now
+                    for desk in list(self.collector.desks.values())
+                    if not desk.is_over
+                ),
+                default=CLOCK,
+            )
+            await asyncio.sleep(min(max(soonest, 0.005), CLOCK))
+
+    # ---- devices -----------------------------------------------------------------------------
+
+    async def upload(self, request: Request) -> Response:
+        """Take in a batch; answer when it is safe."""
+        desk = self._desk(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip() != BATCH_TYPE:
+            raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
+        try:
+            self.rate.check(request)
+            async with self.gate.body(request) as body:
+                entry = await asyncio.to_thread(self.collector.receive, desk, body)
+                await asyncio.wrap_future(self.writer.submit(entry))
+        except ReportError as error:
+            raise Refused("not-a-batch", str(error)) from None
+        except (Busy, Full) as error:
+            self.metrics.busy.inc()
+            raise Refused("too-many", str(error), {"Retry-After": "1"}) from None
+        except Refused as refused:
+            self.metrics.busy.inc(refused.name == "too-many")
+            raise
+        self.metrics.received(entry.receipt)
+        return JSONResponse(entry.receipt.plain())
+
+    async def tasks(self, request: Request) -> Response:
+        """List the tasks, or take one in."""
+        if request.method == "POST":
+            return await self._publish(request)
+        return JSONResponse({"tasks": [_summary(d) for d in self.collector.desks.values()]})
+
+    async def task(self, request: Request) -> Response:
+        """Return a task as devices join it."""
+        return Response(self._desk(request).published.encode(), media_type="application/json")
+
+    # ---- operators ---------------------------------------------------------------------------
+
+    async def _publish(self, request: Request) -> Response:
+        self.access.need(request, "operator")
+        async with self.gate.body(request, LARGEST_TASK) as body:
+            try:
+                asked = PublishRequest.parse(body)
+                work = partial(asked.publish, self.collector)
+                desk = await asyncio.to_thread(work)
+            except (InputError, ConfigurationError) as error:
+                raise Refused("not-a-task", str(error)) from None
+        log().info("task published", task=desk.name)
+        address = {"Location": f"/v1/tasks/{desk.name}"}
+        return JSONResponse(_summary(desk), 201, headers=address)
+
+    async def metrics_text(self, request: Request) -> Response:
+        """Return the metrics."""
+        self.access.need(request, "analyst")
+        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    # ---- analysts ----------------------------------------------------------------------------
+
+    async def answers(self, request: Request) -> Response:
+        """Answer a question."""
+        desk = self._readable(request)
+        given = dict(request.query_params)
+        if len(given) != len(request.query_params.multi_items()):
+            raise Refused("not-a-question", "A field is there twice; each may be there once.")
+        try:
+            found = await asyncio.to_thread(questions.answer, desk, given)
+        except MismatchError as error:
+            raise Refused("too-early", str(error)) from None
+        except ConfigurationError as error:
+            raise Refused("not-a-question", str(error)) from None
+        return JSONResponse(found)
+
+    async def events(self, request: Request) -> Response:
+        """Tell of each period that closes."""
+        desk = self._readable(request)
+        if self.bell.listeners >= MOST_LISTENERS:
+            raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
+        said = request.headers.get("last-event-id", request.query_params.get("since", "0"))
+        since = int(said) if said.isascii() and said.isdigit() and len(said) < 8 else 0
+        return StreamingResponse(stream(desk, self.bell, since), media_type="text/event-stream")
+
+    async def page(self, request: Request) -> Response:
+        """Show a task."""
+        desk = self._readable(request)
+        text = await asyncio.to_thread(page.of_task, desk, self.collector.clock(), self.metrics)
+        return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
+
+    async def front(self, request: Request) -> Response:
+        """Show all tasks."""
+        del request
+        text = page.of_all(list(self.collector.desks.values()))
+        return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
+
+    async def static(self, request: Request) -> Response:
+        """Return a file of the page."""
+        name = request.path_params["name"]
+        if name not in page.FILES:
+            raise Refused("not-found", "There is no such file.")
+        content = files("sfumato.service").joinpath("static", name).read_bytes()
+        return Response(
+            content, media_type=page.FILES[name], headers={"cache-control": "max-age=3600"}
+        )
+
+    # ---- anybody -----------------------------------------------------------------------------
+
+    async def health(self, request: Request) -> Response:
+        """Say that the process lives."""
+        del request
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether reports can be taken."""
+        del request
+        if not self.writer.is_alive or self.bell.stopping:
+            raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"})
+        return JSONResponse({"status": "ready"})
+
+    async def document(self, request: Request) -> Response:
+        """Describe all of this."""
+        del request
+        return JSONResponse(openapi.document())
+
+    def _desk(self, request: Request) -> Desk:
+        try:
+            return self.collector.desk(request.path_params["task_id"])
+        except InputError:
+            raise Refused(
+                "unknown-task", "There is no task of this id; /v1/tasks lists them."
+            ) from None
+
+    def _readable(self, request: Request) -> Desk:
+        """Return a task whose answers may be read by who asks."""
+        desk = self._desk(request)
+        if not desk.public:
+            self.access.need(request, "analyst")
+        return desk
+
+
+def _summary(desk: Desk) -> dict[str, Any]:
+    spec = desk.published.spec
+    return {
+        "task_id": desk.name,
+        "title": spec["title"],
+        "epsilon": spec["epsilon"],
+        "periods": spec["periods"],
+        "period_seconds": spec["period_seconds"],
+        "start": spec["start"],
+        "closed": desk.closed,
+        "public": desk.public,
+        "guarantee": str(desk.protocol.guarantee),
+    }
+
+
+class _Headers:
+    """Adds headers that every answer has."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+def make_app(service: Service) -> ASGIApp:
+    """Return the app of a service."""
+    routes = [
+        Route("/v1/tasks", service.tasks, methods=["GET", "POST"]),
+        Route("/v1/tasks/{task_id}", service.task),
+        Route("/v1/tasks/{task_id}/reports", service.upload, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/answers", service.answers),
+        Route("/v1/tasks/{task_id}/events", service.events),
+        Route("/tasks/{task_id}", service.page),
+        Route("/static/{name}", service.static),
+        Route("/healthz", service.health),
+        Route("/readyz", service.ready),
+        Route("/metrics", service.metrics_text),
+        Route("/openapi.json", service.document),
+        Route("/", service.front),
+    ]
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
+    return _Headers(app)

@@ -1,0 +1,297 @@
+"""The collector without its network: batches in, receipts out, periods closed when they are due.
+
+A batch passes two doors. At the first it is decoded, opened and judged, by any thread and on its
+own. At the second it is counted, together with whatever else has come, by the one thread that
+writes; a receipt is given when it has reached the disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import NDArray
+
+from sfumato import catalog
+from sfumato.errors import InputError, ReportError
+from sfumato.service.desk import Desk
+from sfumato.store import Buckets, Filled, Release, Store
+from sfumato.store.buckets import MOST
+from sfumato.streams.specs import spec_of
+from sfumato.wire.published import Published
+from sfumato.wire.reports import Batch
+from sfumato.wire.sealing import new_key, open_sealed
+from sfumato.wire.task import Task
+
+__all__ = ["REASONS", "Collector", "Entry", "Receipt"]
+
+REASONS: Final = (
+    "malformed",
+    "wrong_task",
+    "unknown_key",
+    "unopened",
+    "invalid",
+    "future",
+    "stale",
+)
+"""Why a report is refused, in words that stay."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Receipt:
+    """What became of a batch.
+
+    Parameters
+    ----------
+    accepted
+        How many reports were counted.
+    repeated
+        How many had been counted before.
+    refused
+        Place and reason of each of the others.
+
+    """
+
+    accepted: int = 0
+    repeated: int = 0
+    refused: list[tuple[int, str]] = field(default_factory=list)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the receipt as plain data."""
+        refused = [{"index": place, "reason": why} for place, why in sorted(self.refused)]
+        return {"accepted": self.accepted, "repeated": self.repeated, "refused": refused}
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A batch that has passed the first door: its good reports, and a receipt to be filled."""
+
+    desk: Desk
+    key_id: int
+    places: NDArray[np.int64]
+    ids: NDArray[Any]
+    periods: NDArray[Any]
+    contents: NDArray[Any]
+    receipt: Receipt
+
+
+Bucket = tuple[bytes, int, int]
+"""Task, key and period."""
+
+Share = tuple[Entry, NDArray[np.int64]]
+"""Some rows of a batch."""
+
+
+class Collector:
+    """All tasks of one store.
+
+    Parameters
+    ----------
+    store
+        Where everything is kept.
+    base
+        The address devices send to.
+    clock
+        Seconds since 1970.
+    most_ids
+        How many ids of open periods may be in memory.
+
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        base: str = "",
+        clock: Callable[[], float] = time.time,
+        most_ids: int = MOST,
+    ) -> None:
+        self.store = store
+        self.base = base
+        self.clock = clock
+        self.desks = {task.task_id: Desk(task, store, base) for task in store.tasks()}
+        self._buckets = Buckets(store, most_ids)
+
+    @property
+    def ids_in_memory(self) -> int:
+        """How many ids of open periods are in memory."""
+        return len(self._buckets)
+
+    # ---- tasks -------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        task: Task,
+        start: int | None = None,
+        *,
+        grace: int | None = None,
+        sealed: bool = True,
+        public: bool = False,
+    ) -> Desk:
+        """Take in a task; by default its first period begins at the next full one.
+
+        Publishing the same task again changes nothing.
+        """
+        length = task.period_seconds
+        if start is None:
+            start = (int(self.clock()) // length + 1) * length
+        grace = length if grace is None else grace
+        spec = spec_of(task, catalog.protocol(task), start, grace=grace, sealed=sealed)
+        private = {1: new_key()} if sealed else {}
+        keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
+        published = Published(spec, keys, "")
+        secret = {name: key.private_bytes_raw() for name, key in private.items()}
+        self.store.add_task(published.task_id, published.encode(), secret, public=public)
+        if published.task_id not in self.desks:
+            (stored,) = (t for t in self.store.tasks() if t.task_id == published.task_id)
+            self.desks[published.task_id] = Desk(stored, self.store, self.base)
+        return self.desks[published.task_id]
+
+    def desk(self, name: str) -> Desk:
+        """Return a task by its id in hexadecimal digits."""
+        try:
+            return self.desks[bytes.fromhex(name)]
+        except (KeyError, ValueError):
+            raise InputError("there is no task of this id.") from None
+
+    # ---- first door --------------------------------------------------------------------------
+
+    def receive(self, desk: Desk, body: bytes) -> Entry:
+        """Return the reports of a batch that may count; raise ReportError if it is no batch."""
+        batch = Batch.decode(body, desk.layout)
+        reports = batch.reports
+        receipt = Receipt()
+        alive = np.ones(len(reports), dtype=bool)
+
+        def refuse(which: Mask, reason: str) -> None:
+            gone = alive & which
+            receipt.refused += [(int(place), reason) for place in np.flatnonzero(gone)]
+            alive[gone] = False
+
+        refuse(np.full(len(reports), batch.task_id != desk.task_id), "wrong_task")
+        known = batch.key_id in desk.keys if desk.keys else batch.key_id == 0
+        refuse(np.full(len(reports), not known), "unknown_key")
+        periods = reports["period"]
+        refuse((periods < 1) | (periods > desk.protocol.periods), "invalid")
+        refuse(periods > desk.period_at(self.clock()), "future")
+        refuse(periods <= desk.closed, "stale")
+        if desk.keys and alive.any():
+            contents, opened = _opened(desk, desk.keys[batch.key_id], reports, alive)
+            refuse(~opened, "unopened")
+        elif desk.keys:
+            contents = np.zeros(len(reports), dtype=desk.layout.content_dtype)
+        else:
+            contents = np.ascontiguousarray(reports["sealed"]).view(desk.layout.content_dtype)
+        refuse(~desk.judge.well_formed(contents), "malformed")
+        rows = np.flatnonzero(alive)
+        if len(rows) < len(reports):
+            reports, contents, periods = reports[rows], contents[rows], periods[rows]
+        valid = desk.judge.valid(periods, contents)
+        if not valid.all():
+            receipt.refused += [(int(place), "invalid") for place in rows[~valid]]
+            rows, contents, periods = rows[valid], contents[valid], periods[valid]
+            reports = reports[valid]
+        return Entry(desk, batch.key_id, rows, reports["id"], periods, contents, receipt)
+
+    # ---- second door -------------------------------------------------------------------------
+
+    def settle(self, entries: Sequence[Entry]) -> None:
+        """Count the new reports of some batches and fill their receipts, in one transaction.
+
+        Only one thread may do this at a time. If it raises, nothing has been counted.
+        """
+        parts = _by_bucket(entries)
+        filled: list[Filled] = []
+        found: list[tuple[Receipt, int, int]] = []
+        try:
+            for bucket, shares in parts.items():
+                fresh = self._fresh(bucket, shares, found)
+                if fresh is not None:
+                    filled.append(fresh)
+            if filled:
+                self.store.commit(filled)
+        except BaseException:
+            for task_id, _, period in parts:
+                self._buckets.forget(task_id, period)
+            raise
+        for receipt, accepted, repeated in found:
+            receipt.accepted += accepted
+            receipt.repeated += repeated
+
+    def _fresh(
+        self, bucket: Bucket, shares: Sequence[Share], found: list[tuple[Receipt, int, int]]
+    ) -> Filled | None:
+        """Return the new reports of a bucket, and note how many of each batch are new."""
+        task_id, key_id, period = bucket
+        ids = b"".join(entry.ids[rows].tobytes() for entry, rows in shares)
+        fresh = self._buckets.fresh(task_id, period, ids)
+        start = 0
+        for entry, rows in shares:
+            new = int(np.count_nonzero(fresh[start : start + len(rows)]))
+            found.append((entry.receipt, new, len(rows) - new))
+            start += len(rows)
+        if not fresh.any():
+            return None
+        contents = np.concatenate([entry.contents[rows] for entry, rows in shares])
+        if not fresh.all():
+            contents, ids = contents[fresh], np.frombuffer(ids, "V16")[fresh].tobytes()
+        tallies = shares[0][0].desk.judge.count(period, contents)
+        return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
+
+    def close_due(self) -> list[tuple[Desk, Release]]:
+        """Close the periods that are due; only the thread that settles may do this."""
+        closed = []
+        now = self.clock()
+        for desk in list(self.desks.values()):
+            for period in list(desk.due(now)):
+                closed.append((desk, desk.close(period)))
+                self._buckets.forget(desk.task_id, period)
+        return closed
+
+    def take(self, desk: Desk, body: bytes) -> Receipt:
+        """Pass a batch through both doors: a collector of one thread."""
+        entry = self.receive(desk, body)
+        self.settle([entry])
+        return entry.receipt
+
+
+def _by_bucket(entries: Sequence[Entry]) -> dict[Bucket, list[Share]]:
+    """Return which rows of which batches belong to each bucket; those that closed are refused."""
+    parts: dict[Bucket, list[Share]] = {}
+    for entry in entries:
+        for period in np.unique(entry.periods).tolist():
+            rows = np.flatnonzero(entry.periods == period)
+            if period <= entry.desk.closed:  # while the batch was waiting
+                entry.receipt.refused += [(int(entry.places[row]), "stale") for row in rows]
+                continue
+            bucket = (entry.desk.task_id, entry.key_id, period)
+            parts.setdefault(bucket, []).append((entry, rows))
+    return parts
+
+
+def _opened(
+    desk: Desk, key: X25519PrivateKey, reports: NDArray[Any], alive: Mask
+) -> tuple[NDArray[Any], Mask]:
+    """Return the contents of sealed reports, and which of them opened."""
+    size = desk.layout.content_dtype.itemsize
+    context = desk.published.context
+    nothing = bytes(size)
+    opened = np.zeros(len(reports), dtype=bool)
+    contents = []
+    sealed = reports["sealed"].tolist()
+    names, periods = reports["id"].tolist(), reports["period"].tolist()
+    for place in range(len(reports)):
+        content = nothing
+        if alive[place]:
+            try:
+                content = open_sealed(sealed[place], key, context, names[place], periods[place])
+                opened[place] = True
+            except ReportError:
+                pass
+        contents.append(content)
+    return desk.layout.contents(b"".join(contents)), opened

@@ -1,0 +1,111 @@
+"""How much may come in at once: bodies, bytes in memory, requests of one client."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+
+from sfumato.service.problems import Refused
+
+__all__ = ["LARGEST_BODY", "Gate", "Rate"]
+
+LARGEST_BODY: Final = 8 << 20
+MOST_BYTES: Final = 64 << 20
+PATIENCE: Final = 30.0
+"""Seconds in which a body must arrive."""
+
+
+@dataclass
+class Gate:
+    """Lets bodies in for as long as they fit into memory together."""
+
+    most: int = MOST_BYTES
+    inside: int = 0
+
+    @asynccontextmanager
+    async def body(self, request: Request, largest: int = LARGEST_BODY) -> AsyncIterator[bytes]:
+        """Read a body; it counts as inside until whoever asked is done with it."""
+        length = _length(request, largest)
+        if self.inside + length > self.most:
+            raise Refused(
+                "too-many", "Too many bodies wait to be read; try again.", {"Retry-After": "1"}
+            )
+        self.inside += length
+        try:
+            yield await _read(request, length)
+        finally:
+            self.inside -= length
+
+
+def _length(request: Request, largest: int) -> int:
+    said = request.headers.get("content-length", "")
+    if not (said.isascii() and said.isdigit()):
+        raise Refused("length-needed", "The header Content-Length is missing or no number.")
+    if len(said) > 12 or int(said) > largest:
+        raise Refused("too-large", f"The body has {said[:12]} bytes; up to {largest} are taken.")
+    return int(said)
+
+
+async def _read(request: Request, length: int) -> bytes:
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for part in request.stream():
+                size += len(part)
+                if size > length:
+                    raise Refused("too-large", "The body is longer than Content-Length says.")
+                parts.append(part)
+    except TimeoutError:
+        raise Refused("too-slow", f"The body took more than {PATIENCE:.0f} seconds.") from None
+    except ClientDisconnect:
+        raise Refused("bad-request", "The body ended early.") from None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+@dataclass
+class Rate:
+    """So many requests a second from one client, and as many at once as in some seconds.
+
+    Parameters
+    ----------
+    each
+        Requests a second; 0 for no limit.
+    burst
+        How many seconds' worth may come at once.
+    clients
+        How many clients are remembered; who was silent longest is forgotten.
+
+    """
+
+    each: float
+    burst: float = 2.0
+    clients: int = 10_000
+    clock: Callable[[], float] = time.monotonic
+    _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def check(self, request: Request) -> None:
+        """Count a request; raise if it is one too many."""
+        if not self.each:
+            return
+        client = request.client.host if request.client else ""
+        now = self.clock()
+        most = self.each * self.burst
+        left, before = self._left.pop(client, (most, now))
+        left = min(most, left + (now - before) * self.each)
+        self._left[client] = (left - (left >= 1), now)
+        if len(self._left) > self.clients:
+            self._left.popitem(last=False)
+        if left < 1:
+            wait = max(1, round((1 - left) / self.each))
+            raise Refused(
+                "too-many",
+                f"More than {self.each:g} requests a second have come from here; try again.",
+                {"Retry-After": str(wait)},
+            )

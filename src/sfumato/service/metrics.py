@@ -1,0 +1,73 @@
+"""What an operator watches, in the form that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from sfumato.service.collector import REASONS, Collector, Receipt
+
+__all__ = ["Metrics"]
+
+
+class Metrics:
+    """Counters of one collector."""
+
+    def __init__(self, collector: Collector) -> None:
+        self.registry = CollectorRegistry()
+        self._reports = Counter(
+            "sfumato_reports",
+            "Reports by what became of them.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        for outcome in ("accepted", "repeated", *REASONS):
+            self._reports.labels(outcome)
+        self._commits = Histogram(
+            "sfumato_commit_seconds", "Time of a group commit.", registry=self.registry
+        )
+        self._group = Histogram(
+            "sfumato_commit_batches",
+            "Batches of a group commit.",
+            buckets=(1, 2, 4, 8, 16, 32, 64),
+            registry=self.registry,
+        )
+        self.busy = Counter(
+            "sfumato_turned_away", "Requests that were told to come back.", registry=self.registry
+        )
+        self._closed = Counter(
+            "sfumato_periods_closed", "Periods that have closed.", registry=self.registry
+        )
+        self.waiting = Gauge(
+            "sfumato_batches_waiting", "Batches that wait for a commit.", registry=self.registry
+        )
+        ids = Gauge(
+            "sfumato_ids_in_memory", "Ids of open periods in memory.", registry=self.registry
+        )
+        ids.set_function(lambda: collector.ids_in_memory)
+        tasks = Gauge("sfumato_tasks", "Tasks that have not ended.", registry=self.registry)
+        tasks.set_function(lambda: sum(not desk.is_over for desk in collector.desks.values()))
+        self.outcomes: Counts[str] = Counts()
+
+    def received(self, receipt: Receipt) -> None:
+        """Count a batch that was answered."""
+        found = Counts(reason for _, reason in receipt.refused)
+        found.update(accepted=receipt.accepted, repeated=receipt.repeated)
+        for outcome, n in found.items():
+            if n:
+                self._reports.labels(outcome).inc(n)
+        self.outcomes.update(found)
+
+    def committed(self, batches: int, seconds: float) -> None:
+        """Count a group commit."""
+        self._commits.observe(seconds)
+        self._group.observe(batches)
+
+    def closed(self, periods: int) -> None:
+        """Count periods that have closed."""
+        self._closed.inc(periods)
+
+    def text(self) -> bytes:
+        """Return everything."""
+        return generate_latest(self.registry)

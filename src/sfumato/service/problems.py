@@ -1,0 +1,116 @@
+"""What is answered when something is wrong: problem documents after RFC 9457, all built here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.errors import SfumatoError
+from sfumato.service.logs import log
+
+__all__ = ["MEDIA_TYPE", "Refused", "handlers"]
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+_TITLES: Final[Mapping[str, tuple[int, str]]] = {
+    "bad-request": (400, "The request makes no sense"),
+    "not-a-batch": (400, "The body is no batch of reports"),
+    "not-a-task": (400, "The body is no task"),
+    "not-a-question": (400, "The question makes no sense"),
+    "no-token": (401, "A token is needed"),
+    "not-allowed": (403, "The token does not allow this"),
+    "unknown-task": (404, "There is no such task"),
+    "not-found": (404, "There is nothing here"),
+    "wrong-method": (405, "Not with this method"),
+    "too-slow": (408, "The body did not arrive in time"),
+    "too-early": (409, "There is no answer yet"),
+    "length-needed": (411, "The length of the body is needed"),
+    "too-large": (413, "The body is too large"),
+    "wrong-type": (415, "The body has another type"),
+    "too-many": (429, "Too much at once"),
+    "failed": (500, "Something went wrong here"),
+    "busy": (503, "Not now"),
+}
+
+
+class Refused(Exception):
+    """A request that is not answered, and why.
+
+    Parameters
+    ----------
+    name
+        Of the problem.
+    detail
+        One sentence.
+    headers
+        That go with it.
+
+    """
+
+    def __init__(self, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.name, self.detail = name, detail
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """Return the problem document."""
+        status, title = _TITLES[self.name]
+        return _document(self.name, status, title, self.detail, self.headers)
+
+
+def _document(
+    name: str, status: int, title: str, detail: str, headers: Mapping[str, str]
+) -> Response:
+    content: dict[str, Any] = {
+        "type": f"urn:sfumato:problem:{name}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+    }
+    return Response(
+        json.dumps(content), status, headers=dict(headers), media_type="application/problem+json"
+    )
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, Refused)  # noqa: S101 -- registered for it
+    return error.response()
+
+
+async def _wrong(request: Request, error: Exception) -> Response:
+    """Answer what the package itself has refused: its sentence is meant for whoever asked."""
+    del request
+    return Refused("bad-request", str(error)).response()
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, HTTPException)  # noqa: S101 -- registered for it
+    names = {404: "not-found", 405: "wrong-method"}
+    name = names.get(error.status_code, "bad-request")
+    details = {
+        "not-found": "There is nothing under this address; /openapi.json lists what there is.",
+        "wrong-method": "The address does not take this method; /openapi.json lists what it takes.",
+    }
+    return Refused(name, details.get(name, error.detail), error.headers).response()
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Say nothing of what it was to the outside, and its kind to the operator."""
+    log().error("failed", path=request.scope.get("route_path", ""), kind=type(error).__name__)
+    return Refused("failed", "The operator finds more in the log.").response()
+
+
+handlers: Final[Any] = {
+    Refused: _refused,
+    SfumatoError: _wrong,
+    HTTPException: _http,
+    Exception: _failed,
+}
+"""For Starlette."""

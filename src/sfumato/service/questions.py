@@ -1,0 +1,123 @@
+"""Questions as they come in an address, and their answers as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.queries.history import Answers, History
+from sfumato.queries.postprocess import Processed
+from sfumato.service.desk import Desk
+
+__all__ = ["QUERIES", "answer", "number"]
+
+_WHOLE: Final = ("period", "first", "last", "before", "after", "k")
+QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "mean": ("period", "item"),
+    "range": ("first", "last", "average", "item"),
+    "prefix": ("last", "average", "item"),
+    "difference": ("before", "after", "item"),
+    "top": ("k", "period"),
+    "curve": ("item", "simultaneous"),
+}
+"""What can be asked, and by which fields; all take a decoder and a level."""
+
+_NEEDED: Final = {
+    "mean": ("period",),
+    "range": ("first", "last"),
+    "prefix": ("last",),
+    "difference": ("before", "after"),
+    "top": ("k", "period"),
+    "curve": ("item",),
+}
+
+
+def answer(desk: Desk, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the answer to a question; raise ConfigurationError if it makes no sense."""
+    query = given.get("query", "mean")
+    if query not in QUERIES:
+        raise ConfigurationError(
+            f"query is {query[:40]!r}; one of {', '.join(QUERIES)} is expected."
+        )
+    known = (*QUERIES[query], "query", "decoder", "level")
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(
+                f"{name[:40]!r} is no field of the query {query}; it has {', '.join(known)}."
+            )
+    for name in _NEEDED[query]:
+        if name not in given:
+            raise ConfigurationError(f"{name} is missing; the query {query} needs it.")
+    history = desk.history()
+    asked = {name: _read(name, text) for name, text in given.items() if name != "query"}
+    item = asked.pop("item", None)
+    labels = {str(label): label for label in desk.labels}
+    if item is not None and item not in labels:
+        few = ", ".join(list(labels)[:12])
+        raise ConfigurationError(f"item is {item[:40]!r}; there are {few}.")
+    if query == "curve":
+        asked["item"] = labels[str(item)]
+    found = _ask(history, query, asked)
+    data = _plain(found, query, asked)
+    if item is not None and query != "curve":
+        data["answers"] = [one for one in data["answers"] if str(one["item"]) == item]
+    return data
+
+
+def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers | Processed:
+    try:
+        found: Answers | Processed = getattr(history, query)(**asked)
+    except MismatchError:
+        raise MismatchError(
+            "no report has been counted for what is asked; the answer is unknown."
+        ) from None
+    return found
+
+
+def _read(name: str, text: str) -> Any:
+    if name in _WHOLE:
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise ConfigurationError(f"{name} is {text[:40]!r}; a whole number is expected.")
+        return int(text)
+    if name in ("average", "simultaneous"):
+        if text not in ("true", "false"):
+            raise ConfigurationError(f"{name} is {text[:40]!r}; true or false is expected.")
+        return text == "true"
+    if name == "level":
+        try:
+            level = float(text)
+        except ValueError:
+            level = math.nan
+        if not 0 < level < 1:
+            raise ConfigurationError(f"level is {text[:40]!r}; a number in 0..1 is expected.")
+        return level
+    return text
+
+
+def _plain(found: Answers | Processed, query: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    what = found.what if isinstance(found, Answers) else "item"
+    rows = zip(found.labels, found.values, found.low, found.high, strict=True)
+    if isinstance(found, Answers):
+        question, as_of = found.question, found.as_of
+    else:
+        question, as_of = f"The {asked['k']} largest of period {asked['period']}", asked["period"]
+    return {
+        "query": query,
+        "question": question,
+        "answers": [
+            {what: label, "value": number(value), "low": number(low), "high": number(high)}
+            for label, value, low, high in rows
+        ],
+        "level": found.level,
+        "as_of": as_of,
+        "method": found.method,
+        "n": found.n,
+        "guarantee": str(found.guarantee),
+    }
+
+
+def number(value: float) -> float | None:
+    """Return a number that JSON has, or None."""
+    return float(value) if math.isfinite(value) else None

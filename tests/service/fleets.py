@@ -1,0 +1,69 @@
+"""Simulated devices that speak the wire format, for tests of collectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from sfumato.randomness import seeded
+from sfumato.service import Desk
+from sfumato.wire.reports import Batch, report_id
+from sfumato.wire.sealing import seal
+from sfumato.wire.task import Task, parse
+
+__all__ = ["LISTENING", "Fleet", "batch", "report"]
+
+LISTENING: Final[Task] = parse("""
+title = "Where people listen"
+epsilon = 2
+periods = 6
+period = "10 seconds"
+changes = 3
+values = {kind = "category", items = ["home", "work", "road"]}
+""")
+
+
+class Fleet:
+    """So many devices of a task, each with a value that may move."""
+
+    def __init__(self, desk: Desk, devices: int, seed: int = 1) -> None:
+        self.desk = desk
+        rng = seeded(seed)
+        self.rng = rng
+        self.machines: list[Any] = [desk.protocol.device(rng) for _ in range(devices)]
+        self.secrets = [f"{seed} {i}".encode() for i in range(devices)]
+        self.period = 0
+
+    def messages(self, values: Sequence[Any]) -> list[tuple[bytes, int, bytes]]:
+        """Return id, period and content of what is due at the end of the next period."""
+        self.period += 1
+        made = []
+        for machine, secret, value in zip(self.machines, self.secrets, values, strict=True):
+            message = machine.observe(value, self.rng)
+            if message is not None:
+                name = report_id(secret, self.desk.task_id, message.period)
+                content = self.desk.layout.content(message.span, message.block, message.payload)
+                made.append((name, message.period, content))
+        return made
+
+    def body(self, values: Sequence[Any]) -> bytes:
+        """Return the same as one batch."""
+        return batch(self.desk, self.messages(values))
+
+
+def report(desk: Desk, name: bytes, period: int, content: bytes) -> bytes:
+    """Return a report, sealed if the task asks for it."""
+    key = desk.published.public_key
+    if key is not None:
+        content = seal(content, key, desk.published.context, name, period)
+    return name + period.to_bytes(4, "little") + content
+
+
+def batch(desk: Desk, messages: Sequence[tuple[bytes, int, bytes]], key_id: int = -1) -> bytes:
+    """Return a batch of reports."""
+    packed = b"".join(report(desk, *message) for message in messages)
+    reports = np.frombuffer(packed, dtype=desk.layout.report_dtype)
+    chosen = desk.published.key_id if key_id < 0 else key_id
+    return Batch(desk.task_id, chosen, reports).encode()

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.service.fleets import LISTENING, Fleet, batch, report
+
+from sfumato.errors import ReportError
+from sfumato.service import Collector, Desk
+from sfumato.store import SQLiteStore
+from sfumato.wire.reports import Batch
+
+START = 1_000_000
+
+
+class Clock:
+    now = float(START)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Setting:
+    """A collector with a clock of its own that can be opened again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.clock = path, Clock()
+        self.open()
+
+    def open(self) -> None:
+        self.store = SQLiteStore(self.path)
+        self.collector = Collector(self.store, "http://here", self.clock)
+
+    def reopen(self) -> None:
+        self.store.close()
+        self.open()
+
+    def desk(self, *, sealed: bool = True) -> Desk:
+        return self.collector.publish(LISTENING, START, grace=5, sealed=sealed, public=True)
+
+    def end_of(self, period: int) -> None:
+        self.clock.now = START + 10.0 * period + 1
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Iterator[Setting]:
+    made = Setting(tmp_path / "collector.db")
+    yield made
+    made.store.close()
+
+
+VALUES = ["home"] * 30 + ["work"] * 20 + ["road"] * 10
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_reports_count_once_and_tallies_equal_a_recount(setting: Setting, *, sealed: bool) -> None:
+    desk = setting.desk(sealed=sealed)
+    fleet = Fleet(desk, len(VALUES))
+    for period in (1, 2):
+        setting.end_of(period)
+        messages = fleet.messages(VALUES)
+        body = batch(desk, messages)
+        receipt = setting.collector.take(desk, body)
+        assert (receipt.accepted, receipt.repeated, receipt.refused) == (len(messages), 0, [])
+        again = setting.collector.take(desk, body)
+        assert (again.accepted, again.repeated, again.refused) == (0, len(messages), [])
+        assert desk.participation()[period] == len(messages) > 0
+    assert dict(setting.store.recount(desk.task_id, desk.judge.count)) == dict(
+        setting.store.tallies(desk.task_id)
+    )
+
+
+def test_a_collector_that_was_opened_again_knows_what_it_has(setting: Setting) -> None:
+    desk = setting.desk()
+    fleet = Fleet(desk, len(VALUES))
+    setting.end_of(1)
+    body = fleet.body(VALUES)
+    accepted = setting.collector.take(desk, body).accepted
+    setting.reopen()
+    again = setting.desk()
+    assert again is not desk
+    assert again.published == desk.published
+    assert setting.collector.take(again, body).repeated == accepted
+
+
+def test_each_fault_is_refused_with_its_own_reason(setting: Setting) -> None:
+    desk = setting.desk()
+    setting.end_of(1)
+    setting.clock.now += 20
+    fleet = Fleet(desk, len(VALUES))
+    fleet.messages(VALUES)
+    setting.collector.close_due()
+    assert desk.closed == 2
+    fleet.messages(VALUES)
+    good = fleet.messages(VALUES)
+    name, period, content = good[0]
+    span_of_nobody = content[:1] + b"\x99\x00" + content[3:]
+    other = setting.collector.publish(LISTENING, START + 10, grace=5)
+    assert other.layout == desk.layout
+    moved = report(desk, b"m" * 16, period, content)
+    packed = [
+        report(desk, name, period, content),
+        report(desk, b"a" * 16, 5, content),
+        report(desk, b"b" * 16, 2, content),
+        report(desk, b"c" * 16, 0, content),
+        report(desk, b"d" * 16, 7, content),
+        report(desk, b"e" * 16, period, b"\2" + content[1:]),
+        report(desk, b"f" * 16, period, span_of_nobody),
+        report(other, b"g" * 16, period, content),
+        b"h" * 16 + moved[16:],
+        report(desk, b"i" * 16, period, content[:5] + b"\xff" * (len(content) - 5)),
+        report(desk, name, period, content),
+    ]
+    reports = np.frombuffer(b"".join(packed), dtype=desk.layout.report_dtype)
+    receipt = setting.collector.take(desk, Batch(desk.task_id, 1, reports).encode())
+    assert (receipt.accepted, receipt.repeated) == (1, 1)
+    assert dict(receipt.refused) == {
+        1: "future",
+        2: "stale",
+        3: "invalid",
+        4: "invalid",
+        5: "malformed",
+        6: "invalid",
+        7: "unopened",
+        8: "unopened",
+        9: "invalid",
+    }
+    whole = Batch(desk.task_id, 1, reports[:2])
+    assert dict(setting.collector.take(other, whole.encode()).refused) == dict.fromkeys(
+        (0, 1), "wrong_task"
+    )
+    unknown = Batch(desk.task_id, 9, reports[:1])
+    assert setting.collector.take(desk, unknown.encode()).refused == [(0, "unknown_key")]
+
+
+def test_padding_must_be_zero(setting: Setting) -> None:
+    desk = setting.desk(sealed=False)
+    setting.end_of(1)
+    fleet = Fleet(desk, 60)
+    messages = fleet.messages(VALUES)
+    padded = [m for m in messages if m[2].endswith(b"\0")]
+    changed = [(name, period, content[:-1] + b"\x80") for name, period, content in padded]
+    if changed:
+        receipt = setting.collector.take(desk, batch(desk, changed))
+        assert {reason for _, reason in receipt.refused} <= {"invalid"}
+
+
+def test_bytes_that_are_no_batch_are_refused_as_a_whole(setting: Setting) -> None:
+    desk = setting.desk()
+    setting.end_of(1)
+    body = Fleet(desk, len(VALUES)).body(VALUES)
+    for wrong in (b"", b"SFR1", body[:-1], body + b"\0", b"XXXX" + body[4:]):
+        with pytest.raises(ReportError):
+            setting.collector.take(desk, wrong)
+
+
+def test_a_bucket_that_closes_while_a_batch_waits_refuses_it(setting: Setting) -> None:
+    desk = setting.desk()
+    setting.end_of(1)
+    entry = setting.collector.receive(desk, Fleet(desk, len(VALUES)).body(VALUES))
+    setting.clock.now += 10
+    setting.collector.close_due()
+    setting.collector.settle([entry])
+    assert entry.receipt.accepted == 0
+    assert {reason for _, reason in entry.receipt.refused} == {"stale"}
+
+
+def test_batches_of_one_group_that_hold_the_same_report_count_it_once(setting: Setting) -> None:
+    desk = setting.desk()
+    setting.end_of(1)
+    body = Fleet(desk, len(VALUES)).body(VALUES)
+    entries = [setting.collector.receive(desk, body) for _ in range(3)]
+    setting.collector.settle(entries)
+    counts = [(e.receipt.accepted, e.receipt.repeated) for e in entries]
+    n = counts[0][0]
+    assert counts == [(n, 0), (0, n), (0, n)]
+    assert desk.participation() == {1: n}
+
+
+def test_a_commit_that_fails_counts_nothing_and_can_be_tried_again(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = setting.desk()
+    setting.end_of(1)
+    body = Fleet(desk, len(VALUES)).body(VALUES)
+    with monkeypatch.context() as broken:
+        broken.setattr(setting.store, "commit", lambda _: (_ for _ in ()).throw(OSError("disk")))
+        with pytest.raises(OSError, match="disk"):
+            setting.collector.take(desk, body)
+    assert setting.collector.take(desk, body).accepted > 0
+
+
+def test_periods_close_in_order_and_releases_survive(setting: Setting) -> None:
+    desk = setting.desk(sealed=False)
+    fleet = Fleet(desk, 2000)
+    values = (VALUES * 34)[:2000]
+    for period in range(1, 7):
+        setting.end_of(period)
+        setting.collector.take(desk, fleet.body(values))
+        if period == 4:
+            setting.reopen()  # the curator is restored by its tallies
+            desk = setting.desk(sealed=False)
+            fleet.desk = desk
+        setting.clock.now += 4.5
+        ((_, release),) = setting.collector.close_due()
+        assert release.period == period
+    assert desk.is_over
+    online = desk.history().curve("home").values
+    np.testing.assert_allclose([r.values[0] for r in desk.releases], online)
+    truth = np.array([values.count(item) / 2000 for item in desk.labels])
+    last = desk.releases[-1]
+    # Six standard errors: a false alarm is rarer than one in ten million.
+    assert (np.abs(last.values - truth) < 6 * np.sqrt(last.variances)).all()
+    assert (np.abs(last.values - truth[::-1]) > 6 * np.sqrt(last.variances)).any()
+    before = [r.values.tolist() for r in desk.releases]
+    setting.reopen()
+    assert [r.values.tolist() for r in setting.desk(sealed=False).releases] == before
