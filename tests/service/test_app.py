@@ -214,17 +214,18 @@ def test_questions_are_answered_with_intervals(world: World) -> None:
         assert one["low"] < one["value"] < one["high"]
     assert "epsilon 2" in mean["guarantee"]
     assert mean["as_of"] == 2
-    for asked, labels in (
+    questions: list[tuple[dict[str, Any], list[Any]]] = [
         ({"query": "mean", "period": 1, "item": "work", "decoder": "smoothed"}, ["work"]),
         ({"query": "range", "first": 1, "last": 2, "average": "true"}, ["home", "work", "road"]),
         ({"query": "prefix", "last": 2, "level": 0.5}, ["home", "work", "road"]),
         ({"query": "difference", "before": 1, "after": 2}, ["home", "work", "road"]),
         ({"query": "top", "k": 1, "period": 2}, ["home"]),
         ({"query": "curve", "item": "home", "simultaneous": "true"}, [1, 2]),
-    ):
+    ]
+    for asked, labels in questions:
         found = world.client.get(url, params=asked).json()
         assert [one.get("item", one.get("period")) for one in found["answers"]] == labels, found
-    for wrong, said in (
+    mistakes: list[tuple[dict[str, Any], str]] = [
         ({"query": "mode"}, "query is 'mode'"),
         ({}, "period is missing"),
         ({"period": "two"}, "period is 'two'"),
@@ -234,7 +235,8 @@ def test_questions_are_answered_with_intervals(world: World) -> None:
         ({"period": 1, "decoder": "best"}, "decoder is 'best'"),
         ({"period": 1, "k": 2}, "'k' is no field"),
         ({"query": "range", "first": 2, "last": 1}, "first comes first"),
-    ):
+    ]
+    for wrong, said in mistakes:
         assert said in _is_problem(world.client.get(url, params=wrong), 400, "not-a-question")
     twice = world.client.get(f"{url}?period=1&period=2")
     _is_problem(twice, 400, "not-a-question")

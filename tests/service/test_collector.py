@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sfumato.errors import ReportError
 from sfumato.service import Collector, Desk
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import Batch
+from sfumato.wire.task import Task
 
 START = 1_000_000
 
@@ -51,6 +53,13 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
     made.store.close()
 
 
+TASK_FIELDS: dict[str, Any] = {
+    "title": "Wide",
+    "epsilon": 2.0,
+    "periods": 6,
+    "period": "10 seconds",
+    "changes": 3,
+}
 VALUES = ["home"] * 30 + ["work"] * 20 + ["road"] * 10
 
 
@@ -136,15 +145,20 @@ def test_each_fault_is_refused_with_its_own_reason(setting: Setting) -> None:
 
 
 def test_padding_must_be_zero(setting: Setting) -> None:
-    desk = setting.desk(sealed=False)
+    # Differences of 12 items take 3 bytes, and snapshots 2.
+    values = {"kind": "category", "items": 12}
+    wide = Task.of(TASK_FIELDS | {"values": values, "mix": {"snapshot": 0.5, "1": 0.5}})
+    desk = setting.collector.publish(wide, START, sealed=False)
     setting.end_of(1)
-    fleet = Fleet(desk, 60)
-    messages = fleet.messages(VALUES)
-    padded = [m for m in messages if m[2].endswith(b"\0")]
-    changed = [(name, period, content[:-1] + b"\x80") for name, period, content in padded]
-    if changed:
-        receipt = setting.collector.take(desk, batch(desk, changed))
-        assert {reason for _, reason in receipt.refused} <= {"invalid"}
+    held = list(range(12)) * 5
+    messages = Fleet(desk, 60).messages(held)
+    padded = [message for message in messages if message[2][1:3] == b"\0\0"]
+    assert 0 < len(padded) < 60
+    assert all(content.endswith(b"\0") for _, _, content in padded)
+    changed = [(name, period, content[:-1] + b"\1") for name, period, content in padded]
+    refused = setting.collector.take(desk, batch(desk, changed)).refused
+    assert refused == [(place, "invalid") for place in range(len(padded))]
+    assert setting.collector.take(desk, batch(desk, padded)).accepted == len(padded)
 
 
 def test_bytes_that_are_no_batch_are_refused_as_a_whole(setting: Setting) -> None:

@@ -127,9 +127,11 @@ def _groups(
     """Yield span, period and block of each group, and the rows that belong to it."""
     keys = contents["span"].astype(np.int64) << 16 | contents["block"]
     keys |= np.asarray(periods, dtype=np.int64) << 32
+    if not len(keys):
+        return
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(keys) else []
-    for start, rows in zip(starts, np.split(order, starts[1:]), strict=False):
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    for start, rows in zip(starts, np.split(order, starts[1:]), strict=True):
         key = int(ordered[start])
         yield (key >> 16 & 0xFFFF, key >> 32, key & 0xFFFF), rows
