@@ -113,6 +113,29 @@ def test_values_that_choose_the_threshold_can_be_published_too(fares: Path, tmp_
     assert found["sum"]["low"] - wide < true < found["sum"]["high"] + wide
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_people_can_be_protected_instead_of_values(tmp_path: Path, suffix: str) -> None:
+    """Only the first values of each person count; each has its part of epsilon."""
+    source, out = tmp_path / f"in{suffix}", tmp_path / "out.csv"
+    names = [f"p{n % 300}" for n in range(200_000)]
+    table = pa.table({"who": names, "fare": [10] * 200_000})
+    (pa.csv.write_csv if suffix == ".csv" else pq.write_table)(table, source)
+    words = ["--epsilon", "8", "--bound", "20", "--threshold", "20", "--limit", "4096"]
+    more = ["--column", "fare", "--person", "who", "--most", "4", "--block", "200000"]
+    said = answer("release", source, *words, *more, "-o", out)
+    assert "each person (of whose values 4 count" in said["guarantee"].lower()
+    assert said["values"] == 200_000
+    total = released.read(out).blocks.sums[0]
+    assert abs(total - 300 * 4 * 10) < 2000  # of 2,000,000 without that bound
+
+
+def test_people_and_lines_do_not_go_together(tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    words = ["release", "-", *HELD, "-o", out]
+    assert "of nobody in particular" in refused(*words, "--person", "who", "--follow")
+    assert "most is 0; at least one" in refused(*words, "--person", "who", "--most", "0")
+
+
 def test_words_for_people(fares: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "out.csv", tmp_path / "out.png"
     said = run("release", fares, "--column", "fare", *KNOWN, "-o", out, "--plot", plot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -46,6 +47,16 @@ def release(  # noqa: PLR0913 - one argument for each option
     column: Annotated[
         str | None, typer.Option(help="Which column, if there are several.", show_default=False)
     ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says whose a value is; then people are protected, not values.",
+            show_default=False,
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option(help="With --person: how many values of each person count.")
+    ] = 1,
     unit: Annotated[
         float, typer.Option(help="The grid that values are rounded to; 0.01 for cents.")
     ] = 1.0,
@@ -123,13 +134,16 @@ def release(  # noqa: PLR0913 - one argument for each option
         block=block,
         smoother=smoother,
         reuse=reuse,
+        per_person=_per_person(person, most, follow=follow),
     )
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
     if follow:
         publisher = _followed(source, column, output, planned, amounts, replay=replay, force=force)
     else:
-        publisher = publish_file(source, column, output, planned, amounts, force=force)
+        publisher = publish_file(
+            source, column, output, planned, amounts, person=person, force=force
+        )
     _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
 
 
@@ -140,6 +154,7 @@ def publish_file(
     planned: Release,
     amounts: Amounts,
     *,
+    person: str | None = None,
     force: bool,
 ) -> Publisher:
     """Publish a file."""
@@ -153,9 +168,12 @@ def publish_file(
     chosen = columns.Column(source, column, text=True)
     with console.progress() as bars, released.writer(output, force=force) as writer:
         task = bars.add_task("Publishing", total=1.0)
+        counts = _counts(source, person, planned)
         for batch in chosen.batches(_ROWS):
             with chosen.located(batch.row, len(batch.values)):
                 numbers = amounts.encode(_numbers(batch.values), batch.row)
+            if counts is not None:
+                numbers = numbers * next(counts)
             blocks = publisher.feed(numbers)
             if writer.table is None and publisher.state.threshold is not None:
                 writer.start(planned, publisher.state.threshold, amounts.unit)
@@ -164,6 +182,39 @@ def publish_file(
         _refuse_short(publisher, source)
         writer.write(publisher.finish())
     return publisher
+
+
+def _per_person(person: str | None, most: int, *, follow: bool) -> int:
+    if person is None:
+        return 0
+    if follow:
+        msg = (
+            f"person is {person!r}; with --follow each line is one number, of nobody in particular."
+        )
+        raise InputError(msg)
+    if most < 1:
+        msg = f"most is {most}; at least one value of each person counts."
+        raise InputError(msg)
+    return most
+
+
+def _counts(source: Path, person: str | None, planned: Release) -> Iterator[Any] | None:
+    """Yield which values count, batch by batch as they are read; None if all do."""
+    if person is None:
+        return None
+    from sfumato.cli import columns
+    from sfumato.streams.values.people import Contributions
+
+    people = Contributions(planned.per_person)
+    batches = columns.Column(source, person, text=True).batches(_ROWS)
+    return (people.count(_names(batch.values)) for batch in batches)
+
+
+def _names(values: Any) -> Any:
+    """Return a column as an array that can be sorted; nobody is a person, too."""
+    import numpy as np
+
+    return np.array([str(value) for value in values.to_pylist()])
 
 
 def _numbers(values: Any) -> Any:

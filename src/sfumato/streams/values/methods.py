@@ -173,6 +173,7 @@ def plan(  # noqa: PLR0913 - what a curator decides
     block: int | None = None,
     smoother: str = "recent",
     reuse: float = 0.0,
+    per_person: int = 0,
 ) -> Release:
     """Return the release that a method's name stands for.
 
@@ -197,6 +198,8 @@ def plan(  # noqa: PLR0913 - what a curator decides
     reuse
         The share of epsilon that the threshold takes, if the values it is chosen from are
         published as well; otherwise they are not, and all of epsilon goes to either.
+    per_person
+        How many values of each person count, if the promise is to people and not to values.
 
     Examples
     --------
@@ -212,7 +215,10 @@ def plan(  # noqa: PLR0913 - what a curator decides
     exact_epsilon(epsilon)
     if not 0 <= reuse < 1:
         raise ConfigurationError(f"reuse is {reuse}; a share from 0 to below 1 is expected.")
-    made, wish = METHODS[method][1], Wish(epsilon, bound, max(holdout, 1), limit)
+    if per_person < 0:
+        raise ConfigurationError(f"per_person is {per_person}; it must be at least 0.")
+    made, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))
+    wish = Wish(each, bound, max(holdout, 1), limit)
     if threshold is not None:
         release = replace(made(wish), threshold=Fixed(threshold), holdout=0)
     elif holdout < 1:
@@ -220,11 +226,11 @@ def plan(  # noqa: PLR0913 - what a curator decides
     elif reuse:
         share = Fraction(repr(float(reuse)))
         chooser, noise = (
-            made(replace(wish, epsilon=share_of(epsilon, part))) for part in (share, 1 - share)
+            made(replace(wish, epsilon=share_of(each, part))) for part in (share, 1 - share)
         )
-        release = replace(noise, epsilon=epsilon, threshold=chooser.threshold, reuse=float(reuse))
+        release = replace(noise, threshold=chooser.threshold, reuse=float(reuse))
     else:
         release = made(wish)
     if block is not None:
         release = replace(release, block=block)
-    return replace(release, smoother=smoother)
+    return replace(release, epsilon=epsilon, smoother=smoother, per_person=per_person)

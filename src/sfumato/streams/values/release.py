@@ -54,6 +54,9 @@ class Release:
     reuse
         The share of epsilon that the threshold takes, if the values it is chosen from are
         published as well.
+    per_person
+        If the promise is to people: how many values of each count. Each value then has that part
+        of epsilon, and all values of a person together have epsilon.
 
     Examples
     --------
@@ -73,12 +76,13 @@ class Release:
     block: int = 1
     smoother: str = "recent"
     reuse: float = 0.0
+    per_person: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
         exact_epsilon(self.epsilon)
         object.__setattr__(self, "epsilon", float(self.epsilon))
-        for name, least in (("bound", 1), ("block", 1), ("holdout", 0)):
+        for name, least in (("bound", 1), ("block", 1), ("holdout", 0), ("per_person", 0)):
             if getattr(self, name) < least:
                 raise ConfigurationError(
                     f"{name} is {getattr(self, name)}; it must be at least {least}."
@@ -100,9 +104,8 @@ class Release:
 
     def noise(self, threshold: int) -> DiscreteLaplace:
         """Return the noise of each node."""
-        return DiscreteLaplace(
-            share_of(self.epsilon, 1 - Fraction(repr(self.reuse))), threshold * self.tree.layers
-        )
+        part = (1 - Fraction(repr(self.reuse))) / max(self.per_person, 1)
+        return DiscreteLaplace(share_of(self.epsilon, part), threshold * self.tree.layers)
 
     @property
     def skipped(self) -> int:
@@ -111,13 +114,19 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to whoever is behind one value."""
+        """What is promised to whoever is behind one value, or to a person behind several."""
+        unit, differ, delta = "each value of the stream", "one value", self.threshold.delta
+        if self.per_person:
+            k = self.per_person  # by group privacy, which multiplies delta by more than epsilon
+            delta *= k * math.exp(self.epsilon * (k - 1) / k)
+            unit = f"each person (of whose values {self.per_person} count, the others as zero)"
+            differ = "the values of one person"
         return Guarantee(
             "central",
-            "each value of the stream",
+            unit,
             self.epsilon,
-            self.threshold.delta,
-            neighbours="two streams of the same length that differ in one value",
+            delta,
+            neighbours=f"two streams of the same length that differ in {differ}",
             assumptions=("the number of values is public",),
         )
 

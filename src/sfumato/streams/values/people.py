@@ -1,0 +1,53 @@
+"""Whose values count: at most so many of each person, the others as zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Contributions"]
+
+
+class Contributions:
+    """Remembers how many values of each person have counted.
+
+    A value beyond a person's share is not dropped, it counts as zero: places stay where they are.
+    Memory grows with the number of people.
+
+    Parameters
+    ----------
+    most
+        How many values of a person count.
+
+    Examples
+    --------
+    >>> people = Contributions(most=2)
+    >>> people.count(np.array(["ann", "bob", "ann", "ann"])).tolist()
+    [True, True, True, False]
+    >>> people.count(np.array(["bob", "bob"])).tolist()
+    [True, False]
+
+    """
+
+    def __init__(self, most: int) -> None:
+        if most < 1:
+            raise ConfigurationError(f"most is {most}; at least one value of each person counts.")
+        self.most = most
+        self._seen: dict[Any, int] = {}
+
+    def count(self, people: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of the next values count, by whose they are."""
+        names, whose, sizes = np.unique(people, return_inverse=True, return_counts=True)
+        before = np.array([self._seen.get(name, 0) for name in names.tolist()], dtype=np.int64)
+        # The place of each value among those of its person in this batch.
+        order = np.argsort(whose, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        place = np.empty(whose.size, dtype=np.int64)
+        place[order] = np.arange(whose.size) - np.repeat(starts, sizes)
+        counted = np.minimum(before + sizes, self.most)
+        self._seen.update(zip(names.tolist(), counted.tolist(), strict=True))
+        return np.asarray(before[whose] + place < self.most)
