@@ -1,6 +1,7 @@
 """One file that says all a device knows: what it has spent, where it stands, what is not yet sent.
 
-A SQLite database that only its owner may read. A period is taken in by one transaction that moves
+A SQLite database (with its log of changes beside it while it is open) that only its owner may
+read. A period is taken in by one transaction that moves
 the state and the keys on and puts the finished report beside them; only then may the report leave.
 Whatever is overwritten is zeroed in the file (what a disk keeps of it is beyond a program's reach).
 """
@@ -66,7 +67,7 @@ class Journal:
             self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._base.execute("PRAGMA secure_delete = ON")
             self._base.execute("PRAGMA synchronous = FULL")
-            self._base.execute("PRAGMA journal_mode = TRUNCATE")
+            self._base.execute("PRAGMA journal_mode = WAL")
             with self.transaction():
                 self._prepare()
         except sqlite3.DatabaseError as error:
@@ -88,6 +89,10 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         self._base.close()
+
+    def settle_down(self) -> None:
+        """Fold the log of changes into the file: it held what has been overwritten."""
+        self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

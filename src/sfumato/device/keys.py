@@ -97,8 +97,10 @@ def _descend(
         depth += 1
         turn = place >> (DEPTH - depth) & 1
         path = path << 1 | turn
-        siblings.append((depth, path ^ 1, _derived(seed, b"left" if turn else b"right")))
-        seed = _derived(seed, b"right" if turn else b"left")
+        both = hashlib.blake2b(key=seed, person=b"sfumato twins").digest()
+        halves = both[:KEY], both[KEY:]
+        siblings.append((depth, path ^ 1, halves[1 - turn]))
+        seed = halves[turn]
     return seed, siblings
 
 

@@ -157,7 +157,9 @@ class Device:
         root = Root.decode(self.journal.fact("root") or b"")
         task_key, rest = root.take(task_id)
         ids, coins, chain = Chain.start(task_key)
-        state = protocol.device(coins).save()
+        machine = protocol.device(coins)
+        self._layout(published).fits(machine.message_bytes)
+        state = machine.save()
         title = str(published.spec.get("title", ""))[:200]
         with self.journal.transaction():
             self.journal.set_fact("root", rest.encode())
@@ -201,7 +203,8 @@ class Device:
     def flush(self, *, force: bool = False) -> Flushed:
         """Send what is due; what cannot be sent now waits, longer with each try."""
         total = Flushed()
-        for joined in self.journal.tasks():
+        tasks = self.journal.tasks()
+        for joined in tasks:
             self._advance(joined)
             done = self._upload(joined, force=force)
             total = Flushed(
@@ -210,8 +213,8 @@ class Device:
                 total.waiting + done.waiting,
                 total.problem or done.problem,
             )
-        with self.journal.transaction():
-            self.journal.set_fact("now", repr(self.now).encode())
+        if tasks:
+            self.journal.settle_down()
         return total
 
     def leave(self, task: str | None = None) -> None:
@@ -267,10 +270,11 @@ class Device:
                 value = None  # a move is of one period
             with self.journal.transaction():
                 self.journal.step(joined.task_id, state, chain.key)
+                self.journal.set_fact("now", repr(self.now).encode())
                 if isinstance(protocol, Flat):
                     self.journal.set_value(joined.task_id, None)
                 if message is not None:
-                    body = self._sealed(published, protocol, joined.ids, message)
+                    body = self._sealed(published, joined.ids, message)
                     self.journal.put(joined.task_id, message.period, body)
 
     @staticmethod
@@ -283,10 +287,12 @@ class Device:
         return None
 
     @staticmethod
-    def _sealed(
-        published: Published, protocol: Weave | Flat, ids: bytes, message: Message
-    ) -> bytes:
-        layout = Layout(protocol.payload, OVERHEAD if published.keys else 0)
+    def _layout(published: Published) -> Layout:
+        return Layout(published.spec["payload"], OVERHEAD if published.keys else 0)
+
+    @staticmethod
+    def _sealed(published: Published, ids: bytes, message: Message) -> bytes:
+        layout = Device._layout(published)
         content = layout.content(message.span, message.block, message.payload)
         name = report_id(ids, published.task_id, message.period)
         key = published.public_key
@@ -302,8 +308,8 @@ class Device:
             return Flushed()
         if not force and self.now < self._patience.get(joined.task_id, 0.0):
             return Flushed(waiting=len(waiting))
-        published, protocol = self._protocol(joined)
-        layout = Layout(protocol.payload, OVERHEAD if published.keys else 0)
+        published, _ = self._protocol(joined)
+        layout = self._layout(published)
         bodies = b"".join(report.body for report in waiting)
         reports = np.frombuffer(bodies, dtype=layout.report_dtype)
         batch = Batch(published.task_id, published.key_id, reports).encode()

@@ -52,7 +52,12 @@ def spec_of(
         Whether reports are sealed to the collector.
 
     """
-    plain = task.plain() | {"start": start, "grace": grace, "sealed": sealed}
+    plain = task.plain() | {
+        "start": start,
+        "grace": grace,
+        "sealed": sealed,
+        "payload": protocol.payload,
+    }
     if isinstance(protocol, Flat):
         return plain
     fixed = protocol.resolved()

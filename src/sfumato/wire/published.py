@@ -61,7 +61,7 @@ class Published:
     @cached_property
     def spec_hash(self) -> bytes:
         """The hash of the spec and the keys."""
-        return hashlib.sha256(canonical([self.spec, self._plain_keys()])).digest()
+        return hashlib.sha256(self.task_id + canonical(self._plain_keys())).digest()
 
     @property
     def context(self) -> Context:

@@ -70,8 +70,11 @@ class Layout:
 
     def __post_init__(self) -> None:
         """Refuse payloads that are too long for a report."""
-        if not 1 <= self.payload <= LARGEST_PAYLOAD:
-            raise ReportError(f"payload is {self.payload} bytes; 1..{LARGEST_PAYLOAD} is expected.")
+        if not isinstance(self.payload, int) or not 1 <= self.payload <= LARGEST_PAYLOAD:
+            raise ReportError(
+                f"payload is {self.payload!r} bytes; a whole number in 1..{LARGEST_PAYLOAD} is "
+                "expected."
+            )
 
     @property
     def content_dtype(self) -> np.dtype[Any]:
@@ -86,12 +89,14 @@ class Layout:
         size = self.content_dtype.itemsize + self.overhead
         return np.dtype([("id", f"V{ID_BYTES}"), ("period", "<u4"), ("sealed", f"V{size}")])
 
+    def fits(self, size: int) -> None:
+        """Raise if a payload of so many bytes is too long for the task."""
+        if size > self.payload:
+            raise ReportError(f"payload has {size} bytes; at most {self.payload} are expected.")
+
     def content(self, span: int, block: int, payload: bytes) -> bytes:
         """Return what is sealed."""
-        if len(payload) > self.payload:
-            raise ReportError(
-                f"payload has {len(payload)} bytes; at most {self.payload} are expected."
-            )
+        self.fits(len(payload))
         head = _CONTENT.pack(VERSION, span, block)
         return head + payload.ljust(self.payload, b"\0")
 

@@ -191,6 +191,11 @@ class FlatDevice:
     stream: SubsetStream | DenseStream
     period: int = 0
 
+    @property
+    def message_bytes(self) -> int:
+        """The size of each of its messages."""
+        return self.protocol.payload
+
     def observe(self, value: ArrayLike | None, rng: Source) -> Message:
         """Take in the next period's moves, one for each item; return the message due now."""
         if self.period == self.protocol.periods:

@@ -97,6 +97,13 @@ class WeaveDevice:
             stream = begin(protocol.strand(thread).mechanism, rng)
         return cls(protocol, thread, stream, value=empty, sent=list(empty))
 
+    @property
+    def message_bytes(self) -> int:
+        """The size of each of its messages."""
+        if self.thread.is_snapshot:
+            return self.protocol.snapshots[self.thread.block].mechanism.report_bytes
+        return self.protocol.form(self.thread).dtype.itemsize
+
     def observe(self, value: Any, rng: Source) -> Message | None:
         """Take in the value of the next period; return the message that is due now, if any.
 

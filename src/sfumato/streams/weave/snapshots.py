@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,18 @@ class Snapshot(ABC):
     ----------
     mechanism
         The one-shot oracle.
-    noise
-        The variance of one report's estimate of an entry, given the data, at a typical share.
     share
         The typical share; whoever is looked at is a sample, of variance share (1 - share).
 
     """
 
     mechanism: Mechanism
-    noise: float
     share: float
+
+    @cached_property
+    @abstractmethod
+    def noise(self) -> float:
+        """The variance of one report's estimate of an entry, given the data, on average."""
 
     @property
     def variance(self) -> float:
@@ -71,6 +74,13 @@ class Snapshot(ABC):
 @dataclass(frozen=True)
 class Supports(Snapshot):
     """By an oracle whose reports support items or not."""
+
+    @cached_property
+    def noise(self) -> float:
+        """Averaged over the items; of sets the oracle gives their sum."""
+        mechanism = self.mechanism
+        items = mechanism.dimension if isinstance(mechanism, PrivSet) else 1
+        return mechanism.mse / items
 
     @property
     def moment(self) -> float:
@@ -152,6 +162,12 @@ class OptionalItem(Supports):
 class Signs(Snapshot):
     """Of any entries: each is sent as plus (there) or minus (not there), or not at all."""
 
+    @cached_property
+    def noise(self) -> float:
+        """A quarter of what signs have, averaged over the entries."""
+        mechanism: Any = self.mechanism
+        return float(mechanism.mse / (4 * mechanism.dimension))
+
     @property
     def moment(self) -> float:
         """The second moment of a sign's estimate."""
@@ -196,7 +212,7 @@ def _size(mechanism: Any) -> int:
 def of_bit(epsilon: float) -> Snapshot:
     """Return the snapshot of one entry."""
     mechanism = GRR(epsilon, 2)
-    return Bit(mechanism, mechanism.mse, 0.5)
+    return Bit(mechanism, 0.5)
 
 
 def of_category(
@@ -205,7 +221,7 @@ def of_category(
     """Return the snapshot of one of several items: randomized response is the case of size 1."""
     kinds = items + optional
     mechanism = SubsetSelection(epsilon, kinds, None if look is None else look[1])
-    return (OptionalItem if optional else Item)(mechanism, mechanism.mse, 1 / kinds)
+    return (OptionalItem if optional else Item)(mechanism, 1 / kinds)
 
 
 def of_set(epsilon: float, items: int, most: int, look: Look | None = None) -> Snapshot:
@@ -213,14 +229,14 @@ def of_set(epsilon: float, items: int, most: int, look: Look | None = None) -> S
     share = most / items if most < items else 0.5
     if look is None:
         signs = Concord(epsilon, items, items, exact_sparsity=True)
-        mixed: Snapshot = Signs(signs, signs.mse / (4 * items), share)
+        mixed: Snapshot = Signs(signs, share)
         if most == items:
             return mixed
         meeting = PrivSet(epsilon, items, most)
-        return min(Supports(meeting, meeting.mse / items, share), mixed, key=lambda it: it.noise)
+        return min(Supports(meeting, share), mixed, key=lambda it: it.noise)
     name, size, threshold = look
     if name == PrivSet.name:
         meeting = PrivSet(epsilon, items, most, size)
-        return Supports(meeting, meeting.mse / items, share)
+        return Supports(meeting, share)
     signs = Concord(epsilon, items, items, size, exact_sparsity=True, threshold=threshold)
-    return Signs(signs, signs.mse / (4 * items), share)
+    return Signs(signs, share)
