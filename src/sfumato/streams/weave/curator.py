@@ -12,7 +12,7 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.protocol import Ask, Curator, Due
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import MismatchError
-from sfumato.streams.weave.curve import Reader, refuse_strangers
+from sfumato.streams.weave.curve import Crowd, Reader, less_sampled, refuse_strangers, spread_at
 from sfumato.streams.weave.fusion import Growing
 
 if TYPE_CHECKING:  # a protocol makes its curator
@@ -47,6 +47,7 @@ class WeaveCurator(Curator):
             for start, end in protocol.edges(thread):
                 self._due.setdefault(end, []).append((start, thread))
         self._blocks = [_Block(protocol, place) for place in range(len(protocol.values.blocks))]
+        self._crowd = Crowd(protocol)
         self._closed = 0
         self._n = 0
 
@@ -68,9 +69,12 @@ class WeaveCurator(Curator):
         self._n += sum(tally.n for tally in tallies.values())
         due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
         parts = [block.close(period, due, tallies) for block in self._blocks]
+        values = np.concatenate([value for value, _ in parts])
+        noise = np.concatenate([noise for _, noise in parts])
+        variances = less_sampled(noise, spread_at(values), self._crowd.close(tallies))
         return Estimate(
-            values=np.concatenate([value for value, _ in parts]),
-            covariance=Covariance(np.concatenate([noise for _, noise in parts]), joint=False),
+            values=values,
+            covariance=Covariance(np.where(np.isnan(values), np.inf, variances), joint=False),
             labels=self._protocol.values.labels,
             n=self._n,
             guarantee=self._protocol.guarantee,

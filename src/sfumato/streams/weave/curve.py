@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,9 +165,46 @@ class Reader:
         return np.asarray((n * moment + POOLED * total / weight) / (n + POOLED))
 
 
+class Crowd:
+    """How many devices stand behind the reports so far, by the public shares of their threads."""
+
+    def __init__(self, protocol: Weave) -> None:
+        self._shares: dict[Any, float] = {}
+        for thread, share in protocol.threads():
+            for _, end in protocol.edges(thread):
+                self._shares[thread.span, end, thread.block] = share
+        self._n, self._share = 0, 0.0
+
+    def close(self, tallies: Mapping[Any, Tally]) -> float:
+        """Take in the reports of a period; return how many devices there are."""
+        for key in sorted(key for key, tally in tallies.items() if tally.n):
+            self._n += tallies[key].n
+            self._share += self._shares[key]
+        return self._n / self._share if self._share else np.inf
+
+
+def less_sampled(variances: Floats, spread: Floats, devices: Any) -> Floats:
+    """Return variances about those who take part, from variances of samples of a large crowd.
+
+    Each device is on one thread: threads are a partition of the crowd, not samples of their own.
+    An unbiased estimate that adds up what they say then varies less, by just the variance that its
+    question has among the devices (Neyman, 1923). Never below a quarter, as that is estimated too.
+    """
+    return np.asarray(np.maximum(variances - spread / devices, variances / 4))
+
+
+def spread_at(values: Floats) -> Floats:
+    """Return how much devices differ in an entry that so large a share of them has."""
+    share = np.clip(values, 0.0, 1.0)
+    return np.asarray(share * (1 - share))
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Estimated means of all entries in all periods, as weighted sums of observations.
+
+    Variances are about the devices that take part: given their data, by who was asked and by
+    their coins.
 
     Parameters
     ----------
@@ -183,6 +220,10 @@ class Curve:
         The last period whose reports went in; None if each period only has those up to itself.
     guarantee
         What the devices were promised.
+    devices
+        How many devices there are, as known in each period; infinite if that is not known.
+    persistence
+        How a device's entry goes with itself a period later, if its changes come evenly.
 
     """
 
@@ -192,6 +233,8 @@ class Curve:
     n: int
     as_of: int | None
     guarantee: Guarantee
+    devices: Floats | float = np.inf
+    persistence: float = 0.0
 
     @property
     def periods(self) -> int:
@@ -202,7 +245,9 @@ class Curve:
         """Return the variance of each entry's mean in each period; infinite if it has none."""
         final = self.as_of is None
         parts = [_weighted(w**2, noise, final=final) for _, w, noise in self.blocks]
-        return _or_infinite(np.concatenate(parts, axis=1))
+        whole = np.concatenate(parts, axis=1)
+        behind = np.broadcast_to(self.devices, (self.periods,))[:, None]
+        return _or_infinite(less_sampled(whole, spread_at(self.values), behind))
 
     def combine(self, coefficients: Sequence[float] | Floats) -> Estimate:
         """Return a weighted sum over periods, for each entry: a mean, a range, a difference."""
@@ -214,13 +259,24 @@ class Curve:
             )
         asked = np.flatnonzero(weights)
         parts = [((weights[asked] @ w[asked]) ** 2) @ noise for _, w, noise in self.blocks]
+        # How a device's own values go together is not known: between evenly spread changes and
+        # none at all the lesser of what could be taken off is.
+        spread = np.sqrt(spread_at(self.values[asked])) * weights[asked, None]
+        kernel = self._kernel(asked)
+        least = np.minimum((kernel @ spread * spread).sum(axis=0), spread.sum(axis=0) ** 2)
+        behind = np.broadcast_to(self.devices, (self.periods,))[asked]
+        variances = less_sampled(np.concatenate(parts), least, behind.max(initial=1.0))
         return Estimate(
             values=weights[asked] @ self.values[asked],
-            covariance=Covariance(_or_infinite(np.concatenate(parts)), joint=False),
+            covariance=Covariance(_or_infinite(variances), joint=False),
             labels=self.labels,
             n=self.n,
             guarantee=self.guarantee,
         )
+
+    def _kernel(self, places: Ints) -> Floats:
+        """Return how a device's entry goes with itself between some periods."""
+        return np.asarray(self.persistence ** np.abs(np.subtract.outer(places, places)))
 
     def at(self, period: int) -> Estimate:
         """Return the entries' means in a period."""
@@ -235,12 +291,22 @@ class Curve:
                 scaled = weights * noise[:, place - entries.start]
                 return Estimate(
                     values=self.values[:, place],
-                    covariance=Covariance.dense(scaled @ weights.T),
+                    covariance=Covariance.dense(self._among(scaled @ weights.T, place)),
                     labels=tuple(range(1, self.periods + 1)),
                     n=self.n,
                     guarantee=self.guarantee,
                 )
         raise ConfigurationError(f"place is {place}; 0..{self.values.shape[1] - 1} is expected.")
+
+    def _among(self, matrix: Floats, place: int) -> Floats:
+        """Return an entry's covariance about those who take part."""
+        behind = np.broadcast_to(self.devices, (self.periods,))
+        spread = np.sqrt(spread_at(self.values[:, place]) / behind)
+        taken = spread[:, None] * self._kernel(np.arange(self.periods)) * spread
+        most = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) * 3 / 4)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part = np.nan_to_num(np.minimum(most / spread, 1.0), nan=1.0)
+        return np.asarray(matrix - part[:, None] * taken * part)
 
 
 def smoothed(protocol: Weave, tallies: Tallies[Any], as_of: int | None = None) -> Curve:
@@ -331,7 +397,22 @@ def decoded(
         values[:, entries] = _weighted(weights, seen.value, final=as_of is None)
         blocks.append((entries, weights, seen.noise))
     n = sum(tally.n for (_, period, _), tally in tallies.items() if period <= len(values))
-    return Curve(values, protocol.values.labels, tuple(blocks), n, as_of, protocol.guarantee)
+    due: list[dict[Any, Tally]] = [{} for _ in values]
+    for key, tally in tallies.items():
+        if key[1] <= len(values):
+            due[key[1] - 1][key] = tally
+    crowd = Crowd(protocol)
+    devices = np.array([crowd.close(parts) for parts in due])
+    return Curve(
+        values,
+        protocol.values.labels,
+        tuple(blocks),
+        n,
+        as_of,
+        protocol.guarantee,
+        devices if as_of is None else devices[-1],
+        protocol.persistence,
+    )
 
 
 def _row(period: int, periods: int) -> int:

@@ -340,6 +340,13 @@ class Weave(Protocol):
         sizes += [self.form(t).dtype.itemsize for t in firsts.values() if self.edges(t)]
         return max(sizes)
 
+    @property
+    def persistence(self) -> float:
+        """How a device's entry goes with itself a period later, if all changes come evenly."""
+        typical = self.snapshots[0].share
+        flips = self.changes / (self.periods * self.values.width)
+        return max(0.0, 1 - flips / (2 * typical * (1 - typical)))
+
     def form(self, thread: Thread) -> Difference:
         """Return the bytes of a difference."""
         return Difference(self.values.width, self.strand(thread).mechanism.form.dense)
