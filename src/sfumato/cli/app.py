@@ -18,6 +18,7 @@ from sfumato.cli import (
     mechanisms,
     randomize,
     release,
+    simulate,
 )
 from sfumato.cli.failures import Commands
 from sfumato.cli.range import range_
@@ -40,6 +41,7 @@ app.command()(randomize.randomize)
 app.command()(estimate.estimate)
 app.command()(release.release)
 app.command("range")(range_)
+app.command()(simulate.simulate)
 app.add_typer(lab.app, name="lab")
 app.command()(check.check)
 

@@ -22,7 +22,14 @@ from sfumato.errors import ConfigurationError
 from sfumato.lab.fleets import Fleet
 from sfumato.lab.streams import collect, freeze
 from sfumato.randomness import seeded
-from sfumato.streams.weave.curve import Curve, decoded, observations, online, smoothed
+from sfumato.streams.weave.curve import (
+    Curve,
+    decoded,
+    filtered,
+    observations,
+    online,
+    smoothed,
+)
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.tree import path, tree
@@ -38,6 +45,7 @@ QUESTIONS: Final = 60
 DECODERS: Final = {
     "online": "each period by the reports due until then",
     "smoothed": "each period by all reports",
+    "filtered": "online, by a prior that curves move slowly",
     "path": "the papers' sum of the fewest nodes",
     "tree": "nodes fused from below",
 }
@@ -113,21 +121,20 @@ class Simulation:
     seconds: float
     memory: int
     _curves: dict[str, Curve] = field(default_factory=dict, repr=False)
+    _estimates: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
 
     @property
     def decoders(self) -> tuple[str, ...]:
         """How these reports can be decoded."""
-        return tuple(DECODERS) if self.protocol.aligned else ("online", "smoothed")
+        return tuple(DECODERS) if self.protocol.aligned else ("online", "smoothed", "filtered")
 
     def curve(self, decoder: str = "online") -> Curve:
-        """Return the estimated curve."""
-        if decoder not in self.decoders:
-            raise ConfigurationError(
-                f"decoder is {decoder!r}; {', '.join(self.decoders)} are there."
-            )
+        """Return the estimated curve; of ``filtered``, the raw one."""
+        self._known(decoder)
         if decoder not in self._curves:
             weigh: dict[str, Callable[[], Curve]] = {
                 "online": lambda: online(self.protocol, self.tallies),
+                "filtered": lambda: self.curve("online"),
                 "smoothed": lambda: smoothed(self.protocol, self.tallies),
                 "path": lambda: decoded(self.protocol, self.tallies, path, None),
                 "tree": lambda: decoded(self.protocol, self.tallies, tree, None),
@@ -135,11 +142,29 @@ class Simulation:
             self._curves[decoder] = weigh[decoder]()
         return self._curves[decoder]
 
+    def _known(self, decoder: str) -> None:
+        if decoder not in self.decoders:
+            raise ConfigurationError(
+                f"decoder is {decoder!r}; {', '.join(self.decoders)} are there."
+            )
+
+    def estimates(self, decoder: str = "online") -> tuple[Floats, Floats]:
+        """Return the estimate of each period and entry, and its variance."""
+        self._known(decoder)
+        if decoder not in self._estimates:
+            if decoder == "filtered":
+                posterior = filtered(self.protocol, self.tallies)
+                self._estimates[decoder] = posterior.values, posterior.variances
+            else:
+                curve = self.curve(decoder)
+                self._estimates[decoder] = curve.values, curve.variances()
+        return self._estimates[decoder]
+
     def interval(self, decoder: str = "online", level: float = LEVEL) -> tuple[Floats, Floats]:
         """Return the ends of each period's and entry's interval."""
-        curve = self.curve(decoder)
-        reach = z_score(level) * np.sqrt(curve.variances())
-        return curve.values - reach, curve.values + reach
+        values, variances = self.estimates(decoder)
+        reach = z_score(level) * np.sqrt(variances)
+        return values - reach, values + reach
 
     def clipping(self, decoder: str = "online") -> Floats:
         """Return the bias of each period and entry by changes that no difference thread sees.
@@ -164,12 +189,12 @@ class Simulation:
 
     def mse(self, decoder: str = "online") -> float:
         """Return the mean squared error over periods and entries."""
-        return float(((self.curve(decoder).values - self.truth) ** 2).mean())
+        return float(((self.estimates(decoder)[0] - self.truth) ** 2).mean())
 
     def metrics(self, decoder: str = "online", level: float = LEVEL) -> Metrics:
         """Return how far the estimates are from the truth, and how often intervals cover."""
-        curve = self.curve(decoder)
-        error = curve.values - self.truth
+        values, variances = self.estimates(decoder)
+        error = values - self.truth
         low, high = self.interval(decoder, level)
         inside = (low <= self.truth) & (self.truth <= high)
         coverage = {"mean": float(inside.mean())}
@@ -179,7 +204,7 @@ class Simulation:
             tve=float(np.abs(error).sum()),
             mae=float(np.abs(error).max()),
             mse=self.mse(decoder),
-            expected_mse=float(curve.variances().mean()),
+            expected_mse=float(variances.mean()),
             clipping=float(np.abs(self.clipping(decoder)).max()),
             coverage=coverage,
         )
@@ -225,7 +250,7 @@ class Simulation:
         }
         for decoder in self.decoders:
             low, high = self.interval(decoder, level)
-            found[decoder] = self.curve(decoder).values.ravel().tolist()
+            found[decoder] = self.estimates(decoder)[0].ravel().tolist()
             found[f"{decoder}_low"] = low.ravel().tolist()
             found[f"{decoder}_high"] = high.ravel().tolist()
             found[f"{decoder}_clipping"] = self.clipping(decoder).ravel().tolist()

