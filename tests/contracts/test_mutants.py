@@ -20,7 +20,7 @@ from tests.noise_free import NoiseFree
 
 from sfumato import catalog
 from sfumato.checks import MECHANISM_CHECKS, CheckFailed, check_mechanism
-from sfumato.core import Covariance, FrequencyEstimate, Law, Mechanism, Tally
+from sfumato.core import Contrasts, Covariance, FrequencyEstimate, Law, Mechanism, Tally
 from sfumato.mechanisms import GRR, OLH, OUE
 from sfumato.mechanisms.frequency.oracle import kept_threshold
 from sfumato.randomness import ONE, Source, seeded
@@ -303,6 +303,19 @@ class IntervalsAreEndless(GRR):
 class ForgetsThatSharesVaryTogether(GRR):
     def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
         return Covariance(super()._covariance(share, n).variances())
+
+
+@caught_by("shuffled_reports_hide_as_stated")
+class ClaimsToHideBetter(GRR):
+    def meets(self, count: int) -> Fraction:
+        return super().meets(count) / 2
+
+
+@caught_by("shuffled_reports_hide_as_stated")
+class ClaimsToTellMore(GRR):
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        (right,) = super().contrasts()
+        return (replace(right, attained=GRR(2 * self.epsilon, 5).contrasts()[0].attained),)
 
 
 @caught_by("simulated_tallies_agree")

@@ -21,6 +21,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.accounting.shuffle import delta_above, delta_below
+from sfumato.core.contrast import listed
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.law import worst_ratio
 from sfumato.core.mechanism import Mechanism
@@ -99,6 +101,27 @@ def epsilon_is_spent_and_not_exceeded(mechanism: Mechanism) -> None:
         used >= 1 - BUDGET_WASTED or bool(mechanism.underspends),
         f"only {used:.6%} of epsilon is used, and the class does not say why (underspends)",
     )
+
+
+def shuffled_reports_hide_as_stated(mechanism: Mechanism) -> None:
+    """What accountants of the shuffle model are told covers every pair of inputs."""
+    if type(mechanism).contrasts is Mechanism.contrasts:
+        return  # they are told the whole law
+    for whole in listed(mechanism, triples=0):
+        for known in mechanism.contrasts():
+            for n, share in ((5, 0.4), (200, 0.1)):
+                epsilon = share * log_below(mechanism.worst_ratio)
+                delta = delta_above(whole.bounding, n, epsilon)
+                demand(
+                    bool(known.assumption)
+                    or delta_above(known.bounding, n, epsilon) >= delta * (1 - 1e-3),
+                    f"the reports of {n} people tell more than the contrasts say",
+                )
+                demand(
+                    bool(known.attained_if)
+                    or delta_below(known.attained, n, epsilon) <= delta * (1 + 1e-3),
+                    f"the reports of {n} people tell less than the contrasts say",
+                )
 
 
 def reports_are_integers(mechanism: Mechanism) -> None:
@@ -376,6 +399,7 @@ def configuration_round_trip(mechanism: Mechanism) -> None:
 
 MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
     epsilon_is_spent_and_not_exceeded,
+    shuffled_reports_hide_as_stated,
     reports_are_integers,
     sampler_follows_its_law,
     one_report_is_as_private_as_many,

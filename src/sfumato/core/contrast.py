@@ -24,7 +24,7 @@ Kind = tuple[Fraction, Fraction]
 
 _ROUNDED: Final = 1e-13  # a few correctly rounded operations on rationals
 _LISTED_INPUTS: Final = 32
-_LISTED_PUBLICS: Final = 1 << 12
+_LISTED_PUBLICS: Final = 1 << 9
 _LISTED_TRIPLES: Final = 200
 
 
@@ -165,8 +165,11 @@ def mixed(parts: Iterable[tuple[Fraction | float, Contrast]]) -> Contrast:
 # ---- from a law that can be listed ------------------------------------------------------------
 
 
-def listed(mechanism: Mechanism) -> tuple[Contrasts, ...]:
-    """Return the contrasts of all pairs of inputs, from the whole law; none if it is too large."""
+def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Contrasts, ...]:
+    """Return the contrasts of all pairs of inputs, from the whole law; none if it is too large.
+
+    Of the triples of two inputs and one that everybody else holds, some are enough.
+    """
     try:
         inputs, publics = mechanism.inputs(), mechanism.publics()
     except ConfigurationError:
@@ -189,12 +192,12 @@ def listed(mechanism: Mechanism) -> tuple[Contrasts, ...]:
         for first in range(len(inputs))
         for second in range(first)
     )
-    triples = [
+    cases = [
         (first, second, other)
         for first, second in permutations(range(len(inputs)), 2)
         for other in range(len(inputs))
     ]
-    some = triples[:: 1 + len(triples) // _LISTED_TRIPLES]
+    some = cases[:: 1 + len(cases) // triples] if triples else []
     attained = _distinct(_compared(table, *each) for each in some)
     return (Contrasts(bounding, attained),)
 

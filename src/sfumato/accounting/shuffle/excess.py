@@ -37,6 +37,7 @@ _SAFETY: Final = 4.0
 _REACH: Final = 8.6  # e^(-_REACH^2/2) is below double precision
 _BLOCK: Final = 1 << 20
 _SMALLEST: Final = 1e-300
+_LARGE: Final = 600.0
 
 
 class Excess(NamedTuple):
@@ -90,8 +91,9 @@ class _Line:
         self.further = self.tilt + 9 / (deviation + 1 / self.tilt)
         # Relative error of the scale, and of t per unit of theta.
         terms = len(values) + 16
-        self.scale_error = n * terms * _UNIT * float(chances @ np.abs(moved)) / (1 + shift)
-        each = 2 * (40 + terms + 2 * np.abs(self.tilt * self.x)) * _UNIT
+        moving = float(chances @ np.abs(moved)) / (1 + shift)
+        self.scale_error = n * terms * _UNIT * moving
+        each = 2 * (40 + terms * (1 + moving) + 2 * np.abs(self.tilt * self.x)) * _UNIT
         self.slope_error = float((self.p * np.abs(self.x)) @ each)
 
     def _saddle(self) -> float:
@@ -126,7 +128,7 @@ class _Line:
         decay = math.exp((tau * tilt) ** 2 / 2 - (tau * end) ** 2 / 2)
         beyond = decay / (math.pi * tau * tau * end**3)
         corrected = beyond + decay / (math.pi * end)
-        factor = math.exp(min(self.log_scale, 700.0))
+        factor = math.exp(self.log_scale)  # at most e^2, since n K' lambda <= 2 and K is convex
         above = factor * (inverse * (high + _SAFETY * error) + beyond)
         below = factor * (inverse * (low - 4 * _SAFETY * error) - corrected)
         return Excess(below - self._images(above), above)
@@ -138,8 +140,10 @@ class _Line:
         further, tau = self.further, self.tau
         moved = float(self.w @ np.expm1(further * self.x))
         exponent = self.n * math.log1p(moved) + (tau * further) ** 2 / 2
+        if exponent > _LARGE:
+            return math.inf
         q = math.exp(-(further - self.tilt) * self.length)
-        before = q / (1 - q) * math.exp(min(exponent - 1, 700.0)) / further
+        before = q / (1 - q) * math.exp(exponent - 1) / further
         return 1.001 * (after + before)
 
     def _part(self, theta: Floats, *, first: bool) -> tuple[float, float, float, float]:
@@ -169,7 +173,8 @@ class _Line:
             (tilt * tilt - theta * theta) * cosine - 2 * tilt * theta * other
         )
         # Where phi is so small that its error counts, its size and error together bound both.
-        at_most = np.exp(n * np.log(np.minimum(phi + 2 * slack, 1.0)) + noise) / square
+        largest = np.sqrt(phi * phi + 64 * _UNIT * (1 + t) ** 2) + 2 * slack
+        at_most = np.exp(n * np.log(np.minimum(largest, 1.0)) + noise) / square
         error = np.where(wrong < 1, size * np.expm1(np.minimum(wrong, 1.0)), 2 * at_most)
         weigh = 1 + tau * tau * square  # the correction's factor, at most
         error = error * weigh

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Shares = dict[tuple[int, ...], float]
 
 _UNIT: Final = 2.0**-53
-_FLIPPED: Final = 40
+_LISTED: Final = 12
 
 
 def subset_contrasts(
@@ -67,8 +67,11 @@ def subset_contrasts(
             apart[*pattern, 1] = float(hits @ (column[held] * other))
             apart[*pattern, 0] = float(hits @ (column[held] * (1 - other)))
         attained.append(apart)
-    if 2 <= sparsity <= _FLIPPED:
-        attained.append(_half_reversed(dimension, sparsity, size, threshold))
+    if 2 <= sparsity <= _LISTED:
+        attained += [
+            _partly_reversed(dimension, sparsity, size, threshold, reversed_)
+            for reversed_ in range(1, sparsity // 2 + 1)
+        ]
     # Sums and products of positive numbers, one after another: their relative errors add up.
     error = 32 * _UNIT * (2 * sparsity + 16)
     bounding = favoured(ratio, pairs, error=error)
@@ -107,14 +110,15 @@ def _agrees(most: int, threshold: int) -> _Accepted:
     return _Accepted(one, np.zeros(most + 1), neither)
 
 
-def _half_reversed(dimension: int, sparsity: int, size: int, threshold: int | None) -> Shares:
-    """Return the shares if all others hold the vector with the signs of one half reversed."""
-    half = sparsity // 2
+def _partly_reversed(
+    dimension: int, sparsity: int, size: int, threshold: int | None, reversed_: int
+) -> Shares:
+    """Return the shares if all others hold the vector with so many of its signs reversed."""
     first, hits = _hits(dimension, sparsity, size)
     signs = [np.array([comb(k, j) / 2**k for j in range(k + 1)]) for k in range(sparsity + 1)]
     shares: Shares = dict.fromkeys(product((0, 1), repeat=3), 0.0)
     for k, chance in enumerate(hits.tolist(), first):
-        low, split = _hits(sparsity, half, k)
+        low, split = _hits(sparsity, reversed_, k)
         for turned, part in enumerate(split.tolist(), low):
             kept = k - turned
             weights = chance * part * np.outer(signs[kept], signs[turned])
