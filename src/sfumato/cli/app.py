@@ -12,6 +12,7 @@ from sfumato.cli import (
     check,
     compare,
     demo,
+    device,
     estimate,
     lab,
     law,
@@ -42,6 +43,7 @@ app.command()(estimate.estimate)
 app.command()(release.release)
 app.command("range")(range_)
 app.command()(simulate.simulate)
+app.add_typer(device.app, name="device")
 app.add_typer(lab.app, name="lab")
 app.command()(check.check)
 

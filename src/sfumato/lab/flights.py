@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zipfile import ZipFile
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "WEEKS",
     "Flights",
     "read_columns",
+    "read_favourites",
     "read_flights",
     "read_positions",
 ]
@@ -107,6 +108,40 @@ def read_positions() -> NDArray[np.int64]:
 
     A plane that did not leave New York in a week repeats what it said in the week before.
     """
+    planes, day, cities, count = _sightings()
+    week = np.minimum(day // 7, WEEKS - 1)
+    streams = np.full((count, WEEKS), -1, dtype=np.int64)
+    order = np.argsort(day, kind="stable")  # of a week's flights the last one counts
+    streams[planes[order], week[order]] = cities[order]
+    last = np.maximum.accumulate(np.where(streams >= 0, np.arange(WEEKS), -1), axis=1)
+    filled = np.take_along_axis(streams, np.maximum(last, 0), axis=1)
+    return np.where(last >= 0, filled, PLACES.index(UNSEEN))
+
+
+def read_favourites(periods: int) -> NDArray[np.int64]:
+    """Read to which city each plane has flown most often so far, by place in PLACES.
+
+    The year is cut into equally long periods. A plane changes its mind only for a city that is
+    ahead.
+    """
+    planes, day, cities, count = _sightings()
+    period = day * periods // 365
+    flown = np.zeros((count, periods, len(CITIES)), dtype=np.int64)
+    np.add.at(flown, (planes, period, cities), 1)
+    flown = flown.cumsum(axis=1)
+    unseen = PLACES.index(UNSEEN)
+    streams = np.full((count, periods), unseen, dtype=np.int64)
+    best = streams[:, 0]
+    for now in range(periods):
+        held = np.take_along_axis(flown[:, now], np.minimum(best, unseen - 1)[:, None], axis=1)
+        ahead = flown[:, now].max(axis=1) > np.where(best == unseen, 0, held[:, 0])
+        best = np.where(ahead, flown[:, now].argmax(axis=1), best)
+        streams[:, now] = best
+    return streams
+
+
+def _sightings() -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], int]:
+    """Return plane, day of the year and city of each flight, and how many planes there are."""
     table = read_columns("tailnum", "dest", "month", "day").drop_null()
     planes = table["tailnum"].combine_chunks().dictionary_encode()
     codes = {code: city for city, codes in _AIRPORTS.items() for code in codes}
@@ -114,10 +149,4 @@ def read_positions() -> NDArray[np.int64]:
     cities = [place[codes.get(code, ELSEWHERE)] for code in map(str, table["dest"].to_pylist())]
     before = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
     day = before[table["month"].to_numpy() - 1] + table["day"].to_numpy() - 1
-    week = np.minimum(day // 7, WEEKS - 1)
-    streams = np.full((len(planes.dictionary), WEEKS), -1, dtype=np.int64)
-    order = np.argsort(day, kind="stable")  # of a week's flights the last one counts
-    streams[planes.indices.to_numpy()[order], week[order]] = np.array(cities)[order]
-    last = np.maximum.accumulate(np.where(streams >= 0, np.arange(WEEKS), -1), axis=1)
-    filled = np.take_along_axis(streams, np.maximum(last, 0), axis=1)
-    return np.where(last >= 0, filled, place[UNSEEN])
+    return planes.indices.to_numpy(), day, np.array(cities), len(planes.dictionary)

@@ -1,0 +1,190 @@
+"""Thousands of devices in one process, each with a journal of its own, through a whole task.
+
+The devices are those an app would embed; only their clock and their way to the network are given.
+The clock stands still while a period is worked through, so that all devices see the same one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.device import Device, Flushed, Limits
+from sfumato.errors import ConfigurationError
+from sfumato.lab.gateway import Gateway
+from sfumato.streams.specs import protocol_of
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
+from sfumato.wire.published import Published
+
+__all__ = ["LiveFleet", "Tick", "spoken"]
+
+MEMORY: Final = ":memory:"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What one period of a fleet brought.
+
+    Parameters
+    ----------
+    period
+        That has ended.
+    sent, refused, waiting
+        Reports that were acknowledged, refused, and not taken yet.
+    seconds
+        How long the devices took.
+    problem
+        Why some wait, if any do.
+
+    """
+
+    period: int
+    sent: int
+    refused: int
+    waiting: int
+    seconds: float
+    problem: str = ""
+
+
+class LiveFleet:
+    """Devices that take part in one task and replay one stream each.
+
+    Parameters
+    ----------
+    published
+        The task.
+    streams
+        One row for each device and one column for each period, as the task's values are encoded.
+    folder
+        Where the journals are; in memory if there is none.
+    gateway
+        What the devices talk through.
+
+    """
+
+    def __init__(
+        self,
+        published: Published,
+        streams: NDArray[Any],
+        folder: Path | None = None,
+        gateway: Gateway | None = None,
+    ) -> None:
+        protocol = protocol_of(published.spec)
+        if not isinstance(protocol, Weave):
+            raise ConfigurationError("the task asks for moves; a fleet replays values.")
+        if streams.shape[1] < protocol.periods:
+            raise ConfigurationError(
+                f"the streams have {streams.shape[1]} periods; the task has {protocol.periods}."
+            )
+        self.published = published
+        self.protocol = protocol
+        self.streams = streams
+        self.gateway = gateway or Gateway()
+        self.now = 0.0
+        self._start, self._seconds = published.spec["start"], published.spec["period_seconds"]
+        # A device asks for what a task costs; this one's owner allows it, and nothing more.
+        limits = Limits(protocol.epsilon, unsealed=True)
+        # What all devices of a process know about a task is the same, and read once.
+        known: dict[bytes, Any] = {published.task_id: (published, protocol)}
+        names = [
+            MEMORY if folder is None else folder / f"{place}.journal"
+            for place in range(len(streams))
+        ]
+        self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
+        for device in self.devices:
+            device._protocols = known  # noqa: SLF001 -- a cache
+        self._speak = spoken(protocol.values)
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def join(self) -> Iterator[int]:
+        """Let one device after the other join; yield how many have."""
+        for place, device in enumerate(self.devices, start=1):
+            device.join(self.published)
+            yield place
+
+    def run(
+        self,
+        first: int = 1,
+        last: int | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        wait: Callable[[float], object] = time.sleep,
+    ) -> Iterator[Tick]:
+        """Live through the periods in their own time; yield what each brought when it has ended."""
+        for period in range(first, (last or self.protocol.periods) + 1):
+            begins = self._start + (period - 1) * self._seconds
+            wait(max(0.0, begins - clock()))
+            self.observe(period)
+            wait(max(0.0, begins + self._seconds - clock()))
+            yield self.flush(period)
+
+    def observe(self, period: int) -> None:
+        """Show each device what it sees in a period, if that is news."""
+        self.now = self._start + (period - 1) * self._seconds
+        column = self.streams[:, period - 1]
+        news = np.arange(len(self))
+        if period > 1:
+            moved = column != self.streams[:, period - 2]
+            news = np.flatnonzero(moved.reshape(len(self), -1).any(axis=1))
+        for place in news.tolist():
+            self.devices[place].observe(self._speak(column[place]))
+
+    def flush(self, period: int) -> Tick:
+        """Let all devices send what is due once a period has ended."""
+        began = time.perf_counter()
+        self.now = self._start + period * self._seconds
+        # Whoever has something to send hands it to the gateway, and then asks what became of it.
+        first = [device.flush(force=True) for device in self.devices]
+        self.gateway.deliver()
+        done = [
+            device.flush(force=True) if before.waiting else before
+            for device, before in zip(self.devices, first, strict=True)
+        ]
+        return Tick(
+            period,
+            *_added(done),
+            seconds=time.perf_counter() - began,
+            problem=self.gateway.problem,
+        )
+
+    def close(self) -> None:
+        """Let go of all journals."""
+        self.gateway.close()
+        for device in self.devices:
+            device.close()
+
+
+def _added(done: list[Flushed]) -> tuple[int, int, int]:
+    return sum(f.sent for f in done), sum(f.refused for f in done), sum(f.waiting for f in done)
+
+
+def spoken(values: Values) -> Callable[[Any], Any]:
+    """Return how a cell of a stream is said to a device.
+
+    Examples
+    --------
+    >>> spoken(Category(("home", "work")))(np.int64(1))
+    'work'
+
+    """
+    if isinstance(values, Category):
+        return lambda cell: values.labels[int(cell)]
+    if isinstance(values, Items):
+        return lambda cell: {label for label, held in zip(values.labels, cell, strict=True) if held}
+    if isinstance(values, Attributes):
+        kinds = values.categories
+        return lambda cell: {
+            name: items.labels[int(place)] for (name, items), place in zip(kinds, cell, strict=True)
+        }
+    if isinstance(values, Binary):
+        return int
+    raise ConfigurationError(f"values are {values.kind}; no fleet replays these.")

@@ -1,0 +1,116 @@
+"""Fleets of real devices: they replay what they are given, and lose nothing on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.device.collecting import HOUR, Collector, published
+
+from sfumato.device import Outcome
+from sfumato.errors import ConfigurationError
+from sfumato.lab.gateway import Gateway
+from sfumato.lab.live_fleet import LiveFleet, spoken
+from sfumato.streams.weave.values import Attributes, Binary, Items
+
+PERIODS = 8
+
+
+class Counted(Collector):
+    """Also counts batches."""
+
+    batches = 0
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        self.batches += 1
+        return super().send(url, batch)
+
+
+def setting(devices: int = 20, folder: Path | None = None, **more: Any) -> tuple[Any, LiveFleet]:
+    made, key = published(mix=more.pop("mix", "mix = {1 = 0.5, snapshot = 0.5}"), **more)
+    collector = Counted(made, key)
+    rng = np.random.default_rng(1)
+    streams = np.repeat(rng.integers(3, size=(devices, PERIODS // 2)), 2, axis=1)
+    fleet = LiveFleet(made, streams, folder, Gateway(collector, together=8))
+    assert [*fleet.join()] == [*range(1, devices + 1)]
+    return collector, fleet
+
+
+def test_every_report_arrives_once_and_in_few_batches() -> None:
+    collector, fleet = setting()
+    ticks = []
+    for period in range(1, PERIODS + 1):
+        fleet.observe(period)
+        ticks.append(fleet.flush(period))
+    assert [tick.period for tick in ticks] == [*range(1, PERIODS + 1)]
+    assert {tick.waiting for tick in ticks} == {0}
+    names = [name for _, name, _ in collector.seen]
+    assert len(set(names)) == len(names) == sum(tick.sent for tick in ticks) > 40
+    assert collector.batches < len(names) / 3
+    told = sum("was sent" in line for device in fleet.devices for line in device.log())
+    assert told == len(names)
+    fleet.close()
+
+
+def test_what_the_collector_did_not_take_comes_again() -> None:
+    collector, fleet = setting(mix="mix = {1 = 1.0}")
+    collector.reachable = False
+    fleet.observe(1)
+    tick = fleet.flush(1)
+    assert (tick.sent, tick.waiting, tick.problem) == (0, 20, "nobody is there")
+    collector.reachable, collector.lost = True, 1
+    fleet.observe(2)
+    tick = fleet.flush(2)
+    assert (tick.sent + tick.waiting, tick.problem) == (40, "the line went dead")
+    fleet.observe(3)
+    tick = fleet.flush(3)
+    assert tick.waiting == 0
+    answers = {(name, content) for _, name, content in collector.seen}
+    assert len(answers) == len({name for name, _ in answers}) == 60
+    fleet.close()
+
+
+def test_refused_reports_are_told_to_their_devices() -> None:
+    collector, fleet = setting(mix="mix = {1 = 1.0}")
+    collector.refuse = {1: "stale"}
+    fleet.observe(1)
+    assert fleet.flush(1).refused == 20
+    assert all("refused (stale)" in device.log()[1] for device in fleet.devices)
+    fleet.close()
+
+
+def test_it_keeps_time_and_goes_on_from_its_journals(tmp_path: Path) -> None:
+    collector, fleet = setting(5, tmp_path, mix="mix = {1 = 1.0}")
+    now, waited = [0.0], []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        now[0] += seconds
+
+    first = [*fleet.run(1, 3, clock=lambda: now[0], wait=wait)]
+    assert [tick.sent for tick in first] == [5, 5, 5]
+    assert now[0] == sum(waited) == 3 * HOUR
+    fleet.close()
+    again = LiveFleet(collector.task, fleet.streams, tmp_path, Gateway(collector))
+    assert [*again.join()]
+    assert [tick.sent for tick in again.run(4, clock=lambda: now[0], wait=wait)] == [5] * 5
+    assert len({name for _, name, _ in collector.seen}) == len(collector.seen) == 5 * PERIODS
+    again.close()
+
+
+def test_what_cannot_be_replayed_is_refused() -> None:
+    made, _ = published()
+    with pytest.raises(ConfigurationError, match="the streams have 2 periods; the task has 8"):
+        LiveFleet(made, np.zeros((1, 2), dtype=int))
+    moves, _ = published(values='{kind = "moves", items = ["up", "down"]}')
+    with pytest.raises(ConfigurationError, match="asks for moves"):
+        LiveFleet(moves, np.zeros((1, 8), dtype=int))
+
+
+def test_cells_are_said_as_values() -> None:
+    assert spoken(Binary())(np.int64(1)) == 1
+    assert spoken(Items(("a", "b", "c")))(np.array([1, 0, 1])) == {"a", "c"}
+    both = Attributes({"p": ("in", "out"), "q": ("m", "n")})
+    assert spoken(both)(np.array([1, 0])) == {"p": "out", "q": "m"}
