@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from sfumato.accounting.shuffle import Requirement, best, holds
+from sfumato.streams.crowd import levels_of, mixed, promised
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.values import Binary
+
+WOVEN = Weave(Binary(), 8, 2, 2.0, (0, 1, 4), (0.5, 0.25, 0.25))
+
+
+def test_every_thread_has_its_share_of_the_message() -> None:
+    found = levels_of(WOVEN)
+    assert sum(share for share, _ in found.parts) == pytest.approx(1)
+    assert {mechanism.epsilon for _, mechanism in found.parts} == {2.0}
+
+
+def test_devices_of_all_threads_hide_each_other() -> None:
+    among_many = best(levels_of(WOVEN), 10_000, 1e-6).epsilon
+    among_few = best(levels_of(WOVEN), 1_000, 1e-6).epsilon
+    assert among_many is not None
+    assert among_few is not None
+    assert among_many < among_few < 2.0
+    # No message tells more than the worst of its levels alone.
+    alone = [best(mechanism, 10_000, 1e-6).epsilon for _, mechanism in levels_of(WOVEN).parts]
+    assert among_many <= max(each for each in alone if each is not None) * (1 + 1e-6)
+
+
+def test_a_requirement_sets_the_local_epsilon_up_to_its_limit() -> None:
+    required = Requirement(0.05, 1e-6, min_batch=10_000, colluding=0.1)
+    found = mixed(WOVEN, required)
+    assert found.epsilon < WOVEN.epsilon
+    assert (found.spans, found.shares) == (WOVEN.spans, WOVEN.shares)
+    assert holds(levels_of(found), required.epsilon, required.delta, required.crowd)
+    easy = Requirement(1.5, 1e-6, min_batch=10_000)
+    assert mixed(WOVEN, easy).epsilon == WOVEN.epsilon
+
+
+def test_the_promise_names_what_it_needs() -> None:
+    sentence = str(promised(WOVEN, Requirement(0.05, 1e-6, min_batch=10_000, colluding=0.1)))
+    assert "whole stream of 8 periods is protected with epsilon 0.05, delta 1e-06" in sentence
+    assert "at least 10,000 devices take part in the whole horizon" in sentence
+    assert "at most 10% of their senders collude" in sentence
