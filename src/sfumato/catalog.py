@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Final, cast
 
 from sfumato import mechanisms
+from sfumato.accounting.shuffle import Requirement
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
+from sfumato.streams import crowd
 from sfumato.streams.flat import Flat
 from sfumato.streams.specs import values_of
 from sfumato.streams.weave.protocol import Weave
@@ -130,8 +132,19 @@ def protocol(task: Task) -> Weave | Flat:
     """Return the protocol a task asks for.
 
     Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
-    queries.
+    queries. If reports are mixed, epsilon is the largest one up to the task's that keeps what the
+    task promises of mixed reports.
     """
+    found = _protocol(task)
+    if task.shuffle is None or isinstance(found, Flat):
+        return found
+    required = Requirement.of(dict(task.shuffle))
+    lower = crowd.mixed(found, required).epsilon
+    # The mix that is best at that epsilon may hide a little less: once more.
+    return crowd.mixed(cast("Weave", _protocol(replace(task, epsilon=lower))), required)
+
+
+def _protocol(task: Task) -> Weave | Flat:
     carrier = cast("Carrier", task.mechanism)
     if task.protocol == "flat":
         items: Any = task.values.items

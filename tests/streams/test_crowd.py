@@ -3,9 +3,13 @@ from __future__ import annotations
 import pytest
 
 from sfumato.accounting.shuffle import Requirement, best, holds
+from sfumato.catalog import protocol
+from sfumato.errors import ConfigurationError
 from sfumato.streams.crowd import levels_of, mixed, promised
+from sfumato.streams.specs import protocol_of, spec_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.values import Binary
+from sfumato.wire.task import parse
 
 WOVEN = Weave(Binary(), 8, 2, 2.0, (0, 1, 4), (0.5, 0.25, 0.25))
 
@@ -35,6 +39,48 @@ def test_a_requirement_sets_the_local_epsilon_up_to_its_limit() -> None:
     assert holds(levels_of(found), required.epsilon, required.delta, required.crowd)
     easy = Requirement(1.5, 1e-6, min_batch=10_000)
     assert mixed(WOVEN, easy).epsilon == WOVEN.epsilon
+
+
+TASK = """
+title = "Lights"
+epsilon = 2.0
+periods = 8
+period = "1 hour"
+changes = 2
+values = {kind = "binary"}
+"""
+
+
+def test_a_task_file_promises_what_holds_once_reports_are_mixed() -> None:
+    shuffle = "shuffle = {epsilon = 0.05, delta = 1e-6, min_batch = 10000, colluding = 0.1}\n"
+    task = parse(TASK + shuffle)
+    assert task.task_id != parse(TASK).task_id
+    found = protocol(task)
+    assert isinstance(found, Weave)
+    assert found.epsilon < 2.0
+    required = Requirement(0.05, 1e-6, 10_000, 0.1)
+    assert holds(levels_of(found), 0.05, 1e-6, required.crowd)
+    obeyed = protocol_of(spec_of(task, found, start=0))
+    assert obeyed.epsilon == found.epsilon
+    plain = protocol(parse(TASK))
+    assert plain.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "sentence"),
+    [
+        ("5", "task, line 8: shuffle is 5; a table is expected"),
+        ("{epsilon = 0.5, delta = 1e-6}", "shuffle.min_batch is None"),
+        ("{epsilon = 0, delta = 1e-6, min_batch = 9}", "shuffle.epsilon is 0"),
+        ("{epsilon = 0.5, delta = 1, min_batch = 9}", "shuffle.delta is 1"),
+        ("{epsilon = 0.5, delta = 1e-6, min_batch = 2.5}", r"shuffle.min_batch is 2\.5"),
+        ("{epsilon = 0.5, delta = 1e-6, min_batch = 9, colluding = 1}", "shuffle.colluding is 1"),
+        ("{epsilon = 0.5, delta = 1e-6, min_batch = 9, batch = 1}", "shuffle.batch is no field"),
+    ],
+)
+def test_a_bad_promise_in_a_task_file_gets_one_sentence(shuffle: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        parse(f"{TASK}shuffle = {shuffle}\n")
 
 
 def test_the_promise_names_what_it_needs() -> None:

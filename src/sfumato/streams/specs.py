@@ -64,6 +64,7 @@ def spec_of(
     return plain | {
         "mix": [list(pair) for pair in zip(fixed.spans, fixed.shares, strict=True)],
         "aligned": fixed.aligned,
+        "epsilon": fixed.epsilon,  # below the task's if less is enough, because reports are mixed
         "mechanism": fixed.mechanism,
         "sized": [
             [each.differences, each.carrier, each.size, each.threshold] for each in fixed.sized

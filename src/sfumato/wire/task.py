@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -45,6 +46,7 @@ LONGEST_TITLE: Final = 200
 LARGEST_FILE: Final = 1 << 22
 MOST_PERIODS: Final = 1 << 14
 MOST_ENTRIES: Final = 1 << 24
+MOST_PEOPLE: Final = 10**15
 SNAPSHOT: Final = "snapshot"
 
 _NEEDED: Final = {
@@ -55,7 +57,16 @@ _NEEDED: Final = {
     "changes": "a whole number, how many entries of a device's value change at most,",
     "values": 'a table with a kind, as in values = {kind = "binary"},',
 }
-_OPTIONAL: Final = ("queries", "protocol", "mechanism", "decoder", "fan_out", "mix", "kind")
+_OPTIONAL: Final = (
+    "queries",
+    "protocol",
+    "mechanism",
+    "decoder",
+    "fan_out",
+    "mix",
+    "kind",
+    "shuffle",
+)
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,9 @@ class Task:
         Which share of the devices draws each span (0 for snapshots); None for the protocol's own.
     kind
         ``horizon``: a fixed number of periods.
+    shuffle
+        What is promised if reports are mixed with others: ``epsilon``, ``delta``, ``min_batch`` and
+        ``colluding``. It lowers the local epsilon as far as needed; None if reports are not mixed.
 
     Examples
     --------
@@ -123,6 +137,7 @@ class Task:
     fan_out: int | None = None
     mix: tuple[tuple[int, float], ...] | None = None
     kind: str = "horizon"
+    shuffle: tuple[tuple[str, float], ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that do not fit together, whoever made the task."""
@@ -132,6 +147,10 @@ class Task:
                 ("protocol",),
                 f"protocol is {self.protocol!r} for values of kind {self.values.kind!r}; flat is "
                 "for moves, the others for everything else.",
+            )
+        if self.shuffle is not None and self.protocol == "flat":
+            raise Problem(
+                ("shuffle",), "shuffle is given where protocol is 'flat'; only others can be mixed."
             )
         _check_spans(self)
 
@@ -189,6 +208,7 @@ class Task:
             fan_out=given.get("fan_out"),
             mix=_mix(given["mix"]) if "mix" in given else None,
             kind=fields.choice(given.get("kind", "horizon"), ("kind",), KINDS),
+            shuffle=_shuffle(given["shuffle"]) if "shuffle" in given else None,
         )
 
 
@@ -313,6 +333,33 @@ def _queries(given: Any) -> tuple[tuple[str, float], ...]:
             )
     total = sum(weights.values())
     return tuple(sorted((name, weight / total) for name, weight in weights.items()))
+
+
+def _shuffle(given: Any) -> tuple[tuple[str, float], ...]:
+    at = ("shuffle",)
+    if not isinstance(given, Mapping):
+        raise Problem(
+            at,
+            f"shuffle is {fields.shown(given)}; a table is expected, as in {{epsilon = 0.5, "
+            "delta = 1e-6, min_batch = 20000, colluding = 0.1}.",
+        )
+    fields.refuse_unknown(given, ("epsilon", "delta", "min_batch", "colluding"), at, "shuffle has")
+    ranges = {"epsilon": "a positive number", "delta": "a number above 0 and below 1"}
+    for name, words in ranges.items():
+        value: Any = given.get(name)
+        if not is_finite_number(value) or not 0 < value < (1 if name == "delta" else math.inf):
+            raise Problem(
+                (*at, name), f"shuffle.{name} is {fields.shown(value)}; {words} is expected."
+            )
+    fields.in_range(given.get("min_batch"), (*at, "min_batch"), 1, MOST_PEOPLE)
+    colluding = given.get("colluding", 0.0)
+    if not is_finite_number(colluding) or not 0 <= colluding < 1:
+        raise Problem(
+            (*at, "colluding"),
+            f"shuffle.colluding is {fields.shown(colluding)}; a fraction from 0 to below 1 is "
+            "expected.",
+        )
+    return tuple(sorted({"colluding": 0.0, **given}.items()))
 
 
 def _mix(given: Any) -> tuple[tuple[int, float], ...]:
