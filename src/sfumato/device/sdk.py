@@ -8,7 +8,7 @@ saves what it has drawn before it leaves. A server that asks twice gets the same
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from sfumato.accounting.ledger import UNITS, Ledger, units
 from sfumato.device.journal import Joined, Journal
 from sfumato.device.keys import Chain, Root
 from sfumato.device.transport import Http, Transport, Unreachable
-from sfumato.errors import BudgetError, ConfigurationError, InputError, MismatchError
+from sfumato.errors import BudgetError, ConfigurationError, InputError
 from sfumato.randomness import Source, secure
 from sfumato.streams.flat import Flat, FlatDevice
 from sfumato.streams.specs import protocol_of
@@ -35,6 +35,7 @@ FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unkn
 """Reasons of refusal after which trying again is of no use."""
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
+LATEST: Final = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,9 @@ class Device:
         task_id = published.task_id
         if any(joined.task_id == task_id for joined in self.journal.tasks()):
             return task_id.hex()
-        self.limits.check(published)
         protocol = protocol_of(published.spec)
+        _check_numbers(published.spec)
+        self.limits.check(published)
         paid = self.ledger.paid(task_id, protocol.epsilon)
         root = Root.decode(self.journal.fact("root") or b"")
         task_key, rest = root.take(task_id)
@@ -189,16 +191,17 @@ class Device:
         _, protocol = self._protocol(joined)
         self._advance(joined)
         try:
+            plain = _plain(value)
             if isinstance(protocol, Flat):
-                protocol.moves(value)
+                protocol.moves(plain)
             else:
-                protocol.values.encode(value)
+                protocol.values.encode(plain)
         except InputError:
             if strict:
                 raise
             return
         with self.journal.transaction():
-            self.journal.set_value(joined.task_id, _plain(value))
+            self.journal.set_value(joined.task_id, plain)
 
     def flush(self, *, force: bool = False) -> Flushed:
         """Send what is due; what cannot be sent now waits, longer with each try."""
@@ -222,12 +225,14 @@ class Device:
         joined = self._one(task)
         with self.journal.transaction():
             self.journal.forget(joined.task_id, int(self.now))
+        self.journal.settle_down()
 
     def erase(self) -> None:
         """Erase everything but what was spent, which must not be spent again."""
         with self.journal.transaction():
             for joined in self.journal.tasks():
                 self.journal.forget(joined.task_id, int(self.now))
+        self.journal.settle_down()
 
     # ---- inside ----------------------------------------------------------------------------
 
@@ -371,6 +376,16 @@ def _day(at: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))
 
 
+def _check_numbers(spec: Mapping[str, Any]) -> None:
+    """Refuse a task whose clock would stop the device later on."""
+    for name, least in (("start", 0), ("period_seconds", 1), ("payload", 1)):
+        value = spec.get(name)
+        if type(value) is not int or not least <= value <= LATEST:
+            raise ConfigurationError(
+                f"{name} is {str(value)[:40]!r}; a whole number in {least}..{LATEST} is expected."
+            )
+
+
 def _plain(value: Any) -> Any:
     """Return a value as JSON can keep it."""
     if isinstance(value, (set, frozenset)):
@@ -385,4 +400,4 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
-    raise MismatchError(f"value is {value!r}; plain values are expected.")
+    raise InputError(f"value is {value!r}; plain values are expected.")

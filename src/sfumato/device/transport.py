@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -50,14 +51,18 @@ class Http:
 
     def send(self, url: str, batch: bytes) -> Outcome:
         """Hand a batch over."""
+        try:
+            address = _checked(url)
+        except InputError as error:  # a task may say anything; an app that flushes is not stopped
+            raise Unreachable(f"the task has no proper address ({error})") from error
         request = urllib.request.Request(  # noqa: S310 -- checked
-            _checked(url), data=batch, headers={"Content-Type": BATCH_TYPE}, method="POST"
+            address, data=batch, headers={"Content-Type": BATCH_TYPE}, method="POST"
         )
         try:
             said = json.loads(self._open(request, LARGEST))
             refused = {int(one["index"]): str(one["reason"]) for one in said["refused"]}
-        except (ValueError, KeyError, TypeError) as error:
-            raise Unreachable(f"the answer makes no sense ({error!r})") from error
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise Unreachable(f"the answer makes no sense ({str(error)[:80]})") from error
         return Outcome(refused)
 
     def _open(self, request: urllib.request.Request, largest: int) -> bytes:
@@ -65,8 +70,9 @@ class Http:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
                 body: bytes = answer.read(largest + 1)
         except urllib.error.HTTPError as error:
+            error.close()
             raise Unreachable(f"the collector answered {error.code}") from error
-        except OSError as error:
+        except (OSError, HTTPException, ValueError) as error:
             raise Unreachable(f"the collector cannot be reached ({error})") from error
         if len(body) > largest:
             raise Unreachable("the answer is too long")
@@ -74,7 +80,11 @@ class Http:
 
 
 def _checked(url: str) -> str:
-    parts = urlsplit(url)
+    wrong = InputError(f"url is {url!r}; one that begins with https:// is expected.")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise wrong from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"url is {url!r}; one that begins with https:// is expected.")
+        raise wrong
     return url
