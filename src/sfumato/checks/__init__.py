@@ -1,4 +1,4 @@
-"""What mechanisms and central noise must show, as public functions that anyone can run.
+"""What mechanisms, central noise and streams must show, as public functions that anyone can run.
 
 >>> from sfumato import GRR
 >>> from sfumato.checks import check_mechanism
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from sfumato.checks.mechanism import MECHANISM_CHECKS, CheckFailed, Verdict, check_mechanism
 from sfumato.checks.noise import NOISE_CHECKS, check_noise
+from sfumato.checks.protocol import PROTOCOL_CHECKS, check_protocol
 
 __all__ = [
     "MECHANISM_CHECKS",
     "NOISE_CHECKS",
+    "PROTOCOL_CHECKS",
     "CheckFailed",
     "Verdict",
     "check_mechanism",
     "check_noise",
+    "check_protocol",
 ]

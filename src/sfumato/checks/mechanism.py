@@ -26,7 +26,6 @@ from sfumato.core.contrast import listed
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.law import worst_ratio
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.noise import Noise
 from sfumato.core.tally import Tally
 from sfumato.engines import aggregate
 from sfumato.errors import InputError, ReportError
@@ -417,12 +416,12 @@ MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checks found about one mechanism, or about one kind of noise.
+    """What the checks found about one mechanism, one kind of noise or one protocol.
 
     ``failures`` has the name of each failed check and what it found.
     """
 
-    mechanism: Mechanism | Noise
+    mechanism: Any
     epsilon_claimed: float
     epsilon_exact_upper: float
     budget_used: float

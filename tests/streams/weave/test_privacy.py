@@ -36,6 +36,7 @@ from sfumato.streams.weave import (
     WeaveDevice,
 )
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.transcripts import transcript_law
 
 BITS: tuple[Any, ...] = (0, 1, None)
 ITEMS: tuple[Any, ...] = (0, 1, 2, None)
@@ -255,3 +256,21 @@ def test_paths_are_exact() -> None:
     assert law == {3: Fraction(1, 8), 1: Fraction(3, 8), -1: Fraction(3, 8), -3: Fraction(1, 8)}
     asked = dict(outcomes(lambda path: path.below(6) < 2))
     assert asked == {True: Fraction(1, 3), False: Fraction(2, 3)}
+
+
+@pytest.mark.parametrize(
+    "protocol", list(Weave.examples())[1:], ids=lambda p: f"{p.values.kind}-{p.mechanism}"
+)
+def test_the_listed_law_is_what_all_coins_of_a_device_give(protocol: Weave) -> None:
+    devices = Devices(protocol)
+    every = streams_of(protocol, [*protocol.values.inputs(), None])
+    for stream in every[:: len(every) // 6]:
+        listed = {
+            tuple((*message.key, message.payload) for message in transcript): chance
+            for transcript, chance in transcript_law(protocol, stream).items()
+        }
+        tossed = {
+            tuple(message for message in sent if message is not None): chance
+            for sent, chance in devices.law(fixed(stream)).items()
+        }
+        assert listed == tossed

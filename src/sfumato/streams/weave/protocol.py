@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from sfumato.streams.weave.printed import printed_shares
 from sfumato.streams.weave.snapshots import Look, Snapshot, chosen
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Sized, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
-from sfumato.streams.weave.values import Values
+from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.canonical import canonical
 
 __all__ = ["Weave"]
@@ -125,6 +126,16 @@ class Weave(Protocol):
             raise ConfigurationError(f"shares sum to {sum(self.shares):.6g}; 1 is expected.")
         object.__setattr__(self, "spans", tuple(int(span) for span in self.spans))
         object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances whose transcripts can be listed: for checks."""
+        yield cls(Binary(), 4, 2, 1.0, (1, 2, 0), (0.25, 0.25, 0.5))
+        yield cls(Binary(), 4, 2, 1.0, (1, 2, 4), (0.5, 0.25, 0.25), "exsub", aligned=True)
+        yield cls(Category(2), 3, 3, 1.0, (1, 0), (0.5, 0.5), "exsub")
+        yield cls(Category(2, optional=True), 2, 2, 1.0, (1, 0), (0.5, 0.5))
+        yield cls(Items(2), 2, 2, 2.0, (1, 0), (0.5, 0.5), "concord")
+        yield cls(Attributes({"x": 2, "y": 2}), 2, 3, 1.0, (1, 0), (0.5, 0.5))
 
     # ---- named configurations --------------------------------------------------------------
 
@@ -286,6 +297,15 @@ class Weave(Protocol):
             for offset in self.offsets(span):
                 for block in blocks:
                     yield Thread(span, offset, block), each
+
+    def exact_threads(self) -> Iterator[tuple[Thread, Fraction]]:
+        """Yield every thread with the very chance that a device draws it."""
+        bounds = [0, *self._bounds.tolist(), SHARE_UNITS]
+        units = {span: bounds[i + 1] - bounds[i] for i, span in enumerate(self.spans)}
+        for thread, _ in self.threads():
+            blocks = len(self.values.blocks) if thread.is_snapshot else 1
+            ways = len(self.offsets(thread.span)) * blocks
+            yield thread, Fraction(units[thread.span], SHARE_UNITS * ways)
 
     def edges(self, thread: Thread) -> tuple[tuple[int, int], ...]:
         """Return the pairs of periods whose difference the thread sends."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +72,10 @@ class Values(ABC):
         return None
 
     @abstractmethod
+    def inputs(self) -> Sequence[Any]:
+        """Return every value a device can hold, but for none at all."""
+
+    @abstractmethod
     def encode(self, value: Any) -> Bits:
         """Return the entries of one value; raise InputError on a bad one."""
 
@@ -113,6 +118,10 @@ class Binary(Values):
     def labels(self) -> tuple[Label, ...]:
         """The one entry."""
         return (self.label,)
+
+    def inputs(self) -> Sequence[Any]:
+        """Off and on."""
+        return (0, 1)
 
     def encode(self, value: Any) -> Bits:
         """Return the bit."""
@@ -178,6 +187,10 @@ class Category(Values):
     def labels(self) -> tuple[Label, ...]:
         """The items."""
         return tuple(self.domain.labels)
+
+    def inputs(self) -> Sequence[Any]:
+        """Each item."""
+        return self.labels
 
     @property
     def always_there(self) -> bool:
@@ -264,6 +277,11 @@ class Items(Values):
         """The items."""
         return tuple(self.domain.labels)
 
+    def inputs(self) -> Sequence[Any]:
+        """Every set."""
+        sizes = range(self.largest + 1)
+        return [held for size in sizes for held in combinations(self.labels, size)]
+
     @property
     def largest(self) -> int:
         """How many items a set holds, at most."""
@@ -344,6 +362,12 @@ class Attributes(Values):
         """One for each attribute."""
         ends = np.cumsum([items.width for _, items in self.categories]).tolist()
         return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
+
+    def inputs(self) -> Sequence[Any]:
+        """Every combination of items."""
+        names = [name for name, _ in self.categories]
+        every = product(*(items.inputs() for _, items in self.categories))
+        return [dict(zip(names, held, strict=True)) for held in every]
 
     @property
     def least_changes(self) -> int:

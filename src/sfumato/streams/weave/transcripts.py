@@ -1,0 +1,103 @@
+"""All that is heard of one device: its exact law, and the tallies of what many have sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ReportError
+from sfumato.streams.weave.device import Message
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+
+if TYPE_CHECKING:  # a protocol says what its transcripts are
+    from sfumato.streams.weave.protocol import Weave
+
+__all__ = ["Transcript", "tallies_of", "transcript_law"]
+
+Transcript = tuple[Message, ...]
+
+
+def transcript_law(protocol: Weave, stream: Sequence[Any]) -> dict[Transcript, Fraction]:
+    """Return with what probability each transcript is heard of a device with this stream.
+
+    By the definition, thread by thread, from the exact laws of mechanisms; None stands for no
+    news. Few periods and entries only: all outputs are listed.
+    """
+    seen = _held(protocol, stream)
+    kept = _frozen(seen, protocol.changes)
+    total: dict[Transcript, Fraction] = {}
+    for thread, share in protocol.exact_threads():
+        looked = thread.is_snapshot
+        law = _looked(protocol, thread, seen) if looked else _moved(protocol, thread, kept)
+        for transcript, chance in law:
+            total[transcript] = total.get(transcript, Fraction(0)) + share * chance
+    return total
+
+
+def _held(protocol: Weave, stream: Sequence[Any]) -> NDArray[np.int8]:
+    """Return the entries in each period; who is away repeats the last ones."""
+    rows = [np.zeros(protocol.values.width, dtype=np.int8)]
+    for value in stream:
+        rows.append(rows[-1] if value is None else protocol.values.encode(value))
+    return np.array(rows)
+
+
+def _frozen(rows: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
+    """Return the entries as differences see them: before the first change too many."""
+    used = np.cumsum(np.abs(np.diff(rows, axis=0)).sum(axis=1))
+    last = int(np.searchsorted(used, changes, side="right"))
+    return rows[np.minimum(np.arange(len(rows)), last)]
+
+
+def _looked(
+    protocol: Weave, thread: Thread, rows: NDArray[np.int8]
+) -> Iterator[tuple[Transcript, Fraction]]:
+    look = protocol.snapshots[thread.block]
+    bits = rows[[thread.offset]][:, protocol.values.blocks[thread.block]]
+    law = look.mechanism.law(look.encode(bits)[0])
+    for output, numerator in zip(law.outputs, law.numerators, strict=True):
+        message = Message(SNAPSHOT, thread.offset, thread.block, output.tobytes())
+        yield (message,), Fraction(numerator, law.denominator)
+
+
+def _moved(
+    protocol: Weave, thread: Thread, rows: NDArray[np.int8]
+) -> Iterator[tuple[Transcript, Fraction]]:
+    edges = protocol.edges(thread)
+    mechanism, form = protocol.strand(thread).mechanism, protocol.form(thread)
+    law = mechanism.law(np.concatenate([rows[end] - rows[start] for start, end in edges]))
+    signs = mechanism.form.signs(law.outputs).reshape(len(law.outputs), len(edges), -1)
+    for sent, numerator in zip(signs, law.numerators, strict=True):
+        transcript = tuple(
+            Message(thread.span, end, 0, message.tobytes())
+            for (_, end), message in zip(edges, form.write(sent), strict=True)
+        )
+        yield transcript, Fraction(numerator, law.denominator)
+
+
+def tallies_of(protocol: Weave, messages: Iterable[Message]) -> Tallies[Any]:
+    """Return the tallies of messages; raise ReportError on one that no device sends."""
+    payloads: dict[tuple[int, int, int], list[bytes]] = {}
+    for message in messages:
+        payloads.setdefault(message.key, []).append(message.payload)
+    tallies: dict[tuple[int, int, int], Tally] = {}
+    for (span, period, block), parts in payloads.items():
+        judge: Any = (
+            protocol.snapshots[block].mechanism
+            if span == SNAPSHOT
+            else protocol.form(Thread(span, period % span))
+        )
+        dtype = judge.report_dtype if span == SNAPSHOT else judge.dtype
+        wrong = [len(part) for part in parts if len(part) != dtype.itemsize]
+        if wrong:
+            raise ReportError(
+                f"a message of span {span}, period {period} has {wrong[0]} bytes; "
+                f"{dtype.itemsize} are expected."
+            )
+        tallies[span, period, block] = judge.tally(np.frombuffer(b"".join(parts), dtype=dtype))
+    return Tallies(tallies)
