@@ -112,3 +112,27 @@ def test_bad_values_and_late_periods_are_refused() -> None:
 def test_a_period_without_reports_is_unknown() -> None:
     curve = PROTOCOL.curve(Tallies())
     assert np.isnan(curve.values).all()
+
+
+def test_states_of_no_device_are_refused() -> None:
+    protocol = Flat(2, 6, 3, 1.0, "exsub")
+    device = protocol.device(seeded(1))
+    device.observe([0, 1], seeded(2))
+    state = device.save()
+    assert FlatDevice.restore(protocol, state).save() == state
+    agree, oppose, nonzeros, chosen, zeros = state["stream"]
+    for wrong in (
+        {},
+        {"period": 1},
+        state | {"more": 1},
+        state | {"period": 7},
+        state | {"period": 2},
+        state | {"period": True},
+        state | {"stream": None},
+        state | {"stream": [agree, oppose, nonzeros, chosen]},
+        state | {"stream": [agree, oppose, nonzeros + 1, chosen, zeros]},
+        state | {"stream": [nonzeros + 1, oppose, nonzeros, chosen, zeros]},
+        [1],
+    ):
+        with pytest.raises(MismatchError, match="the saved state has"):
+            FlatDevice.restore(protocol, wrong)  # type: ignore[arg-type]

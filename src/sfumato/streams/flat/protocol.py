@@ -23,6 +23,7 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Coins, Source
+from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.device import Message
 from sfumato.streams.weave.messages import Difference
@@ -213,7 +214,8 @@ class FlatDevice:
 
     @classmethod
     def restore(cls, protocol: Flat, state: dict[str, Any]) -> Self:
-        """Go on from a saved state."""
+        """Go on from a saved state; raise MismatchError on what no device of this design saved."""
+        saved.check_flat(protocol.strand.mechanism, protocol.periods, protocol.width, state)
         kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream
         return cls(protocol, kind.restore(tuple(state["stream"])), state["period"])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
@@ -276,6 +276,8 @@ class Weave(Protocol):
             "shares": list(self.shares),
             "mechanism": self.mechanism,
             "aligned": bool(self.aligned),
+            "sized": [list(astuple(each)) for each in self.sized],
+            "looks": [list(look) for look in self.looks],
         }
 
     @cached_property

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import MismatchError
+from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol makes the devices that save
     from sfumato.streams.weave.protocol import Weave
 
-__all__ = ["check"]
+__all__ = ["check", "check_flat"]
 
 FIELDS: Final = ("design", "thread", "stream", "period", "value", "sent", "used", "frozen")
 
@@ -45,7 +46,7 @@ def check(protocol: Weave, state: Any) -> None:
         _demand(
             state,
             "stream",
-            lambda it: _is_stream(protocol, thread, it, gone),
+            lambda it: _is_stream(protocol.strand(thread).mechanism, it, gone),
             f"the counters of a stream after {gone} entries",
         )
 
@@ -73,9 +74,23 @@ def _is_thread(protocol: Weave, given: Any) -> bool:
     return span in protocol.spans and offset in protocol.offsets(span) and block < blocks
 
 
-def _is_stream(protocol: Weave, thread: Thread, given: Any, gone: int) -> bool:
+def check_flat(mechanism: SignedSubset, periods: int, width: int, state: Any) -> None:
+    """Raise MismatchError unless a device of a flat stream can have saved this state."""
+    if not isinstance(state, Mapping) or set(state) != {"period", "stream"}:
+        found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise MismatchError(f"the saved state has {found}; period, stream are expected.")
+    _demand(state, "period", lambda it: _count(it, periods), f"0..{periods}")
+    gone = state["period"] * width
+    _demand(
+        state,
+        "stream",
+        lambda it: _is_stream(mechanism, it, gone),
+        f"the counters of a stream after {gone} entries",
+    )
+
+
+def _is_stream(mechanism: SignedSubset, given: Any, gone: int) -> bool:
     """Return whether counters can be those of a stream after so many entries."""
-    mechanism = protocol.strand(thread).mechanism
     counters = 2 if mechanism.form.dense else 5
     if not isinstance(given, list) or len(given) != counters:
         return False
