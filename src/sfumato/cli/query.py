@@ -1,0 +1,103 @@
+"""`sfumato query`: ask a collector."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from sfumato.cli import collectors, console, tables
+from sfumato.cli.options import Json
+
+__all__ = ["query"]
+
+Whole = Annotated[int | None, typer.Option(min=1, show_default=False)]
+
+
+def query(  # noqa: PLR0913 - one for each option
+    address: Annotated[str, typer.Argument(help="Of the task, or of a collector that has one.")],
+    *,
+    ask: Annotated[
+        str, typer.Option(help="mean, range, prefix, difference, top or curve.")
+    ] = "mean",
+    period: Annotated[
+        int | None, typer.Option(min=1, help="The last one by default.", show_default=False)
+    ] = None,
+    item: Annotated[str | None, typer.Option(help="Of one item.", show_default=False)] = None,
+    first: Whole = None,
+    last: Whole = None,
+    before: Whole = None,
+    after: Whole = None,
+    k: Annotated[int | None, typer.Option("-k", min=1, show_default=False)] = None,
+    average: Annotated[bool, typer.Option("--average", help="Instead of a sum.")] = False,
+    decoder: Annotated[
+        str, typer.Option(help="online (final), smoothed (by all reports so far) or filtered.")
+    ] = "online",
+    level: Annotated[float, typer.Option(help="How often intervals cover.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Ask a collector; every answer comes with its interval.
+
+    A token for tasks that are not public is read from SFUMATO_ANALYST_TOKEN.
+
+    Example:  sfumato query http://127.0.0.1:8080 --ask top -k 3
+    """
+    task = collectors.task_of(address)
+    if period is None and ask in ("mean", "top"):
+        period = max(_closed(task), 1)
+    given: dict[str, Any] = {
+        "query": ask,
+        "period": period,
+        "item": item,
+        "first": first,
+        "last": last,
+        "before": before,
+        "after": after,
+        "k": k,
+        "average": "true" if average else None,
+        "decoder": decoder,
+        "level": level,
+    }
+    asked = {name: value for name, value in given.items() if value is not None}
+    variables = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
+    found = collectors.ask(f"{task}/answers", asked, variables=variables)
+    if as_json:
+        console.print_json(found)
+        return
+    _print(found)
+
+
+def _closed(task: str) -> int:
+    base, _, name = task.rpartition("/v1/tasks/")
+    listed = collectors.ask(f"{base}/v1/tasks")["tasks"]
+    return next((int(one["closed"]) for one in listed if one["task_id"] == name), 0)
+
+
+def _print(found: dict[str, Any]) -> None:
+    console.say(f"{found['question']}\n")
+    what = "period" if found["query"] == "curve" else "item"
+    known = [one for one in found["answers"] if one["value"] is not None]
+    reach = sorted((one["high"] - one["low"]) / 2 for one in known)
+    places = tables.digits(reach[len(reach) // 2]) if reach else 2
+    shown = tables.table()
+    shown.add_column(what)
+    shown.add_column("estimate", justify="right")
+    shown.add_column(f"{100 * found['level']:.10g}% interval")
+    for one in found["answers"]:
+        name = Text(tables.label(one[what]))
+        if one["value"] is None:
+            shown.add_row(name, "unknown", "")
+            continue
+        half = (one["high"] - one["low"]) / 2
+        shown.add_row(
+            name,
+            f"{one['value']:.{places}f} ± {half:.{places}f}",
+            f"[{one['low']:.{places}f}, {one['high']:.{places}f}]",
+            style="",
+        )
+    console.out().print(shown)
+    console.say(
+        f"\nAs of period {found['as_of']}, {found['method']}, n = {found['n']:,}. "
+        f"{found['guarantee']}"
+    )

@@ -1,0 +1,228 @@
+"""`sfumato task`: write a task file, look at what it means, publish it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from sfumato.cli import collectors, console, files, tables
+from sfumato.cli.options import Force, Json
+
+if TYPE_CHECKING:
+    from sfumato.wire.task import Task
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Write, check and publish task files.")
+
+TEMPLATE: Final = """\
+# {title}
+#
+# What is asked of devices, for how long and under which promise. Everything is explained in
+# docs/task.md; `sfumato task check` says what this file means.
+
+title = {title_text}
+
+# The privacy of a device's whole stream. 1 is strong, 4 is weak; errors grow as it shrinks.
+epsilon = {epsilon}
+
+# How many periods there are, and how long each of them is:
+# whole seconds, minutes, hours, days or weeks.
+periods = {periods}
+period = "{period}"
+
+# How often a device's value changes over all periods, at most: a thing that turns on or off counts
+# one, a category appears with one and moves with two. Differences stop at it.
+changes = {changes}
+
+# What will be asked: online (each period when it closes), history, prefix or ranges.
+queries = "online"
+
+[values]
+# binary (on or off), category (one of the items), set (any of the items)
+kind = "{kind}"
+{items}"""
+
+
+@app.command()
+def new(  # noqa: PLR0913 - one for each option
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    *,
+    title: Annotated[str, typer.Option(help="What it is about.")] = "Where people listen",
+    kind: Annotated[str, typer.Option(help="binary, category or set.")] = "category",
+    items: Annotated[
+        str, typer.Option(help="Labels, with commas between them.")
+    ] = "home,work,road",
+    epsilon: Annotated[float, typer.Option(help="Privacy of a device's whole stream.")] = 1.0,
+    periods: Annotated[int, typer.Option(help="How many.")] = 24,
+    period: Annotated[str, typer.Option(help="How long each is.")] = "1 hour",
+    changes: Annotated[int, typer.Option(help="Of a device's value, at most.")] = 4,
+    guided: Annotated[
+        bool, typer.Option("--guided", help="Ask for each of them, one after the other.")
+    ] = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write a commented task file to start from.
+
+    Example:  sfumato task new my-task.toml --guided
+    """
+    from sfumato.wire.task import parse
+
+    files.refuse_target(file, (".toml",), force=force)
+    chosen: dict[str, Any] = {
+        "title": title,
+        "kind": kind,
+        "items": items,
+        "epsilon": epsilon,
+        "periods": periods,
+        "period": period,
+        "changes": changes,
+    }
+    if guided and sys.stdin.isatty():
+        for name, value in chosen.items():
+            if name != "items" or chosen["kind"] != "binary":
+                chosen[name] = typer.prompt(name, default=value, err=True)
+    labels = [label.strip() for label in str(chosen.pop("items")).split(",") if label.strip()]
+    only = chosen["kind"] == "binary"
+    shown = json.dumps(labels[:1] if only else labels, ensure_ascii=False)
+    text = TEMPLATE.format(
+        **chosen,
+        title_text=json.dumps(chosen["title"], ensure_ascii=False),
+        items="" if only else f"items = {shown}\n",
+    )
+    parse(text, str(file))
+    with files.complete_or_absent(file, force=force) as target:
+        target.write(text.encode())
+    if as_json:
+        console.print_json({"file": str(file)})
+        return
+    console.say(f"Written: {file}\n\nNext:  sfumato task check {file}")
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A task file.")],
+    *,
+    devices: Annotated[int, typer.Option(min=1, help="How many will take part.")] = 10_000,
+    as_json: Json = False,
+) -> None:
+    """Say what a task file means: the promise, what devices send, how exact answers will be.
+
+    Example:  sfumato task check my-task.toml --devices 50000
+    """
+    from sfumato import catalog
+    from sfumato.wire.sealing import OVERHEAD
+    from sfumato.wire.task import read
+
+    task = read(file)
+    with console.waiting("choosing the best mix"):
+        protocol: Any = catalog.protocol(task)
+        half = _half_width(task, protocol, devices)
+    size = 20 + 5 + protocol.payload + OVERHEAD
+    if as_json:
+        console.print_json(
+            {
+                "task": task.plain(),
+                "guarantee": str(protocol.guarantee),
+                "report_bytes": size,
+                "devices": devices,
+                "half_width": half,
+            }
+        )
+        return
+    console.out().print(
+        tables.facts(
+            {
+                "task": task.title,
+                "values": f"{task.values.kind}, {task.values.width} entries",
+                "horizon": f"{task.periods} periods of {task.period_seconds:,} s",
+                "threads": _threads(protocol),
+                "a report": f"{size} bytes, sealed; every report of the task has this size",
+                "error": "unknown for moves"
+                if half is None
+                else f"± {half:.3g} (95%) for a share in a typical period, {devices:,} devices",
+            }
+        )
+    )
+    console.say(f"\n{protocol.guarantee}")
+    console.say(f"\nNext:  sfumato task publish {file} --to http://127.0.0.1:8080")
+
+
+def _half_width(task: Task, protocol: Any, devices: int) -> float | None:
+    if task.protocol == "flat":
+        return None
+    return float(1.96 * (protocol.expected_variance(task.workload) / devices) ** 0.5)
+
+
+def _threads(protocol: Any) -> str:
+    if not hasattr(protocol, "spans"):
+        return "one, every period"
+    told = [
+        f"{100 * share:.3g}% {'one snapshot' if span == 0 else f'differences over {span}'}"
+        for span, share in zip(protocol.spans, protocol.shares, strict=True)
+    ]
+    return ", ".join(told)
+
+
+@app.command()
+def publish(
+    file: Annotated[Path, typer.Argument(help="A task file.")],
+    *,
+    to: Annotated[str, typer.Option(help="The collector's address.")] = "http://127.0.0.1:8080",
+    start: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="When the first period begins, in seconds since 1970; the next full period by "
+            "default.",
+            show_default=False,
+        ),
+    ] = None,
+    grace: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Seconds after its end in which a period takes reports; a period by default.",
+            show_default=False,
+        ),
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Anybody may read answers, not analysts alone.")
+    ] = False,
+    unsealed: Annotated[
+        bool, typer.Option("--unsealed", help="The way to the collector is trusted already.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Hand a task to a collector; devices can join it from then on.
+
+    The token is read from SFUMATO_OPERATOR_TOKEN.
+
+    Example:  sfumato task publish my-task.toml --to http://127.0.0.1:8080 --public
+    """
+    import tomllib
+
+    from sfumato.wire.task import read
+
+    read(file)  # a mistake is told with its line
+    asked = {
+        "task": tomllib.loads(file.read_text("utf-8-sig")),
+        "start": start,
+        "grace": grace,
+        "public": public,
+        "sealed": not unsealed,
+    }
+    base = to.rstrip("/")
+    made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
+    if as_json:
+        console.print_json(made)
+        return
+    console.say(f"Published: {made['title']}\n{made['guarantee']}")
+    console.say(f"\nDevices join  {base}/v1/tasks/{made['task_id']}")
+    console.say(f"Its page is   {base}/tasks/{made['task_id']}")
+    console.say(f"\nNext:  sfumato query {base}/tasks/{made['task_id']}")

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.running import answer, refused, run
+from tests.service.running import TOKENS, Running
+
+from sfumato.wire.task import read
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with Running(tmp_path_factory.mktemp("collector") / "collector.db") as running:
+        yield running
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    file = tmp_path / "task.toml"
+    made = answer("task", "new", file, "--title", 'The "best" rooms', "--items", "bed, bath")
+    assert made == {"file": str(file)}
+    return file
+
+
+def test_a_new_task_file_says_what_was_asked_for(task: Path) -> None:
+    found = read(task)
+    assert found.title == 'The "best" rooms'
+    assert found.values.items == ("bed", "bath")
+    assert task.read_text().count("#") > 8
+    assert "exists; --force" in refused("task", "new", task)
+    assert "epsilon is -1" in refused("task", "new", task, "--force", "--epsilon", -1)
+    assert read(task) == found
+
+
+@pytest.mark.parametrize("kind", ["binary", "category", "set"])
+def test_new_task_files_of_all_kinds_are_valid(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "task.toml"
+    answer("task", "new", file, "--kind", kind)
+    assert read(file).values.kind == kind
+
+
+def test_check_says_what_a_task_means(task: Path) -> None:
+    found = answer("task", "check", task, "--devices", 40_000)
+    assert "epsilon 1" in found["guarantee"]
+    assert found["report_bytes"] > 70
+    fewer = answer("task", "check", task, "--devices", 10_000)
+    assert fewer["half_width"] == pytest.approx(2 * found["half_width"])
+    said = run("task", "check", task).stdout
+    assert "one snapshot" in said
+    assert "Next:  sfumato task publish" in said
+
+
+def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("task", "publish", task, "--to", collector.url, "--public")
+    for name in TOKENS:
+        monkeypatch.delenv(name, raising=False)
+    assert "SFUMATO_OPERATOR_TOKEN" in refused(*words)
+    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_ANALYST_TOKEN"])
+    assert "This is for the operator" in refused(*words)
+    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
+    made = answer(*words)
+    assert json.loads(collector.read("/v1/tasks"))["tasks"][0]["task_id"] == made["task_id"]
+    for address in (
+        collector.url,
+        f"{collector.url}/tasks/{made['task_id']}",
+        f"{collector.url}/v1/tasks/{made['task_id']}/answers",
+    ):
+        assert "no period has closed yet" in refused("query", address)
+    assert "is a collector there" in refused("query", "http://127.0.0.1:9")
+    assert "http:// or https://" in refused("query", "ftp://here")
+
+
+def test_a_second_collector_on_one_port_or_store_is_refused(
+    collector: Running, tmp_path: Path
+) -> None:
+    port = collector.url.rpartition(":")[2]
+    message = refused("serve", "--store", tmp_path / "other.db", "--port", port)
+    assert "nothing can listen" in message
+
+
+def test_short_tokens_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", "short")
+    assert "has 5 characters" in refused("serve", "--store", tmp_path / "c.db", "--port", 0)
+
+
+def test_tokens_are_drawn_once_and_shown_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sfumato.cli import serve  # noqa: PLC0415
+    from sfumato.store import SQLiteStore  # noqa: PLC0415
+
+    for name in TOKENS:
+        monkeypatch.delenv(name, raising=False)
+    store = SQLiteStore(tmp_path / "c.db")
+    fresh = serve._tokens(store, renew=False)  # noqa: SLF001
+    assert set(fresh) == {"operator", "analyst"}
+    assert min(map(len, fresh.values())) >= 40
+    assert serve._tokens(store, renew=False) == {}  # noqa: SLF001
+    assert serve._tokens(store, renew=True)["operator"] != fresh["operator"]  # noqa: SLF001
+    store.close()
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert not any(token.encode() in kept for token in fresh.values())
+
+
+def test_the_doctor_finds_what_there_is() -> None:
+    found = {one["name"]: one for one in answer("doctor")}
+    assert found["seals"]["works"]
+    assert found["service"]["works"]
+    assert "pip install" not in run("doctor").stdout or os.environ.get("CI") != "true"
+
+
+def test_the_doctor_says_how_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.cli import doctor  # noqa: PLC0415
+
+    def broken() -> str:
+        raise OSError
+
+    monkeypatch.setattr(doctor, "_store", broken)
+    monkeypatch.setattr(doctor, "PARTS", {"speed": ("no-such-package",)})
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "pip install 'sfumato[speed]'" in result.stdout
+    assert "Broken: store." in result.stdout

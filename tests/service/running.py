@@ -1,0 +1,90 @@
+"""A real collector in a process of its own, for tests that kill it or look at its page."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any, Final, Self
+
+from sfumato.wire.reports import BATCH_TYPE
+
+__all__ = ["TOKENS", "Running"]
+
+TOKENS: Final = {
+    "SFUMATO_OPERATOR_TOKEN": "an-operator-of-tests-only",
+    "SFUMATO_ANALYST_TOKEN": "an-analyst-of-tests-only",
+}
+
+
+class Running:
+    """`sfumato serve` on a free port."""
+
+    def __init__(self, store: Path, *options: str) -> None:
+        words = ["serve", "--store", str(store), "--port", "0", "--json", "--rate", "0", *options]
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "sfumato", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | TOKENS,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        said = ""
+        while not said.endswith("\n}\n"):  # the end of its first words
+            line = self._process.stdout.readline()
+            assert line, "the collector did not start"
+            said += line
+        self.url: str = json.loads(said)["url"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        """End it gracefully; return its exit code."""
+        self._process.terminate()
+        return self._wait()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._wait()
+
+    def _wait(self) -> int:
+        code = self._process.wait(30)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+    def publish(self, task: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """Publish a task as the operator."""
+        request = urllib.request.Request(  # noqa: S310
+            f"{self.url}/v1/tasks",
+            json.dumps({"task": task} | more).encode(),
+            {"Authorization": f"Bearer {TOKENS['SFUMATO_OPERATOR_TOKEN']}"},
+        )
+        found: dict[str, Any] = json.loads(_answer(request))
+        return found
+
+    def read(self, path: str) -> bytes:
+        """Return what is at an address."""
+        return _answer(urllib.request.Request(f"{self.url}{path}"))  # noqa: S310
+
+    def upload(self, task_id: str, body: bytes) -> dict[str, Any]:
+        """Send a batch; raise OSError if there was no answer."""
+        url = f"{self.url}/v1/tasks/{task_id}/reports"
+        request = urllib.request.Request(url, body, {"Content-Type": BATCH_TYPE})  # noqa: S310
+        found: dict[str, Any] = json.loads(_answer(request))
+        return found
+
+
+def _answer(request: urllib.request.Request) -> bytes:
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        body: bytes = answer.read()
+        return body

@@ -1,0 +1,137 @@
+"""The page in a real browser: the curve appears, grows, and says so when it is cut off."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.service.fleets import Fleet, joined
+from tests.service.running import Running
+
+from sfumato.service.desk import Desk
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = shutil.which("chromium")
+NEEDS_BROWSER = pytest.mark.skipif(
+    CHROMIUM is None and os.environ.get("CI") != "true", reason="there is no chromium"
+)
+TASK: dict[str, Any] = {
+    "title": "Where <people> listen",
+    "epsilon": 4.0,
+    "periods": 40,
+    "period": "1 second",
+    "changes": 3,
+    "values": {"kind": "category", "items": ["home", "work", "the <road>"]},
+}
+VALUES = ["home"] * 300 + ["work"] * 200 + ["the <road>"] * 100
+
+
+@pytest.fixture
+def artefacts(tmp_path: Path) -> Path:
+    """Where screenshots are kept: in the folder that SFUMATO_ARTEFACTS names, if it does."""
+    folder = Path(os.environ.get("SFUMATO_ARTEFACTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM or "chromium", args=["--no-sandbox"]
+        )
+        yield launched
+        launched.close()
+
+
+def _joined(running: Running, **more: Any) -> Desk:
+    return joined(running, running.publish(TASK, public=True, **more)["task_id"])
+
+
+def _shown(page: Page) -> int:
+    """Return how many periods the chart holds."""
+    said = page.inner_text("#said")
+    found = re.search(r"Period (\d+)", said)
+    return int(found[1]) if found else 0
+
+
+@NEEDS_BROWSER
+def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
+    tmp_path: Path, browser: Any, artefacts: Path
+) -> None:
+    running = Running(tmp_path / "collector.db")
+    desk = _joined(running, start=int(time.time()) + 3, grace=1, sealed=False)
+    fleet = Fleet(desk, len(VALUES))
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    wrong: list[str] = []
+    elsewhere: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.extend([said.text] * (said.type == "error")))
+    page.on("request", lambda asked: elsewhere.append(asked.url))
+    page.goto(f"{running.url}/tasks/{desk.name}")
+    assert "No period has closed yet" in page.inner_text("#said")
+    assert "Where <people> listen" in page.inner_text("h1")
+    assert "epsilon 4" in page.inner_text(".promise")
+    page.screenshot(path=artefacts / "page-empty.png", full_page=True)
+    for period in range(1, 7):
+        while time.time() < desk.closes_at(period) - 1:
+            page.wait_for_timeout(20)
+        running.upload(desk.name, fleet.body(VALUES))
+    page.wait_for_selector("#chart canvas", timeout=20_000)
+    seen = _shown(page)
+    assert seen >= 1
+    end = time.time() + 20
+    while _shown(page) <= seen and time.time() < end:
+        page.wait_for_timeout(50)
+    assert _shown(page) > seen
+    assert re.search(r"\d+\.\d%", page.inner_text("#table tbody tr:first-child td:nth-child(2)"))
+    assert "to" in page.inner_text("#table tbody tr:first-child td:nth-child(3)")
+    page.focus("#chart .uplot")
+    page.keyboard.press("ArrowLeft")
+    assert re.search(r"Period \d+, .* \(-?\d", page.inner_text("#read"))
+    page.screenshot(path=artefacts / "page-live.png", full_page=True)
+    assert wrong == []
+    assert all(url.startswith(running.url) for url in elsewhere)
+    running.kill()
+    page.wait_for_selector("#state.lost", timeout=20_000)
+    assert "cannot be reached" in page.inner_text("#said")
+    page.screenshot(path=artefacts / "page-lost.png", full_page=True)
+
+
+@NEEDS_BROWSER
+def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefacts: Path) -> None:
+    with Running(tmp_path / "collector.db") as running:
+        desk = _joined(running, start=int(time.time()) - 1, grace=2, sealed=False)
+        running.upload(desk.name, Fleet(desk, len(VALUES)).body(VALUES))
+        plain = browser.new_context(java_script_enabled=False, color_scheme="dark").new_page()
+        for _ in range(100):
+            plain.goto(f"{running.url}/tasks/{desk.name}")
+            if plain.query_selector("#chart svg polyline"):
+                break
+            time.sleep(0.1)
+        assert plain.query_selector("#chart svg polygon")
+        assert "the <road>" in plain.inner_text("#table")
+        assert "epsilon 4" in plain.inner_text(".promise")
+        plain.screenshot(path=artefacts / "page-plain.png", full_page=True)
+        weight = sum(
+            len(running.read(path))
+            for path in (
+                f"/tasks/{desk.name}",
+                "/static/page.js",
+                "/static/page.css",
+                "/static/uPlot.min.js",
+                "/static/uPlot.min.css",
+                "/static/icon.svg",
+            )
+        )
+        assert weight < 150_000
