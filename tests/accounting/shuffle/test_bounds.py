@@ -165,6 +165,7 @@ def test_bounds_that_do_not_apply_say_why() -> None:
         (100, -0.1, "blanket", "delta is -0.1"),
         (100, math.nan, "blanket", "delta is nan"),
         (100, 1e-6, "tight", "bound is 'tight'"),
+        (100, 1e-6, "hashed_blanket", "for mechanisms that hash"),
     ],
 )
 def test_bad_questions_get_one_sentence(n: Any, delta: float, bound: str, sentence: str) -> None:

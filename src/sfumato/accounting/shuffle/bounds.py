@@ -302,7 +302,10 @@ def amplify(
             raise ConfigurationError(
                 f"bound is {name!r}; {', '.join(BOUNDS)}, hashed_blanket, best or all is expected."
             )
-        for index, contrasts in _cases(name, known):
+        cases = _cases(name, known)
+        if not cases:
+            raise ConfigurationError(f"bound is {name!r}; it is for mechanisms that hash.")
+        for index, contrasts in cases:
             case = _Case(mechanism, contrasts, n, delta, local)
             found.append(_amplified(name, case, *lowers[index]))
     return found

@@ -230,26 +230,29 @@ class CoCo(HashedVector):
             return (every,)
         pair = Fraction(self.hit, ONE * s)
         least = pair * Fraction(ONE - self.own, ONE)
+        here = hashed_contrast.members(s, half)
+        counts = hashed_contrast.occupied(s, half - 1) if here[0] else np.zeros(1)
         # A pair with n members, j of them at this bucket, has the factor 1 + (e^epsilon - 1) j/n.
-        met = [(n, j) for n in range(1, s + 1) for j in range(n + 1)]
-        levels = [1 + (ratio - 1) * Fraction(j, n) for n, j in met]
-        back = [1 + (ratio - 1) * Fraction(n - j, n) for n, j in met]
-        here = [comb(s, n) * (half - 1) ** (s - n) / half**s for n in range(s + 1)]
-        shares = [here[n] * comb(n, j) / 2**n for n, j in met]
-        for count, chance in enumerate(hashed_contrast.occupied(s, max(half - 1, 1)).tolist()):
-            if here[0] and chance and count < half:
-                levels.append((1 - count * pair) / (self.buckets - 2 * count) / least)
-                back.append(levels[-1])
-                shares.append(here[0] * chance)
-        one, two = (np.array([float(each) for each in both]) for both in (levels, back))
-        chances = np.array(shares)
+        gain, listed = float(ratio) - 1, min(s, hashed_contrast.MEMBERS)
+        met = [(n, j) for n in range(1, listed + 1) for j in range(n + 1)]
+        free = [c for c in range(1, min(s, half - 1) + 1) if counts[c]]
+        rest = [float((1 - c * pair) / (self.buckets - 2 * c) / least) for c in free]
+        own = np.array([1 + gain * j / n for n, j in met] + rest)
+        back = np.array([1 + gain * (n - j) / n for n, j in met] + rest)
+        shares = np.array(
+            [here[n] * comb(n, j) / 2**n for n, j in met] + [here[0] * counts[c] for c in free]
+        )
+        # More members than are listed: half of them are here, on average; at worst all or none.
+        many = float(here[listed + 1 :].sum())
+        worst = hashed_contrast.opposed(
+            np.append(own, [1, 1 + gain]), np.append(shares, [many / 2, many / 2])
+        )
+        own, back = np.append(own, 1 + gain / 2), np.append(back, 1 + gain / 2)
+        shares = np.append(shares, many)
         room = self.dimension >= 2 * s and (self._random or self._independent(2 * s))
+        others = hashed_contrast.fewer(own, shares) if room else None
         average = hashed_contrast.random_hash(
-            self.buckets * least,
-            hashed_contrast.opposed(one, chances),
-            [(one, two, chances)],
-            (one, chances) if room else None,
-            exact=exact,
+            self.buckets * least, worst, [(own, back, shares)], others, exact=exact
         )
         return (every, average)
 

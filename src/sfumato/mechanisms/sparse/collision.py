@@ -188,11 +188,14 @@ class Collision(HashedVector):
         levels = np.array([float(ratio), *map(float, factors[1:])])
         taken = np.arange(s + 1) / t
         shares = np.append(counts @ taken, (counts * (1 - taken))[1:])
-        pair = hashed_contrast.unrelated(levels, shares)
-        worst = hashed_contrast.disjoint_is_worst(factors, ratio, t)
-        bounding = pair if worst else hashed_contrast.opposed(levels, shares)
+        if hashed_contrast.disjoint_is_worst(factors, ratio, t):
+            bounding = hashed_contrast.unrelated(*hashed_contrast.spread(levels, shares))
+        else:
+            bounding = hashed_contrast.opposed(levels, shares)
+        few = hashed_contrast.fewer(levels, shares)
+        pair = hashed_contrast.unrelated(*few)
         room = 2 * self.dimension >= 3 * s and (self._random or self._independent(3 * s))
-        others = (levels, shares) if room else None
+        others = few if room else None
         average = hashed_contrast.random_hash(t * rest[s], bounding, [pair], others, exact=exact)
         return (every, average)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -26,15 +27,20 @@ from sfumato.core.contrast import Contrast, Contrasts, favoured
 __all__ = [
     "any_hash",
     "disjoint_is_worst",
+    "fewer",
+    "members",
     "occupied",
     "opposed",
     "random_hash",
+    "spread",
     "unrelated",
 ]
 
 Floats = NDArray[np.float64]
 
-_UNIT: Final = 2.0**-53
+LEVELS: Final = 48
+MEMBERS: Final = 16
+_COMPARED: Final = 1500
 _RANDOM: Final = "the hashes of reports are as good as random functions"
 _NO_CONFLICT: Final = "the hashes of the reports keep the inputs in question apart"
 
@@ -67,6 +73,47 @@ def occupied(balls: int, bins: int) -> Floats:
         stay[1:] += chances[:-1] * (1 - hit[:-1])
         chances = stay
     return chances
+
+
+def members(balls: int, bins: int) -> Floats:
+    """Return the law of how many of so many random balls hit one of the bins."""
+    if bins == 1:
+        return np.array([float(n == balls) for n in range(balls + 1)])
+    chances = np.empty(balls + 1)
+    chances[0] = (1 - 1 / bins) ** balls
+    n = np.arange(balls)
+    chances[1:] = chances[0] * np.cumprod((balls - n) / ((n + 1) * (bins - 1)))
+    return chances
+
+
+def fewer(levels: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return a law with few levels, each the mean of some that are next to each other.
+
+    Whoever sees less tells less: the result is for lower bounds.
+    """
+    if len(levels) <= LEVELS:
+        return levels, shares
+    order = np.argsort(levels)
+    ranks = np.cumsum(shares[order]) / shares.sum()
+    cells = np.minimum((ranks * LEVELS).astype(np.int64), LEVELS - 1)
+    mass, mean = np.zeros(LEVELS), np.zeros(LEVELS)
+    np.add.at(mass, cells, shares[order])
+    np.add.at(mean, cells, (shares * levels)[order])
+    there = mass > 0
+    return mean[there] / mass[there], mass[there]
+
+
+def spread(levels: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return a law with few levels, each split between two of those that stay, around its mean."""
+    if len(levels) <= LEVELS:
+        return levels, shares
+    kept = np.unique(np.quantile(levels, np.linspace(0, 1, LEVELS), method="nearest"))
+    cell = np.clip(np.searchsorted(kept, levels, side="right") - 1, 0, len(kept) - 2)
+    part = (levels - kept[cell]) / (kept[cell + 1] - kept[cell])
+    mass = np.zeros(len(kept))
+    np.add.at(mass, cell, shares * (1 - part))
+    np.add.at(mass, cell + 1, shares * part)
+    return kept, mass
 
 
 def unrelated(levels: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
@@ -107,13 +154,13 @@ def disjoint_is_worst(factors: Sequence[Fraction], ratio: Fraction, buckets: int
     all makes up for it, t - 1 - |A| - |C| times, if what is compared here holds.
     """
     most = len(factors) - 2
-    for a in range(1, most + 1):
-        step = factors[a] - factors[a + 1]
-        for c in range(1, most + 1):
-            gain = ratio - factors[a] - max(Fraction(0), factors[c] - factors[a + 1])
-            if (buckets - 1 - a - c) * gain < a * c * step:
-                return False
-    return True
+    if most > _COMPARED:
+        return False
+    factor = np.array([float(each) for each in factors])
+    steps = np.array([float(one - two) for one, two in pairwise(factors)])
+    a, c = np.meshgrid(np.arange(1, most + 1), np.arange(1, most + 1), indexing="ij")
+    gain = float(ratio) - factor[a] - np.maximum(0.0, factor[c] - factor[a + 1])
+    return bool(((buckets - 1 - a - c) * gain >= a * c * steps[a] * (1 + 1e-9)).all())
 
 
 def random_hash(
