@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import online, shuffle, values
+from benchmarks import collector, online, shuffle, values
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -111,3 +111,11 @@ def test_publishing_a_stream_is_measured(capsys: pytest.CaptureFixture[str]) -> 
 def test_bounds_of_the_shuffle_model_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
     assert shuffle.main(["--points", "0"]) in {0, 1}
     assert "A curve of 50 points" in capsys.readouterr().out
+
+
+def test_the_collector_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--batches", "6", "--sealed", "1", "--size", "50", "--rounds", "1"]
+    assert collector.main([*few, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["reports"] == 300
+    assert min(said["rate"], said["cost"], said["group"]) > 0

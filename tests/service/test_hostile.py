@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -175,3 +177,15 @@ def test_a_large_batch_of_garbage_takes_bounded_memory(tmp_path: Path) -> None:
     assert receipt.accepted + len(receipt.refused) == 65_536
     assert peak < 20 * len(body)
     store.close()
+
+
+def test_events_tell_what_closed_and_end_with_the_task(served: tuple[Running, str]) -> None:
+    running, task_id = served
+    told = running.read(f"/v1/tasks/{task_id}/events").decode()
+    assert re.findall(r"^id: (\d)$", told, re.MULTILINE) == ["1", "2", "3"]
+    assert told.rstrip().endswith("event: over\ndata: {}")
+    later = running.read(f"/v1/tasks/{task_id}/events?since=2").decode()
+    assert re.findall(r"^id: (\d)$", later, re.MULTILINE) == ["3"]
+    data = json.loads(re.findall(r"^data: (.*)$", told, re.MULTILINE)[0])
+    assert data["reports"] == data["n"] > 0
+    assert data["low"][0] < data["values"][0] < data["high"][0]

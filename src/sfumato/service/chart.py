@@ -57,8 +57,11 @@ def chart(
         above = [point(one["period"], one["high"][place]) for one in rows]
         below = [point(one["period"], one["low"][place]) for one in reversed(rows)]
         line = " ".join(point(one["period"], one["values"][place]) for one in rows)
+        x, y = point(rows[-1]["period"], rows[-1]["values"][place]).split(",")
         drawn.append(
-            f'<polygon points="{" ".join(above + below)}" fill="{colour}" fill-opacity="0.16"/>'
+            f'<polygon points="{" ".join(above + below)}" fill="{colour}" fill-opacity="0.16" '
+            f'stroke="{colour}" stroke-opacity="0.16"/><circle cx="{x}" cy="{y}" r="4" '
+            f'fill="{colour}"/>'
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
     names = ", ".join(escape(str(data["labels"][place])) for place in places)
@@ -85,8 +88,9 @@ def _axis(low: float, high: float, point: Any, periods: int) -> str:
         tick += step
     for period in sorted({1, (periods + 1) // 2, periods}):
         x = point(period, low).split(",")[0]
+        anchor = "end" if period == periods else "middle"
         drawn.append(
-            f'<text x="{x}" y="{HEIGHT - 6}" class="tick" text-anchor="middle">period {period}'
+            f'<text x="{x}" y="{HEIGHT - 6}" class="tick" text-anchor="{anchor}">period {period}'
             "</text>"
         )
     return "".join(drawn)

@@ -84,14 +84,14 @@
     if (!box || !history.length) return;
     if (bars) bars.destroy();
     bars = new uPlot({
-      width: box.clientWidth, height: 110, legend: { show: false }, cursor: { show: false },
+      width: box.clientWidth, height: 112, legend: { show: false }, cursor: { show: false },
       series: [{}, { stroke: style("--accent"), fill: style("--soft"), width: 1.5, points: { show: false },
         paths: uPlot.paths.bars({ size: [0.8, 40] }) }],
       scales: {
         x: { time: true, range: () => [endOf(0.5), endOf(Math.max(data.periods, 2) + 0.5)] },
         y: { range: (_, low, high) => [0, high * 1.1 || 1] },
       },
-      axes: [axis(), { ...axis(), size: 60 }],
+      axes: [axis(), { ...axis(), size: 60, space: 18 }],
     }, [history.map((one) => endOf(one.period)), history.map((one) => one.reports)], box);
   }
 

@@ -1,0 +1,292 @@
+"""What the collector costs beyond its work: ``python -m benchmarks.collector``.
+
+Two ratios, each from one run on one machine. *Unsealed*: the rate at which batches of 1000 reports
+pass through HTTP into the store, of a collector in its own process, over the rate at which one
+process decodes, judges, deduplicates, counts and commits the same batches, in groups of the size
+that the collector reached. *Sealed*: the processor time of the collector for the same with sealed
+reports, over that of opening the seals and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from sfumato.randomness import seeded
+from sfumato.service.collector import Collector
+from sfumato.service.desk import Desk
+from sfumato.store import SQLiteStore
+from sfumato.streams.weave.threads import Thread as Look
+from sfumato.wire.reports import BATCH_TYPE, Batch
+from sfumato.wire.sealing import open_sealed, seal
+
+__all__ = ["main", "measure"]
+
+LEAST_RATE: Final = 0.4
+MOST_COST: Final = 1.6
+SIZE: Final = 1000
+CONNECTIONS: Final = 8
+PERIOD: Final = 16
+WEEK: Final = 604_800
+
+TASK: Final[dict[str, Any]] = {
+    "title": "Benchmark",
+    "epsilon": 2.0,
+    "periods": 32,
+    "period": "1 week",
+    "changes": 8,
+    "values": {"kind": "category", "items": 16},
+    "mix": {"snapshot": 0.4, "1": 0.3, "2": 0.2, "4": 0.1},
+}
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, int, str]]:
+    """Run a collector; give its address, its process and the operator's token."""
+    token = secrets.token_urlsafe(32)
+    command = [sys.executable, "-m", "sfumato", "serve", "--json", "--port", "0", "--rate", "0"]
+    process = subprocess.Popen(  # noqa: S603 -- our own command
+        [*command, "--store", str(folder / "served.db")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"SFUMATO_OPERATOR_TOKEN": token},
+        text=True,
+    )
+    with process:
+        said = ""
+        while process.stdout and not said.endswith("\n}\n"):
+            said += process.stdout.readline()
+        yield json.loads(said)["url"], process.pid, token
+        process.terminate()
+
+
+def _asked(url: str, token: str, body: Any = None) -> bytes:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Authorization": f"Bearer {token}"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 -- our own collector
+        found: bytes = answer.read()
+        return found
+
+
+def batches(desk: Desk, count: int, size: int) -> list[bytes]:
+    """Return batches of reports of one period, of all spans in the shares of the mix."""
+    protocol: Any = desk.protocol
+    coins, rng = seeded(1), np.random.default_rng(1)
+    public = desk.published.public_key
+    made = []
+    for _ in range(count):
+        reports = np.zeros(size, dtype=desk.layout.report_dtype)
+        names = rng.integers(0, 256, (size, 16), dtype=np.uint8)
+        reports["id"] = names.view("V16")[:, 0]
+        reports["period"] = PERIOD
+        spans = rng.choice(protocol.spans, size, p=protocol.shares)
+        snapshots = protocol.snapshots[0].mechanism.randomize(np.arange(size) % 16, coins)
+        signs = rng.choice([-1, 0, 1], (size, 16), p=[0.1, 0.8, 0.1])
+        contents = []
+        for place, span in enumerate(spans.tolist()):
+            if span == 0:
+                payload = snapshots[place].tobytes()
+            else:
+                form = protocol.form(Look(span, PERIOD % span))
+                drawn = signs[place] if not form.dense else np.where(signs[place], signs[place], 1)
+                payload = form.write(drawn[None, :]).tobytes()
+            content = desk.layout.content(span, 0, payload)
+            if public is not None:
+                name = names[place].tobytes()
+                content = seal(content, public, desk.published.context, name, PERIOD)
+            contents.append(content)
+        reports["sealed"] = np.frombuffer(b"".join(contents), reports.dtype["sealed"])
+        made.append(Batch(desk.task_id, desk.published.key_id, reports).encode())
+    return made
+
+
+class _Client(Thread):
+    """One connection that sends batches, one after the other."""
+
+    def __init__(self, url: str, path: str, bodies: Sequence[bytes]) -> None:
+        super().__init__()
+        parts = urlsplit(url)
+        self._address = (parts.hostname or "", parts.port or 80)
+        head = f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Type: {BATCH_TYPE}\r\n"
+        self._requests = [
+            f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies
+        ]
+        self.accepted = 0
+
+    def run(self) -> None:
+        """Send everything."""
+        with socket.create_connection(self._address) as sock:
+            for request in self._requests:
+                sock.sendall(request)
+                self.accepted += _accepted(sock)
+
+
+def _accepted(sock: socket.socket) -> int:
+    said = b""
+    while b"\r\n\r\n" not in said:
+        said += sock.recv(65_536)
+    head, _, body = said.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head.lower())
+    while length and len(body) < int(length[1]):
+        body += sock.recv(65_536)
+    return int(json.loads(body)["accepted"])
+
+
+def _cpu(process: int) -> float:
+    """Return the processor time of a process, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _uploaded(url: str, process: int, desk: Desk, bodies: Sequence[bytes]) -> tuple[float, float]:
+    """Return wall time and the collector's processor time of sending all batches."""
+    path = f"/v1/tasks/{desk.name}/reports"
+    clients = [_Client(url, path, bodies[k::CONNECTIONS]) for k in range(CONNECTIONS)]
+    began, spent = time.perf_counter(), _cpu(process)
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    wall, cpu = time.perf_counter() - began, _cpu(process) - spent
+    accepted = sum(client.accepted for client in clients)
+    if accepted != sum(Batch.head(body)[2] for body in bodies):
+        raise RuntimeError(f"{accepted} reports were accepted; all should have been.")
+    return wall, cpu
+
+
+def _alone(folder: Path, served: Desk, bodies: Sequence[bytes], group: int) -> tuple[float, float]:
+    """Return wall and processor time of one process that does the same without a network."""
+    store = SQLiteStore(folder / f"alone{time.perf_counter_ns()}.db")
+    store.add_task(served.task_id, served.published.encode(), {}, public=True)
+    collector = Collector(store)
+    desk = collector.desks[served.task_id]
+    began, spent = time.perf_counter(), time.process_time()
+    for start in range(0, len(bodies), group):
+        entries = [collector.receive(desk, body) for body in bodies[start : start + group]]
+        collector.settle(entries)
+    wall, cpu = time.perf_counter() - began, time.process_time() - spent
+    store.close()
+    return wall, cpu
+
+
+def _published(url: str, token: str, folder: Path, *, sealed: bool) -> Desk:
+    """Publish the task; return it as devices know it."""
+    start = int(time.time()) - (PERIOD - 1) * WEEK - 3600
+    asked = {"task": TASK, "start": start, "grace": PERIOD * WEEK, "public": True, "sealed": sealed}
+    made = json.loads(_asked(f"{url}/v1/tasks", token, asked))
+    published = _asked(f"{url}/v1/tasks/{made['task_id']}", token)
+    store = SQLiteStore(folder / f"known{sealed:d}.db")
+    store.add_task(bytes.fromhex(made["task_id"]), published, {}, public=True)
+    desk = Desk(store.tasks()[0], store)
+    store.close()
+    return desk
+
+
+def _group(url: str, token: str, batches_sent: int) -> int:
+    """Return how many batches the collector put into one commit, on average."""
+    text = _asked(f"{url}/metrics", token).decode()
+    commits = re.search(r"^sfumato_commit_seconds_count (\S+)", text, re.MULTILINE)
+    return max(1, round(batches_sent / float(commits[1]))) if commits else 1
+
+
+def measure(count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3) -> dict[str, Any]:
+    """Return both ratios and what they are made of; the best of some rounds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with serving(folder) as (url, process, token):
+            desk = _published(url, token, folder, sealed=False)
+            sent, served, alone, group = 0, [], [], 1
+            for _ in range(rounds):
+                bodies = batches(desk, count, size)
+                for place, body in enumerate(bodies):  # new ids in each round
+                    bodies[place] = _renamed(body, desk)
+                served.append(_uploaded(url, process, desk, bodies))
+                sent += count
+                group = _group(url, token, sent)
+                alone.append(_alone(folder, desk, bodies, group))
+            closed = _published(url, token, folder, sealed=True)
+            bodies = batches(closed, sealed, size)
+            opened = _opening(closed, bodies)
+            _, cpu = _uploaded(url, process, closed, bodies)
+    best, least = min(wall for wall, _ in served), min(wall for wall, _ in alone)
+    return {
+        "reports": count * size,
+        "group": group,
+        "http_per_second": count * size / best,
+        "alone_per_second": count * size / least,
+        "rate": least / best,
+        "cpu_rate": min(cpu for _, cpu in alone) / min(cpu for _, cpu in served),
+        "opening_microseconds": 1e6 * opened / (sealed * size),
+        "sealed_microseconds": 1e6 * cpu / (sealed * size),
+        "cost": cpu / opened,
+    }
+
+
+def _renamed(body: bytes, desk: Desk) -> bytes:
+    batch = Batch.decode(body, desk.layout)
+    reports = batch.reports.copy()
+    reports["id"] = np.frombuffer(secrets.token_bytes(16 * len(reports)), "V16")
+    return Batch(batch.task_id, batch.key_id, reports).encode()
+
+
+def _opening(desk: Desk, bodies: Sequence[bytes]) -> float:
+    """Return the processor time of opening as many seals, to a key of our own, and no more."""
+    from sfumato.wire.sealing import new_key  # noqa: PLC0415
+
+    key, context = new_key(), desk.published.context
+    content = bytes(desk.layout.content_dtype.itemsize)
+    n = sum(Batch.head(body)[2] for body in bodies)
+    few = [seal(content, key.public_key(), context, bytes(16), PERIOD) for _ in range(min(n, 500))]
+    began = time.process_time()
+    for place in range(n):
+        open_sealed(few[place % len(few)], key, context, bytes(16), PERIOD)
+    return time.process_time() - began
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit code."""
+    parser = ArgumentParser(prog="python -m benchmarks.collector", description=__doc__)
+    parser.add_argument("--batches", type=int, default=200, help="default %(default)s")
+    parser.add_argument("--sealed", type=int, default=8, help="sealed batches; %(default)s")
+    parser.add_argument("--rounds", type=int, default=3, help="default %(default)s")
+    parser.add_argument("--size", type=int, default=SIZE, help="reports of a batch; %(default)s")
+    parser.add_argument("--json", action="store_true", help="print nothing but JSON")
+    parser.add_argument("--check", action="store_true", help="exit with 1 unless the limits hold")
+    given = parser.parse_args(arguments)
+    found = measure(given.batches, given.sealed, given.size, given.rounds)
+    if given.json:
+        print(json.dumps(found, indent=2))
+    else:
+        print(
+            f"unsealed, through HTTP     {found['http_per_second']:>12,.0f} reports/s\n"
+            f"unsealed, one process      {found['alone_per_second']:>12,.0f} reports/s, "
+            f"{found['group']} batches to a commit\n"
+            f"  ratio                    {found['rate']:>12.2f} (at least {LEAST_RATE}; in "
+            f"processor time {found['cpu_rate']:.2f})\n"
+            f"sealed, the collector      {found['sealed_microseconds']:>12.1f} µs of a processor\n"
+            f"sealed, opening alone      {found['opening_microseconds']:>12.1f} µs\n"
+            f"  ratio                    {found['cost']:>12.2f} (at most {MOST_COST})"
+        )
+    holds = found["rate"] >= LEAST_RATE and found["cost"] <= MOST_COST
+    return 1 if given.check and not holds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
