@@ -34,6 +34,12 @@ def test_before_its_first_value_a_device_has_nothing() -> None:
     assert read_streams(Items(("x", "y")), 3, table).tolist() == [[[0, 0], [1, 1], [0, 0]]]
 
 
+def test_an_optional_category_may_be_absent() -> None:
+    table = rows((1, 2, "a"), (1, 3, None), (1, 4, "b"))
+    found = read_streams(Category(("a", "b"), optional=True), 4, table)
+    assert found.tolist() == [[-1, 0, -1, 1]]
+
+
 def test_attributes_have_a_column_each() -> None:
     both = Attributes({"place": ("in", "out"), "app": ("mail", "maps", "music")})
     table = rows((1, 1, "out", "mail"), (1, 2, "in", "music"), names="device period place app")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -24,14 +24,14 @@ from sfumato.lab.synthetic import Life, Synthetic
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
-from sfumato.streams.weave.tree import path
+from sfumato.streams.weave.tree import path, tree
 from sfumato.streams.weave.values import Binary, Category, Items, Values
 
 __all__ = ["DATA", "FULL", "PRINTED", "Cell", "Densities", "Exact", "fan_out_errors"]
 
 Floats = NDArray[np.float64]
 
-COUNTED: Final = 20_000
+COUNTED: Final = 5_000
 """Devices whose streams are counted for exact figures."""
 
 
@@ -66,6 +66,52 @@ class Densities:
         return np.asarray(self._moved[span][start - 1])
 
 
+def _edges(protocol: Weave) -> Iterator[tuple[Thread, float, int, int]]:
+    for thread, share in protocol.threads():
+        for start, end in protocol.edges(thread) if share else ():
+            yield thread, share, start, end
+
+
+def _working(protocol: Weave, thread: Thread) -> float:
+    if thread.span == SNAPSHOT:
+        return protocol.snapshots[0].variance
+    return protocol.strand(thread).variance
+
+
+def _fusion(protocol: Weave) -> Fusion:
+    found = [
+        (start, end, share / _working(protocol, thread))
+        for thread, share, start, end in _edges(protocol)
+    ]
+    start, end, conductance = map(np.array, zip(*found, strict=True))
+    return Fusion(protocol.periods, start, end, conductance)
+
+
+@lru_cache(maxsize=6)
+def weights(protocol: Weave, workload: str) -> Floats:
+    """Return the weight of each edge in the estimate of each period; they are public."""
+    fusion = _fusion(protocol)
+    if workload == "history":
+        return fusion.weights(protocol.periods)
+    if workload == "path":
+        return path(fusion)
+    if protocol.aligned:
+        return tree(fusion)  # the same as online, and sooner
+    if protocol.spans == (SNAPSHOT,):
+        return np.eye(protocol.periods)
+    return fusion.online()
+
+
+def _sums(protocol: Weave, workload: str) -> Iterator[Floats]:
+    """Yield the weights of all sums that end in a period."""
+    fusion = _fusion(protocol)
+    along = path(fusion) if workload.endswith("of paths") else None
+    for period in range(1, protocol.periods + 1):
+        rows = fusion.weights(period) if along is None else along[:period]
+        summed = np.cumsum(rows[::-1], axis=0)
+        yield summed[-1:] if workload.startswith("prefix") else summed
+
+
 @dataclass(frozen=True, eq=False)
 class Exact:
     """The exact error of a protocol on the streams of a fleet.
@@ -86,29 +132,18 @@ class Exact:
     densities: Densities | None
 
     @cached_property
-    def _edges(self) -> tuple[list[tuple[int, int]], Floats, Floats]:
-        """Every edge, its planned conductance and its noise entry by entry, for one device."""
-        ends: list[tuple[int, int]] = []
-        planned, noise = [], []
-        for thread, share in self.protocol.threads():
-            told = self.protocol.edges(thread)
-            if not share or not told:
-                continue
-            working = self._working(thread)
-            for start, end in told:
-                ends.append((start, end))
-                planned.append(share / working)
-                noise.append(self._noise(thread, start, end) / share)
-        return ends, np.array(planned), np.array(noise)
-
-    def _working(self, thread: Thread) -> float:
-        if thread.span == SNAPSHOT:
-            return self.protocol.snapshots[0].variance
-        return self.protocol.strand(thread).variance
+    def noise(self) -> Floats:
+        """The variance of each edge's observation, entry by entry, times n."""
+        return np.array(
+            [
+                self._noise(thread, start, end) / share
+                for thread, share, start, end in _edges(self.protocol)
+            ]
+        )
 
     def _noise(self, thread: Thread, start: int, end: int) -> Floats:
         if self.densities is None:
-            return np.full(1, self._working(thread))
+            return np.full(1, _working(self.protocol, thread))
         mean = self.densities.mean
         if thread.span == SNAPSHOT:
             share: Any = mean[end - 1]
@@ -121,41 +156,15 @@ class Exact:
         rise = mean[end - 1] - (mean[start - 1] if start else 0)
         return np.asarray(moment - rise**2)
 
-    @property
-    def noise(self) -> Floats:
-        """The variance of each edge's observation, entry by entry, times n."""
-        return self._edges[2]
-
-    @cached_property
-    def fusion(self) -> Fusion:
-        """The least squares of the edges."""
-        ends, planned, _ = self._edges
-        start, end = np.array(ends).T
-        return Fusion(self.protocol.periods, start, end, planned)
-
     def errors(self, workload: str) -> Floats:
         """Return n times the variance of each query and entry.
 
         ``online``, ``history`` (smoothed), ``path``; or ``prefix`` and ``ranges``, sums asked
         when their last period closes.
         """
-        noise, fusion = self.noise, self.fusion
-        if workload == "history":
-            return fusion.weights(self.protocol.periods) ** 2 @ noise
-        if workload == "online":
-            return fusion.online() ** 2 @ noise
-        if workload == "path":
-            return path(fusion) ** 2 @ noise
-        along = path(fusion) if workload.endswith("of paths") else None
-        rows = [weights**2 @ noise for weights in self._sums(workload, along)]
-        return np.concatenate(rows)
-
-    def _sums(self, workload: str, along: Floats | None) -> Iterator[Floats]:
-        """Yield the weights of all sums that end in a period."""
-        for period in range(1, self.protocol.periods + 1):
-            weights = self.fusion.weights(period) if along is None else along[:period]
-            summed = np.cumsum(weights[::-1], axis=0)
-            yield summed[-1:] if workload.startswith("prefix") else summed
+        if workload in ("online", "history", "path"):
+            return weights(self.protocol, workload) ** 2 @ self.noise
+        return np.concatenate([row**2 @ self.noise for row in _sums(self.protocol, workload)])
 
     def error(self, workload: str) -> float:
         """Return n times the mean squared error of the workload's queries."""
@@ -208,10 +217,15 @@ class Cell:
         """Snapshots of all devices."""
         return Weave(*self.plan, (SNAPSHOT,), (1.0,))
 
+    @cached_property
+    def trees(self) -> tuple[Weave, Weave]:
+        """Aligned levels at their best, with ExSub and with the better mechanism."""
+        return Weave.tree(*self.plan, mechanism="exsub"), Weave.tree(*self.plan)
+
     def exact(self, life: str, devices: int = COUNTED) -> Ways:
         """Return the exact errors on streams of a kind, or if all devices make all changes."""
         counted = self._counted(life, devices)
-        tree, tree_exsub = Weave.tree(*self.plan), Weave.tree(*self.plan, mechanism="exsub")
+        tree_exsub, tree = self.trees
         return {
             "papers": Exact(self.papers, counted).error("path"),
             "tree with ExSub": Exact(tree_exsub, counted).error("online"),
@@ -232,7 +246,7 @@ class Cell:
         }
 
     def simulated(
-        self, life: Life, devices: int = COUNTED, repeats: int = 8
+        self, life: Life, devices: int = 20_000, repeats: int = 8
     ) -> dict[str, tuple[float, float]]:
         """Return simulated errors of the papers' way and ours, each with its standard error."""
         found: dict[str, list[float]] = {"papers": [], "online": [], "smoothed": []}
@@ -284,7 +298,7 @@ def fan_out_errors(epsilon: float, fan_out: int, *, repeats: int = 400) -> tuple
     exact = Exact(protocol, Densities(values, changes, periods, fleet))
     noise = np.sqrt(exact.noise[:, 0] / devices)
     drawn = np.random.default_rng(fan_out).normal(size=(repeats, noise.size)) * noise
-    usable = float(np.abs(drawn @ path(exact.fusion).T).max(axis=1).mean())
+    usable = float(np.abs(drawn @ weights(protocol, "path").T).max(axis=1).mean())
     levels = len(protocol.spans)
     lost = protocol.spans[-1] < periods
     return usable * ((levels + lost) / levels) ** 0.5, usable

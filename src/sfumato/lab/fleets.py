@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from sfumato.lab.synthetic import CHUNK
 from sfumato.streams.weave.values import Attributes, Binary, Items, Values
 
 __all__ = ["Fleet", "Recorded", "read_streams"]
+
+UNKNOWN: Final = -2
+"""Where a table has no row; -1 is a row that says there is no item."""
 
 
 class Fleet(Protocol):
@@ -115,15 +118,15 @@ def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
     rows = list(zip(*(cells[name].tolist() for name in columns), strict=True))
     codes = _codes(values, columns, rows, cells["device"], period)
     if isinstance(values, Items):
-        streams = np.full((len(names), periods, values.width), -1, dtype=np.int8)
+        streams = np.full((len(names), periods, values.width), UNKNOWN, dtype=np.int8)
         streams[device, period - 1] = 0
         there = codes >= 0
         streams[device[there], period[there] - 1, codes[there]] = 1
     elif isinstance(values, Attributes):
-        streams = np.full((len(names), periods, len(columns)), -1, dtype=np.int32)
+        streams = np.full((len(names), periods, len(columns)), UNKNOWN, dtype=np.int32)
         streams[device, period - 1] = codes
     else:
-        streams = np.full((len(names), periods), -1, dtype=np.int32)
+        streams = np.full((len(names), periods), UNKNOWN, dtype=np.int32)
         streams[device, period - 1] = codes
     return _repeated(values, streams, names)
 
@@ -192,30 +195,34 @@ def _codes(
 
 
 def _code(values: Values, columns: tuple[str, ...], row: tuple[Any, ...]) -> Any:
+    cells = [None if frames.absent(cell) else cell for cell in row]
     if isinstance(values, Items):
-        return -1 if frames.absent(row[0]) else int(values.encode([row[0]]).argmax())
+        return -1 if cells[0] is None else int(values.encode([cells[0]]).argmax())
     if isinstance(values, Attributes):
-        bits = values.encode(dict(zip(columns, row, strict=True)))
-        return [int(bits[block].argmax()) for block in values.blocks]
-    bits = values.encode(row[0])
-    return int(bits[0]) if isinstance(values, Binary) else int(bits.argmax())
+        bits = values.encode(dict(zip(columns, cells, strict=True)))
+        return [_place(bits[block]) for block in values.blocks]
+    bits = values.encode(cells[0])
+    return int(bits[0]) if isinstance(values, Binary) else _place(bits)
+
+
+def _place(bits: NDArray[np.int8]) -> int:
+    """Return where the one is, or -1 if there is none."""
+    return int(bits.argmax()) if bits.any() else -1
 
 
 def _repeated(values: Values, streams: NDArray[Any], names: Iterable[Hashable]) -> NDArray[Any]:
     """Fill periods without a row with the value before; those before the first with nothing."""
-    seen = np.asarray(streams >= 0).reshape(*streams.shape[:2], -1).max(axis=2)
-    if isinstance(values, Items):
-        streams = np.where(seen[:, :, None], streams, 0)
+    seen = np.asarray(streams > UNKNOWN).reshape(*streams.shape[:2], -1).max(axis=2)
     last = np.maximum.accumulate(np.where(seen, np.arange(streams.shape[1]), -1), axis=1)
     late = last[:, 0] < 0
     if values.always_there and late.any():
         place = int(np.argmax(late))
         raise InputError(
             f"device {list(names)[place]!r} has no value before period "
-            f"{int(seen[place].argmax()) + 1}; a {values.kind} is there from period 1 on (an item "
-            "of its own can say that a device is not)."
+            f"{int(seen[place].argmax()) + 1}; a {values.kind} is there from period 1 on, unless "
+            "it is optional."
         )
     rows = np.arange(len(streams))[:, None]
     filled: NDArray[Any] = streams[rows, np.maximum(last, 0)]
-    filled[last < 0] = 0
+    filled[last < 0] = 0 if isinstance(values, (Binary, Items)) else -1
     return filled
