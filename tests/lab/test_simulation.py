@@ -5,6 +5,7 @@ import pytest
 
 from sfumato.errors import ConfigurationError
 from sfumato.lab.fleets import Recorded
+from sfumato.lab.flights import PLACES, WEEKS, read_positions
 from sfumato.lab.simulation import simulate
 from sfumato.lab.streams import freeze, truth
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
@@ -129,6 +130,25 @@ def test_intervals_of_means_ranges_and_differences_cover(values: Values) -> None
         life: Life = LIVES[seed % 3]
         fleet = Synthetic(values, 32, 6, 6000, life, seed=seed)
         outcome = simulate(protocol, fleet, seed=seed)
+        for decoder in ("online", "smoothed"):
+            for name, share in outcome.metrics(decoder).coverage.items():
+                covered.setdefault((decoder, name), []).append(share)
+    means = {which: float(np.mean(shares)) for which, shares in covered.items()}
+    assert all(0.94 <= share <= 0.96 for share in means.values()), means
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mixed", [False, True])
+def test_intervals_cover_on_real_streams(*, mixed: bool) -> None:
+    places, streams = Category(PLACES), read_positions()
+    bits = places.encode_streams(streams).astype(int)
+    most = int(np.abs(np.diff(bits, axis=1, prepend=0)).sum(axis=(1, 2)).max())
+    shared = Weave(places, WEEKS, most, 1.0, (1, 2, 0), (0.3, 0.2, 0.5))
+    protocol = shared if mixed else Weave.best(places, WEEKS, most, 1.0)
+    covered: dict[tuple[str, str], list[float]] = {}
+    for seed in range(150):
+        outcome = simulate(protocol, Recorded(streams, 6000, seed), seed=seed)
+        assert np.array_equal(outcome.seen, outcome.truth)
         for decoder in ("online", "smoothed"):
             for name, share in outcome.metrics(decoder).coverage.items():
                 covered.setdefault((decoder, name), []).append(share)
