@@ -18,6 +18,7 @@ from sfumato.cli import (
     lab,
     law,
     mechanisms,
+    plan,
     query,
     randomize,
     release,
@@ -40,6 +41,7 @@ app.command()(demo.demo)
 app.add_typer(mechanisms.app, name="mechanisms")
 app.command()(law.law)
 app.command()(compare.compare)
+app.command()(plan.plan)
 app.command()(amplify.amplify)
 app.command()(calibrate.calibrate)
 app.command()(randomize.randomize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["bars", "err", "out", "print_json", "progress", "say", "waiting"]
+__all__ = ["bars", "err", "noticing", "out", "print_json", "progress", "say", "waiting"]
 
 PIPE_WIDTH = 120
 
@@ -102,3 +102,14 @@ def waiting(description: str) -> Iterator[None]:
         return
     with console.status(description, spinner_style="blue"):
         yield
+
+
+@contextmanager
+def noticing(description: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being done, step by step; yields what is told of each step."""
+    console = err()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(description, spinner_style="blue") as status:
+        yield lambda step: status.update(f"{description}: {step}")

@@ -159,7 +159,8 @@ def _fleet(
     changes: int | None,
     seed: int,
 ) -> Fleet:
-    from sfumato.lab.fleets import Recorded, read_streams
+    from sfumato.cli import streams
+    from sfumato.lab.fleets import Recorded
     from sfumato.lab.synthetic import Synthetic
 
     if data == _SYNTHETIC:
@@ -172,9 +173,12 @@ def _fleet(
         raise ConfigurationError(msg)
     if data == _FLIGHTS:
         return Recorded(_flights(protocol), devices, seed)
+    if Path(data).suffix.lower() not in _TABLES:
+        msg = f"--data is {data!r}; {_SYNTHETIC}, {_FLIGHTS}, a .csv or a .parquet is expected."
+        raise InputError(msg)
     with console.waiting("Reading"):
-        streams = read_streams(protocol.values, protocol.periods, _table(Path(data)))
-    return Recorded(streams, devices, seed)
+        recorded = streams.read(Path(data), protocol.values, protocol.periods)
+    return Recorded(recorded, devices, seed)
 
 
 def _flights(protocol: Weave) -> Any:
@@ -187,24 +191,6 @@ def _flights(protocol: Weave) -> Any:
         )
     with console.waiting("Reading the flights of 2013"):
         return read_positions()[:, : protocol.periods]
-
-
-def _table(path: Path) -> Any:
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
-    from sfumato.cli.columns import readable
-
-    if path.suffix.lower() not in _TABLES:
-        msg = (
-            f"--data is {str(path)!r}; {_SYNTHETIC}, {_FLIGHTS}, a .csv or a .parquet is expected."
-        )
-        raise InputError(msg)
-    with readable(path):
-        if path.suffix.lower() == ".parquet":
-            return pq.read_table(path)
-        options = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
-        return pyarrow.csv.read_csv(path, convert_options=options)
 
 
 def _run(protocol: Weave, fleet: Fleet, seed: int) -> Simulation:

@@ -1,0 +1,373 @@
+"""The error to expect: of the very decoder, for so many devices whose streams are like a sample.
+
+Given how many devices follow each thread, an estimate is a weighted sum of independent reports
+whose weights are public, so its variance follows from how often entries change in the sample. Three
+things beyond the density bound count: how many changes there are in fact, that counts are random
+(and some periods may have no snapshot at all), and that the devices on a thread are drawn from
+those whose mean is asked for. Where streams change more often than differences may tell, the bias
+is what the sample's frozen streams lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.protocol import Weave
+
+__all__ = ["Expected", "Sample", "expected", "influence"]
+
+Bits = NDArray[np.int8]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEW: Final = 400
+"""With fewer devices on some edge, counts are drawn and not only expected."""
+LONG: Final = 512
+"""So many periods average over random counts."""
+ROWS: Final = 4000
+"""So many people and entries tell how the differences of one person go together."""
+SLIGHT: Final = 0.01
+"""People's own variance is looked into if it is a larger share than this."""
+ENDS: Final = 48
+"""So many last periods, and as many lengths, stand for all sums of a long horizon."""
+RANGES: Final = 300
+"""So many ranges stand for all where people's own sums are compared."""
+
+
+class Sample:
+    """Streams like those to come: made up, or of a pilot.
+
+    Parameters
+    ----------
+    bits
+        The entries of each person's value in each period, (people, periods, width).
+
+    """
+
+    def __init__(self, bits: Bits) -> None:
+        self.people, self.periods, self.width = bits.shape
+        # By period, as an edge takes two periods of everybody.
+        self._by_period = np.ascontiguousarray(bits.transpose(1, 0, 2))
+
+    def _at(self, period: int) -> Bits:
+        if period == 0:
+            return np.zeros_like(self._by_period[0])
+        return np.asarray(self._by_period[period - 1])
+
+    def means(self) -> Floats:
+        """Return the mean of each entry in each period."""
+        return np.asarray(self._by_period.mean(axis=1, dtype=np.float64))
+
+    def changed(self, start: int, end: int) -> tuple[Floats, Floats]:
+        """Return of each entry how often it differs between two periods, and by how much."""
+        difference = self._at(end) - self._at(start)
+        return (
+            np.count_nonzero(difference, axis=0) / self.people,
+            difference.sum(axis=0, dtype=np.int64) / self.people,
+        )
+
+    def together(self, starts: Ints, ends: Ints, entries: slice) -> Floats:
+        """Return the covariance, among people, of differences; averaged over entries."""
+        padded = np.concatenate([np.zeros_like(self._by_period[:1]), self._by_period])
+        some = slice(0, max(2, ROWS // len(range(self.width)[entries])))
+        values = padded[:, some, entries]
+        rows = (values[ends] - values[starts]).astype(np.float32)
+        rows -= rows.mean(axis=1, keepdims=True)
+        flat = rows.reshape(len(starts), -1)
+        degrees = flat.shape[1] * (1 - 1 / rows.shape[1])
+        return np.asarray(flat @ flat.T / degrees, dtype=np.float64)
+
+    def frozen(self, changes: int) -> Sample:
+        """Return the sample as difference threads see it."""
+        moved = np.abs(np.diff(self._by_period, axis=0, prepend=0)).sum(axis=2, dtype=np.int64)
+        over = np.cumsum(moved, axis=0) > changes
+        if not over.any():
+            return self
+        bits = self._by_period.copy()
+        for period in range(self.periods):
+            late = over[period]
+            bits[period, late] = bits[period - 1, late] if period else 0
+        return Sample(bits.transpose(1, 0, 2))
+
+    def spread(self, name: str) -> float:
+        """Return the variance among people of what a workload asks for, averaged over queries."""
+        scale = self.people / max(self.people - 1, 1)
+        if name in ("online", "history"):
+            means = self.means()
+            return float((means * (1 - means)).mean() * scale)
+        sums = np.cumsum(self._by_period, axis=0, dtype=np.float64)
+        if name == "prefix":
+            return float(sums.var(axis=1).mean() * scale)
+        sums = np.concatenate([np.zeros_like(sums[:1]), sums])
+        pairs = np.stack(np.triu_indices(self.periods + 1, 1), axis=1)
+        if len(pairs) > RANGES:
+            pairs = np.random.default_rng(RANGES).choice(pairs, RANGES, replace=False)
+        total = sum(float((sums[end] - sums[start]).var(axis=0).mean()) for start, end in pairs)
+        return float(total / len(pairs) * scale)
+
+
+# ---- the edges of a protocol -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Edges:
+    """What one block's entries are estimated from.
+
+    Parameters
+    ----------
+    start, end, thread
+        Of each edge; the thread by its place in the protocol.
+    working, actual
+        The variance of one report that weights count on, and the one to expect, averaged over
+        entries.
+    own
+        The part of it that is people's own: who is on the thread.
+    bias
+        Of each entry, (edges, entries).
+
+    """
+
+    start: Ints
+    end: Ints
+    thread: Ints
+    working: Floats
+    actual: Floats
+    own: Floats
+    bias: Floats
+
+    def pick(self, chosen: Any) -> _Edges:
+        columns = (getattr(self, field.name) for field in fields(self))
+        return _Edges(*(column[chosen] for column in columns))
+
+
+def _edges(protocol: Weave, sample: Sample, frozen: Sample, block: int) -> _Edges:
+    """Return the edges of a block, in the order of their ends."""
+    entries = protocol.values.blocks[block]
+    means = sample.means()[:, entries]
+    rows: list[tuple[Any, ...]] = []
+    for place, (thread, _) in enumerate(protocol.threads()):
+        if thread.is_snapshot:
+            if thread.block == block:
+                look, share = protocol.snapshots[block], means[thread.offset - 1]
+                actual = look.variance_at_share(share).mean()
+                rows.append((0, thread.offset, place, look.variance, actual, 0.0, 0 * share))
+            continue
+        for start, end in protocol.edges(thread):
+            strand = protocol.strand(thread)
+            often, mean = (part[entries] for part in frozen.changed(start, end))
+            square = float((mean**2).mean())
+            own = float(often.mean()) - square
+            actual = strand.moment(float(often.mean())) - square
+            bias = 0 * mean
+            if frozen is not sample:
+                bias = mean - sample.changed(start, end)[1][entries]
+            rows.append((start, end, place, strand.variance, actual, own, bias))
+    columns = list(zip(*rows, strict=True))
+    whole = (np.array(column, dtype=np.int64) for column in columns[:3])
+    real = (np.array(column, dtype=np.float64) for column in columns[3:])
+    edges = _Edges(*whole, *real)  # type: ignore[arg-type]
+    return edges.pick(np.argsort(edges.end, kind="stable"))
+
+
+# ---- the error -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The error of a workload's queries, averaged over queries and entries.
+
+    Parameters
+    ----------
+    variance
+        Of the estimates, about the mean of those who take part.
+    reported
+        What intervals will make of it: about the mean of all who might.
+    squared_bias
+        Of the estimates, where streams change more often than differences may tell.
+    unknown
+        The share of queries that nobody's reports answer.
+
+    """
+
+    variance: float
+    reported: float
+    squared_bias: float
+    unknown: float
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        return self.variance + self.squared_bias
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error."""
+        return float(np.sqrt(self.mse))
+
+
+def expected(
+    protocol: Weave,
+    devices: int,
+    sample: Sample,
+    workloads: Sequence[str] = ("online",),
+    seed: int = 0,
+) -> dict[str, Expected]:
+    """Return the error to expect of each workload's queries."""
+    shares = np.array([share for _, share in protocol.threads()])
+    draws = [devices * shares]
+    if devices * shares[shares > 0].min() < FEW:
+        draw = np.random.default_rng(seed)
+        count = max(1, LONG // protocol.periods)  # long horizons average over chance themselves
+        draws = [draw.multinomial(devices, shares / shares.sum()) for _ in range(count)]
+    frozen = sample.frozen(protocol.changes)
+    figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in workloads}
+    weights = []
+    for block, entries in enumerate(protocol.values.blocks):
+        edges = _edges(protocol, sample, frozen, block)
+        for counts in draws:
+            answers = _Answers(edges, counts, frozen, entries)
+            weights.append(len(range(sample.width)[entries]))
+            for name in workloads:
+                figures[name].append(_error(answers, name))
+    found = {}
+    for name in workloads:
+        variance, *others = np.average(figures[name], axis=0, weights=weights).tolist()
+        # Whoever is asked on one thread is not asked on another: all together they are everybody.
+        variance -= sample.spread(name) / devices
+        found[name] = Expected(variance, *others)
+    return found
+
+
+class _Answers:
+    """The variance and the bias of weighted sums of reports, given how many there are."""
+
+    def __init__(self, edges: _Edges, counts: NDArray[Any], frozen: Sample, entries: slice) -> None:
+        count = counts[edges.thread].astype(np.float64)
+        self._edges = edges.pick(count > 0)
+        self._count = count[count > 0]
+        self._frozen = frozen
+        self._entries = entries
+        self.fusion = Fusion(
+            frozen.periods,
+            self._edges.start,
+            self._edges.end,
+            self._count / self._edges.working,
+        )
+
+    def variances(self, weights: Floats) -> tuple[float, float]:
+        """Return the sum of the variances of answers: as they are, and as intervals have them."""
+        squares = (weights**2).sum(axis=0) / self._count
+        reported = total = float(squares @ self._edges.actual)
+        if float(squares @ self._edges.own) > SLIGHT * total:
+            for which, covariance in self._together:
+                part = weights[:, which]
+                total += float(np.einsum("ij,jk,ik->", part, covariance, part, optimize=True))
+        return total, reported
+
+    @cached_property
+    def _together(self) -> list[tuple[Ints, Floats]]:
+        """Of each thread with several edges: which, and the covariance between different ones."""
+        found = []
+        order = np.argsort(self._edges.thread, kind="stable")
+        cuts = np.flatnonzero(np.diff(self._edges.thread[order])) + 1
+        for which in np.split(order, cuts):
+            if which.size > 1:
+                start, end = self._edges.start[which], self._edges.end[which]
+                covariance = self._frozen.together(start, end, self._entries)
+                np.fill_diagonal(covariance, 0.0)
+                found.append((which, covariance / self._count[which[0]]))
+        return found
+
+    def squared_bias(self, weights: Floats) -> float:
+        """Return the sum of squared biases of answers, averaged over entries."""
+        if not self._edges.bias.any():
+            return 0.0
+        return float(((weights @ self._edges.bias) ** 2).mean(axis=1).sum())
+
+
+def _error(answers: _Answers, workload: str) -> tuple[float, ...]:
+    """Return variance, reported variance and squared bias of an answer, and how many have none."""
+    total = np.zeros(3)
+    queries = unknown = 0
+    for weights in _asked(answers.fusion, workload):
+        known = ~np.isnan(weights).any(axis=1)
+        queries += len(weights)
+        unknown += len(weights) - int(known.sum())
+        total[:2] += answers.variances(weights[known])
+        total[2] += answers.squared_bias(weights[known])
+    return *(total / max(queries - unknown, 1)).tolist(), unknown / queries
+
+
+def _asked(fusion: Fusion, workload: str) -> Iterator[Floats]:
+    """Yield the weights of each edge in the answers to a workload's queries, a few at a time.
+
+    Of long horizons some sums stand for all: those that end in some periods, evenly among all
+    queries (later periods end more ranges).
+    """
+    if workload == "online":
+        yield fusion.online()
+        return
+    if workload == "history":
+        yield fusion.weights(fusion.periods)
+        return
+    size = ENDS if fusion.periods > 2 * ENDS else fusion.periods
+    even = (np.arange(size) + 0.5) / size
+    some = np.sqrt(even) if workload == "ranges" and size < fusion.periods else even
+    ends = set(np.ceil(some * fusion.periods).astype(int).tolist())
+    for state in fusion.growing():
+        if state.period not in ends:
+            continue
+        ended = fusion.end <= state.period
+        potential = np.cumsum(state.covariance[:, :0:-1], axis=1)
+        known = np.logical_and.accumulate(state.known[state.period : 0 : -1])
+        if workload == "prefix":
+            potential, known = potential[:, -1:], known[-1:]
+        elif size < fusion.periods:
+            lengths = np.unique(np.linspace(0, state.period - 1, size).astype(int))
+            potential, known = potential[:, lengths], known[lengths]
+        drop = potential[fusion.end[ended]] - potential[fusion.start[ended]]
+        weights = np.zeros((potential.shape[1], fusion.start.size))
+        weights[:, ended] = drop.T * fusion.conductance[ended]
+        weights[~known] = np.nan
+        yield weights
+
+
+def influence(protocol: Weave, devices: int) -> float:
+    """Return how far one forged device can move the mean of a period, when that closes, at most.
+
+    It follows one thread, and may say anything that is a message in each of its reports.
+    """
+    largest = 0.0
+    threads = list(protocol.threads())
+    for block in range(len(protocol.values.blocks)):
+        rows = [
+            (start, end, place)
+            for place, (thread, share) in enumerate(threads)
+            if share > 0 and (not thread.is_snapshot or thread.block == block)
+            for start, end in protocol.edges(thread)
+        ]
+        start, end, place = np.array(sorted(rows, key=lambda row: row[1]), dtype=np.int64).T
+        working, reach = np.empty(len(threads)), np.empty(len(threads))
+        for index in set(place.tolist()):
+            thread, share = threads[index]
+            if thread.is_snapshot:
+                look: Any = protocol.snapshots[block]
+                working[index], reach[index] = look.variance, look.mechanism.influence
+            else:
+                strand = protocol.strand(thread)
+                working[index], reach[index] = strand.variance, strand.mechanism.influence
+            working[index] /= devices * share
+            reach[index] /= devices * share
+        weights = np.abs(Fusion(protocol.periods, start, end, 1 / working[place]).online())
+        order = np.argsort(place, kind="stable")
+        cuts = np.concatenate([[0], np.flatnonzero(np.diff(place[order])) + 1])
+        moved = np.add.reduceat((weights * reach[place])[:, order], cuts, axis=1)
+        largest = max(largest, float(np.nanmax(moved)))
+    return largest
