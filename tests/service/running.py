@@ -46,6 +46,11 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
     def stop(self) -> int:
         """End it gracefully; return its exit code."""
         self._process.terminate()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -317,3 +318,27 @@ def test_metrics_count_what_became_of_reports(world: World) -> None:
     assert f'sfumato_reports_total{{outcome="accepted"}} {n}.0' in text
     assert f'sfumato_reports_total{{outcome="repeated"}} {n}.0' in text
     assert f"sfumato_ids_in_memory {n}.0" in text
+
+
+def test_a_disk_that_is_full_is_no_crash(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = Fleet(world.open, len(VALUES)).body(VALUES)
+
+    def full(_: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.store, "commit", full)
+        answer = world.upload(world.open, body)
+        _is_problem(answer, 503, "busy")
+        assert answer.headers["retry-after"] == "5"
+    assert world.upload(world.open, body).json()["accepted"] > 0
+
+
+def test_many_periods_at_once_leave_reports_their_turn(world: World) -> None:
+    world.now = START + 1000.0
+    closed = 0
+    while not (world.open.is_over and world.hidden.is_over):
+        found = world.service.writer.call(lambda: world.collector.close_due(0.0)).result()
+        assert len(found) <= 1
+        closed += len(found)
+    assert closed <= 12

@@ -7,11 +7,12 @@ operator publishes tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -23,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sfumato.errors import ConfigurationError, InputError, MismatchError, ReportError
 from sfumato.service import openapi, page, questions
 from sfumato.service.access import Access
-from sfumato.service.collector import Collector
+from sfumato.service.collector import Collector, Entry
 from sfumato.service.desk import Desk
 from sfumato.service.events import Bell, stream
 from sfumato.service.limits import Gate, Rate
@@ -37,8 +38,14 @@ from sfumato.wire.reports import BATCH_TYPE
 
 __all__ = ["Service", "make_app"]
 
+T = TypeVar("T")
+
 LARGEST_TASK: Final = 1 << 20
 MOST_LISTENERS: Final = 200
+DOORS: Final = 4
+DESKS: Final = 2
+"""Threads that open and judge reports, and that answer questions."""
+
 CLOCK: Final = 0.25
 """Seconds between two looks at the clock, at most."""
 
@@ -72,6 +79,9 @@ class Service:
         self.gate = Gate()
         self.rate = Rate(rate)
         self.bell = Bell()
+        # Answers may take long; they must not keep reports waiting.
+        self._doors = ThreadPoolExecutor(DOORS, "door")
+        self._desks = ThreadPoolExecutor(DESKS, "desk")
         self._clock: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -88,6 +98,8 @@ class Service:
             with suppress(asyncio.CancelledError):
                 await self._clock
             await asyncio.to_thread(self.writer.stop)
+            for pool in (self._doors, self._desks):
+                pool.shutdown(wait=False, cancel_futures=True)
 
     async def _watch(self) -> None:
         """Close periods when they are due, whatever else happens."""
@@ -124,8 +136,8 @@ class Service:
         try:
             self.rate.check(request)
             async with self.gate.body(request) as body:
-                entry = await asyncio.to_thread(self.collector.receive, desk, body)
-                await asyncio.wrap_future(self.writer.submit(entry))
+                entry = await _in(self._doors, self.collector.receive, desk, body)
+                await self._written(entry)
         except ReportError as error:
             raise Refused("not-a-batch", str(error)) from None
         except (Busy, Full) as error:
@@ -136,6 +148,20 @@ class Service:
             raise
         self.metrics.received(entry.receipt)
         return JSONResponse(entry.receipt.plain())
+
+    async def _written(self, entry: Entry) -> None:
+        """Return when a batch has reached the disk."""
+        future = asyncio.wrap_future(self.writer.submit(entry))
+        try:
+            await future
+        except Full:
+            raise
+        except Exception as error:
+            # A full disk, for example. Nothing was counted, so all may come again.
+            log().error("commit failed", kind=type(error).__name__)
+            raise Refused(
+                "busy", "Nothing can be written now; try again.", {"Retry-After": "5"}
+            ) from error
 
     async def tasks(self, request: Request) -> Response:
         """List the tasks, or take one in."""
@@ -154,8 +180,7 @@ class Service:
         async with self.gate.body(request, LARGEST_TASK) as body:
             try:
                 asked = PublishRequest.parse(body)
-                work = partial(asked.publish, self.collector)
-                desk = await asyncio.to_thread(work)
+                desk = await _in(self._desks, asked.publish, self.collector)
             except (InputError, ConfigurationError) as error:
                 raise Refused("not-a-task", str(error)) from None
         log().info("task published", task=desk.name)
@@ -172,11 +197,12 @@ class Service:
     async def answers(self, request: Request) -> Response:
         """Answer a question."""
         desk = self._readable(request)
+        self.rate.check(request)
         given = dict(request.query_params)
         if len(given) != len(request.query_params.multi_items()):
             raise Refused("not-a-question", "A field is there twice; each may be there once.")
         try:
-            found = await asyncio.to_thread(questions.answer, desk, given)
+            found = await _in(self._desks, questions.answer, desk, given)
         except MismatchError as error:
             raise Refused("too-early", str(error)) from None
         except ConfigurationError as error:
@@ -195,7 +221,7 @@ class Service:
     async def page(self, request: Request) -> Response:
         """Show a task."""
         desk = self._readable(request)
-        text = await asyncio.to_thread(page.of_task, desk, self.collector.clock(), self.metrics)
+        text = await _in(self._desks, page.of_task, desk, self.collector.clock(), self.metrics)
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def front(self, request: Request) -> Response:
@@ -247,6 +273,11 @@ class Service:
         if not desk.public:
             self.access.need(request, "analyst")
         return desk
+
+
+async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
+    """Do something in a thread of a pool."""
+    return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *given))
 
 
 def _summary(desk: Desk) -> dict[str, Any]:

@@ -40,6 +40,9 @@ REASONS: Final = (
 )
 """Why a report is refused, in words that stay."""
 
+PATIENCE: Final = 0.5
+"""Seconds for which periods are closed before reports have their turn."""
+
 Mask = NDArray[np.bool_]
 
 
@@ -243,14 +246,19 @@ class Collector:
         tallies = shares[0][0].desk.judge.count(period, contents)
         return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
 
-    def close_due(self) -> list[tuple[Desk, Release]]:
-        """Close the periods that are due; only the thread that settles may do this."""
+    def close_due(self, patience: float = PATIENCE) -> list[tuple[Desk, Release]]:
+        """Close the periods that are due; only the thread that settles may do this.
+
+        After so many seconds the rest is left for the next time, so that reports need not wait.
+        """
         closed = []
-        now = self.clock()
+        now, end = self.clock(), time.monotonic() + patience
         for desk in list(self.desks.values()):
             for period in list(desk.due(now)):
                 closed.append((desk, desk.close(period)))
                 self._buckets.forget(desk.task_id, period)
+                if time.monotonic() > end:
+                    return closed
         return closed
 
     def take(self, desk: Desk, body: bytes) -> Receipt:

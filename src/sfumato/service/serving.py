@@ -58,6 +58,7 @@ def serve(service: Service, sock: socket.socket, ready: Callable[[], None] = lam
         log_config=None,
         log_level="warning",
         server_header=False,
+        proxy_headers=False,
         date_header=False,
         limit_concurrency=1024,
         timeout_keep_alive=30,

@@ -1,0 +1,58 @@
+"""Memory stays where it is, however long the collector runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.service.fleets import joined
+from tests.service.running import Running
+
+from sfumato.randomness import seeded
+from sfumato.wire.reports import Batch
+
+TASK: dict[str, Any] = {
+    "title": "Soak",
+    "epsilon": 2.0,
+    "periods": 2000,
+    "period": "1 second",
+    "changes": 2,
+    "values": {"kind": "category", "items": 8},
+    "mix": {"snapshot": 1.0},
+}
+
+
+def _resident(running: Running) -> int:
+    """Return the memory of the collector in bytes."""
+    pages = Path(f"/proc/{running.pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_over_ten_minutes(tmp_path: Path) -> None:
+    seconds = float(os.environ.get("SFUMATO_SOAK_SECONDS", "600"))
+    rng, coins = np.random.default_rng(1), seeded(1)
+    with Running(tmp_path / "collector.db") as running:
+        made = running.publish(TASK, start=int(time.time()), grace=2, sealed=False)
+        desk = joined(running, made["task_id"])
+        look = desk.protocol.snapshots[0].mechanism  # type: ignore[union-attr]
+        payloads = look.randomize(np.arange(1000) % 8, coins)
+        contents = b"".join(desk.layout.content(0, 0, one.tobytes()) for one in payloads)
+        accepted, after_warming = 0, 0
+        began = time.time()
+        while time.time() < began + seconds:
+            reports = np.zeros(1000, dtype=desk.layout.report_dtype)
+            reports["id"] = rng.integers(0, 256, (1000, 16), dtype=np.uint8).view("V16")[:, 0]
+            reports["period"] = desk.period_at(time.time())
+            reports["sealed"] = np.frombuffer(contents, reports.dtype["sealed"])
+            body = Batch(desk.task_id, 0, reports).encode()
+            accepted += running.upload(desk.name, body)["accepted"]
+            if not after_warming and time.time() > began + seconds / 4:
+                after_warming = _resident(running)
+        grown = _resident(running) - after_warming
+    assert accepted > 1000 * seconds
+    assert grown < 32 << 20
