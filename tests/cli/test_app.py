@@ -15,6 +15,10 @@ from sfumato.mechanisms import GRR
 
 COMMANDS = [
     "demo",
+    "demo once",
+    "demo films",
+    "device log",
+    "fleet",
     "mechanisms",
     "mechanisms show",
     "law",

@@ -1,72 +1,123 @@
+"""The live demo: a collector, fleets of devices and what its API answers, beside the truth."""
+
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.cli.running import answer, refused, run
+from numpy.typing import NDArray
+from tests.cli.running import refused, run
 
-from sfumato.lab import CITIES, flights, read_flights
+from sfumato.lab.flights import PLACES, read_favourites
+from sfumato.lab.live_fleet import replayed
+from sfumato.wire.published import Published
+
+DEVICES, PERIODS = 1000, 6
+WORDS = ["demo", "--devices", str(DEVICES), "--periods", str(PERIODS), "--json"]
+
+
+def _folders() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("sfumato-demo-*"))
+
+
+def _read(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310
+        return json.loads(answer.read())
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("demo")
-    return answer("demo", "--devices", "5000", "--seed", "1", "-o", folder)
+def story() -> Iterator[Any]:
+    """What a demo says when the year is over; its page is still up."""
+    before = _folders()
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "sfumato", *WORDS], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("}"):
+            break
+    yield json.loads("".join(lines))
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    process.stdout.close()
+    assert _folders() <= before  # nothing is left behind
 
 
-def test_the_story_compares_estimates_with_the_truth(story: Any) -> None:
+def _truth(story: Any) -> NDArray[np.float64]:
+    """Return the shares by counting streams, with nothing of the estimating side."""
+    with urllib.request.urlopen(story["task"], timeout=30) as answer:  # noqa: S310
+        published = Published.parse(answer.read())
+    half = DEVICES // 2
+    streams = np.concatenate([replayed(published, half, story["seed"] + i) for i in range(2)])
+    assert streams.shape == (DEVICES, PERIODS)
+    counted = np.stack([np.bincount(column, minlength=len(PLACES)) for column in streams.T])
+    return np.asarray(counted / DEVICES)
+
+
+def test_the_truth_is_inside_what_the_api_answers_at_the_stated_rate(story: Any) -> None:
+    truth = _truth(story)
+    low, high, level = [], [], 0.95
+    for period in range(1, PERIODS + 1):
+        said = _read(f"{story['task']}/answers?query=mean&period={period}&level={level}")
+        found = {one["item"]: one for one in said["answers"]}
+        low.append([found[place]["low"] for place in PLACES])
+        high.append([found[place]["high"] for place in PLACES])
+    inside = (np.array(low) <= truth) & (truth <= np.array(high))
+    # 102 intervals: that fewer than 82 of them hold is six standard deviations away.
+    assert inside.mean() >= 0.8
+    # And they are not merely wide: the largest share is told from all others, every time.
+    elsewhere = PLACES.index("elsewhere")
+    others = np.delete(truth, elsewhere, axis=1)[2:].max()
+    assert np.array(low)[2:, elsewhere].min() > others
+    np.testing.assert_allclose([period["truth"] for period in story["periods"]], truth)
+
+
+def test_every_device_took_part(story: Any) -> None:
     assert story["simulated"] is True
-    assert (story["flights"], story["planes"], story["n"]) == (336_776, 4043, 5000)
-    assert sorted(item["item"] for item in story["items"]) == sorted(CITIES)
-    assert sum(item["truth"] for item in story["items"]) == pytest.approx(1)
-    for item in story["items"]:
-        assert item["inside"] == (item["low"] <= item["truth"] <= item["high"])
-    assert story["inside"] == sum(item["inside"] for item in story["items"])
-    picture = Path(story["picture"])
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    written = sorted(path.name for path in picture.parent.iterdir())
-    assert written == ["demo.png", "reports.parquet"]
+    assert [period["period"] for period in story["periods"]] == [*range(1, PERIODS + 1)]
+    # Each device sends at least once.
+    assert sum(period["reports"] for period in story["periods"]) >= DEVICES
+    assert (story["devices"], story["epsilon"]) == (DEVICES, 4.0)
+    assert "epsilon 4 (local" in story["guarantee"]
 
 
-def test_its_reports_are_a_report_file(story: Any) -> None:
-    again = answer("estimate", story["reports"])
-    estimates = {item["item"]: item["estimate"] for item in again["items"]}
-    assert estimates == {item["item"]: item["estimate"] for item in story["items"]}
+def test_its_page_is_up(story: Any) -> None:
+    with urllib.request.urlopen(story["page"], timeout=30) as answer:  # noqa: S310
+        page = answer.read().decode()
+    assert "To which city have you flown most often so far?" in page
 
 
-def test_one_seed_is_one_story(story: Any, tmp_path: Path) -> None:
-    told = run("demo", "--devices", "5000", "--seed", "1", "-o", tmp_path)
-    assert f"\n{story['inside']} of 16 intervals hold the truth" in told.stdout
-    reports = (Path(story["reports"]), tmp_path / "reports.parquet")
-    assert reports[0].read_bytes() == reports[1].read_bytes()
+def test_it_is_told_to_people_and_ends_when_it_should() -> None:
+    told = run("demo", "--devices", "100", "--periods", "4", "--exit")
+    assert told.exit_code == 0
+    assert "The page:  http://127.0.0.1:" in told.stdout
+    assert "Period 4: " in told.stdout
+    assert "Of the 68 intervals of all periods" in told.stdout
+    assert "inside?" in told.stdout
 
 
-def test_told_to_people(tmp_path: Path) -> None:
-    (tmp_path / "reports.parquet").write_text("of an earlier demo, which this one replaces")
-    result = run("demo", "--exit", "--devices", "500", "--epsilon", "2", "-o", tmp_path)
-    assert result.exit_code == 0
-    assert "The devices are simulated: 500 of them" in result.stdout
-    assert "epsilon 2" in result.stdout
-    assert "inside?" in result.stdout
-    assert str(tmp_path / "demo.png") in result.stdout
-    assert f"sfumato estimate {tmp_path / 'reports.parquet'} --top 5" in result.stdout
+def test_what_it_refuses() -> None:
+    assert "epsilon is" in refused("demo", "--epsilon", "0")
+    assert "--devices" in refused("demo", "--devices", "1")
 
 
-def test_what_it_refuses(tmp_path: Path) -> None:
-    assert "epsilon is" in refused("demo", "--epsilon", "0", "-o", tmp_path)
-    assert "--devices" in refused("demo", "--devices", "1", "-o", tmp_path)
-    file = tmp_path / "file"
-    file.touch()
-    assert str(file) in refused("demo", "-o", file)
-
-
-def test_it_says_what_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(flights, "find_spec", lambda _: None)
-    assert "sfumato[demo]" in refused("demo", "-o", tmp_path)
-
-
-def test_every_plane_has_one_favourite_city() -> None:
-    found = read_flights()
-    assert len(found.favourites) == found.planes == 4043
-    assert set(found.favourites) == set(CITIES)
+def test_planes_change_their_mind_only_for_a_city_that_is_ahead() -> None:
+    streams = read_favourites(26)
+    unseen = PLACES.index("not seen yet")
+    assert streams.shape == (4043, 26)
+    assert (streams[:, -1] != unseen).all()
+    seen = streams != unseen
+    assert (np.diff(seen.astype(int), axis=1) >= 0).all()  # a city is never forgotten
+    moves = (np.diff(streams, axis=1) != 0).sum(axis=1)
+    assert np.mean(1 + 2 * moves > 13) < 0.005

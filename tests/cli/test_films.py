@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import answer, refused, run
 
-SMALL = ["demo", "--films", "--epsilon", "3", "--devices", "20000", "--seed", "1"]
+SMALL = ["demo", "films", "--epsilon", "3", "--devices", "20000", "--seed", "1"]
 
 
 def test_the_whole_way_on_real_ratings(tmp_path: Path) -> None:
@@ -36,6 +36,6 @@ def test_the_same_seed_tells_the_same_story(tmp_path: Path) -> None:
 
 
 def test_a_bad_epsilon_leaves_nothing(tmp_path: Path) -> None:
-    said = refused("demo", "--films", "--epsilon", "0", "-o", tmp_path / "out")
+    said = refused("demo", "films", "--epsilon", "0", "-o", tmp_path / "out")
     assert "epsilon is 0" in said
     assert not (tmp_path / "out").exists()

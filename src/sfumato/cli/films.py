@@ -1,4 +1,4 @@
-"""`sfumato demo --films`: keys with values, on real ratings and simulated people."""
+"""`sfumato demo films`: keys with values, on real ratings and simulated people."""
 
 from __future__ import annotations
 

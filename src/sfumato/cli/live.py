@@ -6,17 +6,20 @@ from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli import console, tables
+from sfumato.cli.rows import Rows
 from sfumato.core.estimate import Estimate
 
-__all__ = ["Sharpening"]
+__all__ = ["Sharpening", "Unfolding"]
 
 _WIDTH: Final = 44
+_MOST: Final = 10
 
 
 class Sharpening:
@@ -47,6 +50,69 @@ class Sharpening:
         self._bars.update(self._task, completed=estimate.n)
         if self._shown:
             self._live.update(Group(self._bars, "", _chart(estimate)))
+
+
+class Unfolding:
+    """A progress bar above one bar for each of the largest items, with the truth in it.
+
+    Where nobody watches, a line for each period instead.
+    """
+
+    def __init__(self, description: str, periods: int, *, silent: bool) -> None:
+        target = console.err()
+        self._bars = console.bars(target)
+        self._task = self._bars.add_task(description, total=periods, count=0)
+        self._shown = target.is_terminal and not silent
+        self._told = not target.is_terminal and not silent
+        self._reports = 0
+        self._live = Live(self._bars, console=target, transient=True, refresh_per_second=8)
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def update(self, rows: Rows, truth: NDArray[np.float64], period: int, reports: int) -> None:
+        """Show what a period has released, and what is true."""
+        self._reports += reports
+        self._bars.update(self._task, completed=period, count=self._reports)
+        order = np.argsort(-truth, kind="stable")[:_MOST]
+        rows, truth = rows.pick(order), truth[order]
+        if self._shown:
+            note = Text("█ at least   ░ within the 95% interval   │ the truth", style="dim")
+            self._live.update(Group(self._bars, "", _compared(rows, truth), "", note))
+        if self._told:
+            said = ", ".join(
+                f"{tables.label(item)} {value:.3f} ± {reach:.3f} (truth {true:.3f})"
+                for item, value, reach, true in zip(
+                    rows.items[:3], rows.values, rows.reach, truth, strict=False
+                )
+            )
+            console.say(f"Period {period}: {reports:,} reports; {said}")
+
+
+def _compared(rows: Rows, truth: NDArray[np.float64]) -> Table:
+    full = max(0.3, float(np.nanmax(rows.high, initial=0.0)), float(truth.max()))
+    table = tables.table(show_header=False)
+    table.add_column(justify="right")
+    for place, item in enumerate(rows.items):
+        known = np.isfinite([rows.low[place], rows.high[place]]).all()
+        ends = [rows.low[place], rows.high[place]] if known else [0.0, full]
+        low, high = np.clip(np.round(_WIDTH * np.array(ends) / full), 0, _WIDTH).astype(int)
+        cells = ["█"] * low + ["░"] * (high - low) + [" "] * (_WIDTH - high)
+        cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
+        bar = Text.assemble(*((cell, "bold yellow" if cell == "│" else "blue") for cell in cells))
+        said = f"{rows.values[place]:.3f} ± {rows.reach[place]:.3f}" if known else "not yet known"
+        table.add_row(Text(tables.label(item)), bar, said)
+    return table
 
 
 def _chart(estimate: Estimate) -> Table:

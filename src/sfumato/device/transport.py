@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -47,7 +44,7 @@ class Http:
 
     def fetch(self, url: str) -> bytes:
         """Return a published task."""
-        return self._open(urllib.request.Request(_checked(url)), LARGEST)  # noqa: S310 -- checked
+        return self._open(_checked(url), None)
 
     def send(self, url: str, batch: bytes) -> Outcome:
         """Hand a batch over."""
@@ -55,26 +52,30 @@ class Http:
             address = _checked(url)
         except InputError as error:  # a task may say anything; an app that flushes is not stopped
             raise Unreachable(f"the task has no proper address ({error})") from error
-        request = urllib.request.Request(  # noqa: S310 -- checked
-            address, data=batch, headers={"Content-Type": BATCH_TYPE}, method="POST"
-        )
         try:
-            said = json.loads(self._open(request, LARGEST))
+            said = json.loads(self._open(address, batch))
             refused = {int(one["index"]): str(one["reason"]) for one in said["refused"]}
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise Unreachable(f"the answer makes no sense ({str(error)[:80]})") from error
         return Outcome(refused)
 
-    def _open(self, request: urllib.request.Request, largest: int) -> bytes:
+    def _open(self, url: str, batch: bytes | None) -> bytes:
+        # An app that has a way of its own, or nothing to send yet, does not pay for this one.
+        import urllib.error  # noqa: PLC0415
+        import urllib.request  # noqa: PLC0415
+        from http.client import HTTPException  # noqa: PLC0415
+
+        kind = {} if batch is None else {"Content-Type": BATCH_TYPE}
+        request = urllib.request.Request(url, batch, kind)  # noqa: S310 -- checked
         try:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
-                body: bytes = answer.read(largest + 1)
+                body: bytes = answer.read(LARGEST + 1)
         except urllib.error.HTTPError as error:
             error.close()
             raise Unreachable(f"the collector answered {error.code}") from error
         except (OSError, HTTPException, ValueError) as error:
             raise Unreachable(f"the collector cannot be reached ({error})") from error
-        if len(body) > largest:
+        if len(body) > LARGEST:
             raise Unreachable("the answer is too long")
         return body
 

