@@ -138,7 +138,7 @@ def _import_ratio(rounds: int) -> float:
     with TemporaryDirectory() as compiled:  # all of it, as when installed: the first round does it
         times = [[_fresh(line, compiled) for line in lines] for _ in range(rounds + 1)][1:]
     foundation, ours = (min(column) for column in zip(*times, strict=True))
-    return ours / foundation
+    return float(ours / foundation)
 
 
 def _fresh(code: str, compiled: str) -> float:

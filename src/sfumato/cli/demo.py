@@ -38,9 +38,7 @@ FLEETS: Final = 2
 TRIED: Final = 50
 """Devices that show how fast this machine is."""
 
-app = typer.Typer(
-    help="Watch devices take part, live; or ask them once.", invoke_without_command=True
-)
+app = typer.Typer(invoke_without_command=True)
 app.command()(once.once)
 app.command()(once.films)
 
