@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli import collectors, console
 from sfumato.cli.options import Json
 from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from sfumato.wire.published import Published
 
 __all__ = ["fleet"]
 
@@ -42,7 +45,6 @@ def fleet(
 
     Example:  sfumato fleet http://127.0.0.1:8080 --devices 2000
     """
-    from sfumato.cli.simulate import read_table
     from sfumato.device.transport import Http, Unreachable
     from sfumato.lab.live_fleet import LiveFleet, replayed
     from sfumato.wire.published import Published
@@ -55,8 +57,8 @@ def fleet(
     if journals is not None:
         journals.mkdir(parents=True, exist_ok=True)
     with console.waiting("Preparing what the devices will see"):
-        streams = replayed(published, devices, seed, None if data is None else read_table(data))
-        crowd = LiveFleet(published, streams, journals)
+        recorded = None if data is None else _recorded(data, published)
+        crowd = LiveFleet(published, replayed(published, devices, seed, recorded), journals)
     sent = refused = waiting = 0
     with console.progress() as bars:
         joining = bars.add_task("Devices joining", total=devices)
@@ -78,3 +80,14 @@ def fleet(
         f"{refused:,} were refused and {waiting:,} still wait."
     )
     console.say(f"Next:  sfumato query {task}")
+
+
+def _recorded(data: Path, published: Published) -> Any:
+    from sfumato.cli import streams
+    from sfumato.streams.specs import protocol_of
+    from sfumato.streams.weave.protocol import Weave
+
+    protocol = protocol_of(published.spec)
+    if not isinstance(protocol, Weave):
+        raise InputError(f"--data is {data}; a task that asks for moves cannot replay it.")
+    return streams.read(data, protocol.values, protocol.periods)

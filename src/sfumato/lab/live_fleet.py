@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.device import Device, Flushed, Limits, Outcome
 from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError
-from sfumato.lab.fleets import Recorded, read_streams
+from sfumato.lab.fleets import Recorded
 from sfumato.lab.flights import PLACES, read_favourites
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.synthetic import Synthetic
@@ -167,21 +167,21 @@ class LiveFleet:
             device.close()
 
 
-def replayed(published: Published, devices: int, seed: int, table: Any = None) -> NDArray[Any]:
+def replayed(
+    published: Published, devices: int, seed: int, recorded: NDArray[Any] | None = None
+) -> NDArray[Any]:
     """Return streams for so many devices of a task.
 
-    They are those of a table (see :func:`sfumato.lab.fleets.read_streams`), drawn with replacement;
-    without one those of planes, if these are what the task asks for; else they are made up.
+    They are drawn from recorded ones with replacement; without any from those of planes, if these
+    are what the task asks for; else they are made up.
     """
     protocol = protocol_of(published.spec)
     if not isinstance(protocol, Weave):
         raise ConfigurationError("the task asks for moves; a fleet replays values.")
     values, periods = protocol.values, protocol.periods
-    if table is not None:
-        recorded = read_streams(values, periods, table)
-    elif tuple(values.labels) == PLACES:
+    if recorded is None and tuple(values.labels) == PLACES:
         recorded = read_favourites(periods)
-    else:
+    if recorded is None:
         return Synthetic(values, periods, protocol.changes, devices, seed=seed).all()
     fleet = Recorded(recorded, devices, seed)
     return np.concatenate([fleet.chunk(place) for place in range(fleet.chunk_count)])
