@@ -66,6 +66,14 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("shared"))
+    with made.client:
+        yield made
+    made.store.close()
+
+
 VALUES = ["home"] * 30 + ["work"] * 20 + ["road"] * 10
 
 
@@ -140,18 +148,18 @@ MAY = {None: (None,), "analyst": (None, "analyst"), "operator": (None, "analyst"
 @pytest.mark.parametrize(("method", "path"), ENDPOINTS)
 @pytest.mark.parametrize("role", [None, "analyst", "operator", "x" * 43])
 def test_each_endpoint_with_each_role_and_none(
-    world: World, method: str, path: str, role: str | None
+    shared: World, method: str, path: str, role: str | None
 ) -> None:
     needed = ENDPOINTS[method, path]
     allowed = needed in MAY.get(role, (None,))
     if allowed and path.endswith("/events"):
         return  # goes on for ever; tried with a server of its own
-    url = path.format(open=world.open.name, hidden=world.hidden.name)
-    answer = world.client.request(method, url, headers=world.headers(role))
+    url = path.format(open=shared.open.name, hidden=shared.hidden.name)
+    answer = shared.client.request(method, url, headers=shared.headers(role))
     if allowed:
         assert answer.status_code not in (401, 403, 500)
     else:
-        assert answer.status_code == (403 if role in world.tokens else 401)
+        assert answer.status_code == (403 if role in shared.tokens else 401)
         assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-content-type-options"] == "nosniff"
 

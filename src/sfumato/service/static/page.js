@@ -45,7 +45,7 @@
     }
     plot = new uPlot({
       width: box.clientWidth, height: 340, series, bands,
-      legend: { show: false },
+      legend: { show: false }, cursor: { y: false },
       scales: {
         x: { time: true, range: () => [endOf(1), Math.max(endOf(data.periods), endOf(2))] },
         y: { range: (_, low, high) => [Math.min(low, 0), Math.max(high, 0) * 1.05 || 1] },
