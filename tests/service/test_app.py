@@ -5,13 +5,15 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
+import structlog
 from starlette.testclient import TestClient
 from tests.service.fleets import LISTENING, Fleet
 
-from sfumato.service import Collector, Desk
+from sfumato.service import Collector, Desk, logs
 from sfumato.service.access import new_token, set_token
 from sfumato.service.app import Service, make_app
 from sfumato.store import SQLiteStore
@@ -283,11 +285,16 @@ def test_when_too_many_batches_wait_devices_come_back_later(
     made.store.close()
 
 
+@pytest.fixture
+def _fresh_logs() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("_fresh_logs")
 def test_no_secret_is_in_logs_errors_or_answers(
     world: World, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.service import logs  # noqa: PLC0415
-
     logs.to_stderr()
     private = dict(world.store.tasks()[0].keys)[1]
     secrets = [*world.tokens.values(), private.hex()]
@@ -350,3 +357,20 @@ def test_many_periods_at_once_leave_reports_their_turn(world: World) -> None:
         assert len(found) <= 1
         closed += len(found)
     assert closed <= 12
+
+
+def test_who_leaves_before_the_commit_does_not_stop_the_writer(world: World) -> None:
+    hold, gone = Event(), Event()
+
+    def wait() -> None:
+        gone.set()
+        hold.wait()
+
+    first = world.service.writer.call(wait)
+    gone.wait()
+    second = world.service.writer.call(lambda: None)
+    assert second.cancel()
+    assert not first.cancel()
+    hold.set()
+    assert world.service.writer.call(lambda: 7).result(10) == 7
+    assert world.service.writer.is_alive

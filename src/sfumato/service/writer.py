@@ -92,7 +92,9 @@ class Writer:
                     stopping = True
                     break
                 work, future = item
-                if isinstance(work, Entry):
+                if not future.set_running_or_notify_cancel():
+                    pass  # whoever asked has gone, and was told nothing
+                elif isinstance(work, Entry):
                     group.append((work, future))
                 else:
                     _settled([future], work)
