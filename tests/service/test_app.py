@@ -264,24 +264,14 @@ def test_who_sends_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
     made.store.close()
 
 
-def test_when_too_many_batches_wait_devices_come_back_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = World(tmp_path, waiting=1)
+def test_when_too_many_batches_wait_devices_come_back_later(tmp_path: Path) -> None:
+    made = World(tmp_path, waiting=0)
     with made.client:
-        monkeypatch.setattr(made.service.writer._queue, "maxsize", -1)  # noqa: SLF001
-        full = made.service.writer._queue  # noqa: SLF001
-
-        def put_nowait(item: Any) -> None:
-            import queue  # noqa: PLC0415
-
-            raise queue.Full(item)
-
-        monkeypatch.setattr(full, "put_nowait", put_nowait)
         answer = made.upload(made.open, Fleet(made.open, len(VALUES)).body(VALUES))
         _is_problem(answer, 429, "too-many")
         assert answer.headers["retry-after"] == "1"
-        monkeypatch.undo()
+        text = made.client.get("/metrics", headers=made.headers("operator")).text
+        assert "sfumato_turned_away_total 1.0" in text
     made.store.close()
 
 

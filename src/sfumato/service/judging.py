@@ -63,14 +63,21 @@ class Judge:
     def valid(self, periods: NDArray[Any], contents: NDArray[Any]) -> Mask:
         """Return which contents a device can have sent in these periods, padding included."""
         good = np.zeros(len(contents), dtype=bool)
-        for (span, period, block), rows in _groups(periods, contents):
+        known = np.flatnonzero(self._known(contents))
+        for (span, period, block), places in _groups(periods[known], contents[known]):
             form = self._form(span, period, block)
             if form is None:
                 continue
+            rows = known[places]
             payloads = contents["payload"][rows]
             judged = form.valid(form.read(payloads))
             good[rows] = judged & ~payloads[:, form.dtype.itemsize :].any(axis=1)
         return good
+
+    def _known(self, contents: NDArray[Any]) -> Mask:
+        """Return which contents have a span and block of the task: there are few of these."""
+        blocks = np.where(contents["span"] == SNAPSHOT, self._blocks, 1)
+        return np.isin(contents["span"], self._spans) & (contents["block"] < blocks)
 
     def count(self, period: int, contents: NDArray[Any] | bytes) -> dict[tuple[int, int], Tally]:
         """Return what valid contents of a period add up to, by span and block."""
@@ -87,28 +94,30 @@ class Judge:
     def _form(self, span: int, period: int, block: int) -> _Form | None:
         key = (span, period, block)
         if key not in self._forms:
-            self._forms[key] = self._found(*key) if self._is_due(*key) else None
+            self._forms[key] = self._found(*key) if self._is_due(span, period) else None
         return self._forms[key]
 
-    def _is_due(self, span: int, period: int, block: int) -> bool:
-        """Return whether any device sends such a message in a period."""
+    def _is_due(self, span: int, period: int) -> bool:
+        """Return whether any device sends a message of a span in a period."""
         if not 1 <= period <= self._protocol.periods:
             return False
         if isinstance(self._protocol, Flat):
-            return span == 1 and block == 0
-        if span not in self._spans:
-            return False
+            return True
         if span == SNAPSHOT:
-            return block < len(self._protocol.snapshots)
+            return True
         offset = period % span
-        if block or offset not in self._protocol.offsets(span):
+        if offset not in self._protocol.offsets(span):
             return False
         edges = self._protocol.edges(Thread(span, offset))
         return any(end == period for _, end in edges)
 
     @cached_property
-    def _spans(self) -> frozenset[int]:
-        return frozenset(getattr(self._protocol, "spans", ()))
+    def _spans(self) -> list[int]:
+        return [1] if isinstance(self._protocol, Flat) else list(self._protocol.spans)
+
+    @cached_property
+    def _blocks(self) -> int:
+        return 1 if isinstance(self._protocol, Flat) else len(self._protocol.snapshots)
 
     def _found(self, span: int, period: int, block: int) -> _Form:
         if isinstance(self._protocol, Flat):

@@ -44,7 +44,8 @@ class Writer:
     def __init__(self, collector: Collector, metrics: Metrics, waiting: int = WAITING) -> None:
         self._collector = collector
         self._metrics = metrics
-        self._queue: queue.Queue[tuple[Any, Future[Any]] | None] = queue.Queue(waiting)
+        self._queue: queue.SimpleQueue[tuple[Any, Future[Any]] | None] = queue.SimpleQueue()
+        self._most = waiting
         self._thread = Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
@@ -69,11 +70,10 @@ class Writer:
 
     def submit(self, entry: Entry) -> Future[None]:
         """Settle a batch with the next commit; raise Busy if too many wait."""
+        if self.waiting >= self._most:
+            raise Busy(f"{self._most} batches wait to be written; try again.")
         future: Future[None] = Future()
-        try:
-            self._queue.put_nowait((entry, future))
-        except queue.Full:
-            raise Busy(f"{self._queue.maxsize} batches wait to be written; try again.") from None
+        self._queue.put((entry, future))
         return future
 
     def call(self, work: Callable[[], Any]) -> Future[Any]:
