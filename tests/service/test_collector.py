@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from tests.service.fleets import LISTENING, Fleet, batch, report
 
-from sfumato.errors import ReportError
-from sfumato.service import Collector, Desk
+from sfumato.errors import ConfigurationError, ReportError
+from sfumato.service import Collector, Desk, page
+from sfumato.service.metrics import Metrics
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import Batch
 from sfumato.wire.task import Task
@@ -231,3 +232,20 @@ def test_periods_close_in_order_and_releases_survive(setting: Setting) -> None:
     before = [r.values.tolist() for r in desk.releases]
     setting.reopen()
     assert [r.values.tolist() for r in setting.desk(sealed=False).releases] == before
+
+
+def test_moves_are_collected_and_released_as_well(setting: Setting) -> None:
+    values = {"kind": "moves", "items": ["up", "down"]}
+    desk = setting.collector.publish(Task.of(TASK_FIELDS | {"values": values}), START, grace=5)
+    fleet = Fleet(desk, 200)
+    setting.end_of(1)
+    receipt = setting.collector.take(desk, fleet.body([[1, -1]] * 200))
+    assert (receipt.accepted, receipt.refused) == (200, [])
+    setting.clock.now += 5
+    ((_, release),) = setting.collector.close_due()
+    assert (np.abs(release.values - [1, -1]) < 6 * np.sqrt(release.variances)).all()
+    assert (np.abs(release.values - [-1, 1]) > 6 * np.sqrt(release.variances)).any()
+    with pytest.raises(ConfigurationError, match="moves"):
+        desk.history()
+    text = page.of_task(desk, setting.clock.now, Metrics(setting.collector))
+    assert "how much each item moves" in text
