@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import collector, online, shuffle, values
+from benchmarks import collector, device, online, shuffle, values
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -119,3 +119,10 @@ def test_the_collector_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     said = json.loads(capsys.readouterr().out)
     assert said["reports"] == 300
     assert min(said["rate"], said["cost"], said["group"]) > 0
+
+
+def test_a_device_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert device.main(["--devices", "3", "--rounds", "1", "--json"]) in {0, 1}
+    said = json.loads(capsys.readouterr().out)
+    assert said["period"] > said["next_period"] > said["seal"] > 0
+    assert said["import_ratio"] > 1

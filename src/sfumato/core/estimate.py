@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -221,15 +220,17 @@ class Estimate:
         return "\n".join([*lines, f"n = {self.n}, 95% intervals. {self.guarantee}"])
 
     def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415 -- for notebooks, not for devices
+
         columns = self.columns()
         rows = "".join(
-            f"<tr><td>{html.escape(str(item))}</td><td>{value:.4f}</td>"
+            f"<tr><td>{escape(str(item))}</td><td>{value:.4f}</td>"
             f"<td>{low:.4f} &ndash; {high:.4f}</td></tr>"
             for item, value, low, high in zip(*columns.values(), strict=True)
         )
         return (
             "<table><thead><tr><th>item</th><th>estimate</th><th>95% interval</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table><p>n = {self.n}. {html.escape(str(self.guarantee))}</p>"
+            f"<tbody>{rows}</tbody></table><p>n = {self.n}. {escape(str(self.guarantee))}</p>"
         )
 
 

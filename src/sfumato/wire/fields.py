@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sfumato.core.domain import Domain, Label
@@ -94,7 +93,7 @@ def choice(given: Any, path: Path, known: Sequence[str], words: str = "") -> str
         return given
     name = ".".join(path)
     expected = words or " or ".join(filter(None, [", ".join(known[:-1]), known[-1]]))
-    near = get_close_matches(str(given), known, n=1)
+    near = _near(str(given), known)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise Problem(path, f"{name} is {shown(given)}; {expected} is expected{hint}.")
 
@@ -104,6 +103,13 @@ def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], path: Path, h
     for key in given:
         if key in known:
             continue
-        near = get_close_matches(key, known, n=1)
+        near = _near(key, known)
         hint = f"did you mean {near[0]!r}?" if near else f"{have} {', '.join(known)}."
         raise Problem((*path, key), f"{'.'.join((*path, key))} is no field of a task; {hint}")
+
+
+def _near(given: str, known: Iterable[str]) -> list[str]:
+    """Return the known word that is most like a given one, if any is."""
+    from difflib import get_close_matches  # noqa: PLC0415 -- for people who write task files
+
+    return get_close_matches(given, list(known), n=1)
