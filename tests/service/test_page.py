@@ -99,6 +99,13 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
     page.focus("#chart .uplot")
     page.keyboard.press("ArrowLeft")
     assert re.search(r"Period \d+, .* \(-?\d", page.inner_text("#read"))
+    rows = page.query_selector_all("#table tbody tr")
+    rows[0].query_selector("input").uncheck()
+    colours = [row.query_selector(".swatch").get_attribute("class") for row in rows]
+    assert [colour == "swatch" for colour in colours] == [True, False, False]
+    rows[0].query_selector("input").check()
+    colours = [row.query_selector(".swatch").get_attribute("class") for row in rows]
+    assert len(set(colours)) == 3
     page.screenshot(path=artefacts / "page-live.png", full_page=True)
     assert wrong == []
     assert all(url.startswith(running.url) for url in elsewhere)

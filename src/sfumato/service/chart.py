@@ -9,16 +9,16 @@ from typing import Any, Final
 __all__ = ["COLOURS", "chart"]
 
 COLOURS: Final = (
-    "#0072b2",
+    "#1f8ac9",
     "#d55e00",
     "#009e73",
     "#cc79a7",
     "#56b4e9",
-    "#8a6d00",
-    "#5b4a9e",
-    "#767676",
+    "#a88600",
+    "#8a7bd8",
+    "#808080",
 )
-"""A sequence that colour-blind people can tell apart."""
+"""A sequence that colour-blind people can tell apart, on light and on dark ground."""
 
 WIDTH: Final = 960
 HEIGHT: Final = 320
@@ -49,11 +49,11 @@ def chart(
         return f"{x:.1f},{y:.1f}"
 
     drawn = [_axis(low, high, point, data["periods"])]
-    for place in places:
+    for turn, place in enumerate(places):
         rows = [one for one in history if one["values"][place] is not None]
         if not rows:
             continue
-        colour = COLOURS[place % len(COLOURS)]
+        colour = COLOURS[turn % len(COLOURS)]
         above = [point(one["period"], one["high"][place]) for one in rows]
         below = [point(one["period"], one["low"][place]) for one in reversed(rows)]
         line = " ".join(point(one["period"], one["values"][place]) for one in rows)

@@ -203,10 +203,12 @@ def _table(desk: Desk, history: Sequence[dict[str, Any]], order: Sequence[int]) 
                 f'<td class="number">{_share(last["values"][place])}</td><td class="number">'
                 f"{_share(last['low'][place])} to {_share(last['high'][place])}</td>"
             )
-        checked = " checked" if place in order[:SHOWN] else ""
+        shown = place in order[:SHOWN]
+        checked = " checked" if shown else ""
+        colour = f" s{order.index(place)}" if shown else ""
         rows.append(
             f'<tr data-place="{place}"><td><label><input type="checkbox"{checked} '
-            f'aria-label="Show {name} in the chart"> <span class="swatch s{place % len(COLOURS)}">'
+            f'aria-label="Show {name} in the chart"> <span class="swatch{colour}">'
             f"</span> {name}</label></td>{told}</tr>"
         )
     n = f"{history[-1]['n']:,} reports so far" if history else "no reports yet"

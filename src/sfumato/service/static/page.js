@@ -3,11 +3,12 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const history = data.history;
-  const chosen = new Set(data.shown);
+  const chosen = new Map(data.shown.map((place, turn) => [place, turn])); // with the colour of each
   const MOST = 8;
   const byId = (name) => document.getElementById(name);
   const percent = (value) => (100 * value).toFixed(1) + "%";
-  const colour = (place) => data.colours[place % data.colours.length];
+  const colour = (place) => data.colours[chosen.get(place)];
+  const free = () => data.colours.findIndex((_, turn) => ![...chosen.values()].includes(turn));
   const faded = (hex) => hex + "2b";
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const endOf = (period) => data.start + period * data.seconds;
@@ -114,6 +115,14 @@
     byId("reports").textContent = `${last.reports.toLocaleString()} reports in period ${last.period}.`;
   }
 
+  function swatches() {
+    for (const row of byId("table").tBodies[0].rows) {
+      const turn = chosen.get(Number(row.dataset.place));
+      row.querySelector("input").checked = turn !== undefined;
+      row.querySelector(".swatch").className = turn === undefined ? "swatch" : `swatch s${turn}`;
+    }
+  }
+
   byId("table").addEventListener("change", (event) => {
     const place = Number(event.target.closest("tr").dataset.place);
     if (event.target.checked && chosen.size >= MOST) {
@@ -121,7 +130,8 @@
       byId("read").textContent = `${MOST} items at once are all that can be told apart; take one away first.`;
       return;
     }
-    if (event.target.checked) chosen.add(place); else chosen.delete(place);
+    if (event.target.checked) chosen.set(place, free()); else chosen.delete(place);
+    swatches();
     draw();
   });
 
@@ -159,8 +169,8 @@
       if (!history.length) {
         chosen.clear();
         one.values.map((value, place) => [value ?? -9, place]).sort((a, b) => b[0] - a[0]).slice(0, 4)
-          .forEach(([, place]) => chosen.add(place));
-        for (const row of byId("table").tBodies[0].rows) row.querySelector("input").checked = chosen.has(Number(row.dataset.place));
+          .forEach(([, place]) => chosen.set(place, free()));
+        swatches();
       }
       history.push(one);
       if (plot) plot.setData(columns()); else draw();
@@ -170,6 +180,7 @@
     });
   }
 
+  swatches();
   draw();
   participation();
   state();
