@@ -114,3 +114,17 @@ def test_cells_are_said_as_values() -> None:
     assert spoken(Items(("a", "b", "c")))(np.array([1, 0, 1])) == {"a", "c"}
     both = Attributes({"p": ("in", "out"), "q": ("m", "n")})
     assert spoken(both)(np.array([1, 0])) == {"p": "out", "q": "m"}
+
+
+def test_a_fleet_that_is_late_goes_on_with_the_present() -> None:
+    collector, fleet = setting(5, mix="mix = {1 = 1.0}")
+    now = [4.5 * HOUR]
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    ticks = [*fleet.run(clock=lambda: now[0], wait=wait)]
+    assert [tick.period for tick in ticks] == [5, 6, 7, 8]
+    # Reports of the periods between are made all the same; a collector judges whether they count.
+    assert sum(tick.sent for tick in ticks) == len(collector.seen) == 5 * PERIODS
+    fleet.close()

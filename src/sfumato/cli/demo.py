@@ -49,7 +49,7 @@ def demo(  # noqa: PLR0913 - one argument for each option
     *,
     devices: Annotated[
         int, typer.Option(min=100, max=100_000, help="How many devices to simulate.")
-    ] = 4000,
+    ] = 3000,
     epsilon: Annotated[
         float, typer.Option(help="Privacy of everything a device sends, over the whole year.")
     ] = 4.0,
@@ -186,13 +186,13 @@ class Show:
         from sfumato.wire.published import Published
 
         share = max(self._shares())
-        # Room for the collector, for another process and for reports that are sealed.
-        seconds = max(1, math.ceil(2 * share * measured.period))
-        start = math.ceil(time.time() + 4 + 1.5 * share * measured.join)
+        # Room for the collector, for the other fleet, and for a machine that has more to do.
+        seconds = max(1, math.ceil(2.5 * share * measured.period))
+        start = math.ceil(time.time() + 6 + 2.5 * share * measured.join)
         body = {
             "task": self._task(seconds),
             "start": start,
-            "grace": 2 * seconds,
+            "grace": 2 * seconds + 2,
             "public": True,
         }
         said = collectors.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))

@@ -91,12 +91,17 @@ class Unfolding:
             self._live.update(Group(self._bars, "", _compared(rows, truth), "", note))
         if self._told:
             said = ", ".join(
-                f"{tables.label(item)} {value:.3f} ± {reach:.3f} (truth {true:.3f})"
+                f"{tables.label(item)} {_told(value, reach)} (truth {true:.3f})"
                 for item, value, reach, true in zip(
                     rows.items[:3], rows.values, rows.reach, truth, strict=False
                 )
             )
             console.say(f"Period {period}: {reports:,} reports; {said}")
+
+
+def _told(value: float, reach: float) -> str:
+    known = np.isfinite([value, reach]).all()
+    return f"{value:.3f} ± {reach:.3f}" if known else "not known yet"
 
 
 def _compared(rows: Rows, truth: NDArray[np.float64]) -> Table:
@@ -110,8 +115,7 @@ def _compared(rows: Rows, truth: NDArray[np.float64]) -> Table:
         cells = ["█"] * low + ["░"] * (high - low) + [" "] * (_WIDTH - high)
         cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
         bar = Text.assemble(*((cell, "bold yellow" if cell == "│" else "blue") for cell in cells))
-        said = f"{rows.values[place]:.3f} ± {rows.reach[place]:.3f}" if known else "not yet known"
-        table.add_row(Text(tables.label(item)), bar, said)
+        table.add_row(Text(tables.label(item)), bar, _told(rows.values[place], rows.reach[place]))
     return table
 
 

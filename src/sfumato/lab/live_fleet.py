@@ -105,6 +105,7 @@ class LiveFleet:
         for device in self.devices:
             device._protocols = known  # noqa: SLF001 -- a cache
         self._speak = spoken(protocol.values)
+        self._observed = 0
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -123,22 +124,33 @@ class LiveFleet:
         clock: Callable[[], float] = time.time,
         wait: Callable[[float], object] = time.sleep,
     ) -> Iterator[Tick]:
-        """Live through the periods in their own time; yield what each brought when it has ended."""
-        for period in range(first, (last or self.protocol.periods) + 1):
+        """Live through the periods in their own time; yield what each brought when it has ended.
+
+        A fleet that is late by more than a period goes on with the present one: devices catch up
+        on those between with the values they had.
+        """
+        period, last = first, last or self.protocol.periods
+        while period <= last:
             begins = self._start + (period - 1) * self._seconds
+            late = int((clock() - begins) // self._seconds)
+            if late > 1 and period < last:
+                period = min(period + late, last)
+                continue
             wait(max(0.0, begins - clock()))
             self.observe(period)
             wait(max(0.0, begins + self._seconds - clock()))
             yield self.flush(period)
+            period += 1
 
     def observe(self, period: int) -> None:
         """Show each device what it sees in a period, if that is news."""
         self.now = self._start + (period - 1) * self._seconds
         column = self.streams[:, period - 1]
         news = np.arange(len(self))
-        if period > 1:
-            moved = column != self.streams[:, period - 2]
+        if self._observed:
+            moved = column != self.streams[:, self._observed - 1]
             news = np.flatnonzero(moved.reshape(len(self), -1).any(axis=1))
+        self._observed = period
         for place in news.tolist():
             self.devices[place].observe(self._speak(column[place]))
 

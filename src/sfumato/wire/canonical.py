@@ -25,12 +25,17 @@ def canonical(data: Any) -> bytes:
     return _text(data).encode()
 
 
+_plain = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _text(data: Any) -> str:
-    if isinstance(data, Mapping):
+    if isinstance(data, str):
+        return _plain(data)
+    if isinstance(data, (dict, Mapping)):
         return "{" + ",".join(f"{_text(key)}:{_text(data[key])}" for key in sorted(data)) + "}"
     if isinstance(data, (list, tuple)):
         return "[" + ",".join(map(_text, data)) + "]"
-    return _number(data) if isinstance(data, float) else json.dumps(data, ensure_ascii=False)
+    return _number(data) if isinstance(data, float) else _plain(data)
 
 
 def _number(value: float) -> str:
