@@ -36,6 +36,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MOST_WORSE: Final = 6  # thresholds without a gain after which no further one is tried
+FAR_OFF: Final = 12  # sizes in a row that are far from the best, after which no larger one is tried
+FAINTEST: Final = 1e-24  # share of the likeliest number of hits below which others are left out
+MANY_THRESHOLDS: Final = 64  # beyond so many they are not tried one by one
+LONGEST_EXACT: Final = 255  # signs up to which sums are exact integers
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,44 @@ class _Signs(NamedTuple):
 
 
 def _signs(hits: NDArray[np.int64], threshold: int | None) -> _Signs:
-    last = int(hits[-1])
-    table = _sign_table((1 << last.bit_length()) - 1, threshold)
-    return _Signs(*table[:, hits[0] : last + 1])
+    few = hits[hits <= LONGEST_EXACT]
+    parts = []
+    if few.size:
+        last = int(few[-1])
+        table = _sign_table((1 << last.bit_length()) - 1, threshold)
+        parts.append(table[:, few[0] : last + 1])
+    if few.size < hits.size:
+        parts.append(_many_signs(hits[few.size :].astype(np.float64), threshold))
+    return _Signs(*np.concatenate(parts, axis=1))
+
+
+def _many_signs(hits: Floats, threshold: int | None) -> Floats:
+    """Return the same for large K, in floating point to about 1e-13.
+
+    2J - K is symmetric, so at least ``threshold`` has half of what is left without the middle. The
+    middle one of K = 2n signs has probability C(2n, n)/4^n, by Stirling's series.
+    """
+    if threshold is None:  # one in 2^K is refused: nothing
+        none = np.zeros_like(hits)
+        return np.array([none + 1, hits / 2, hits / 2, none, none, none, none, none])
+    odd = hits % 2
+    n = (hits + odd) / 2
+    chance = np.exp(-np.log(np.pi * n) / 2 - 1 / (8 * n) + 1 / (192 * n**3) - 1 / (640 * n**5))
+    # The sign sums x = 2J - K that are next to be counted, and what lies strictly between.
+    x, middle = odd.copy(), np.zeros_like(hits)
+    while bool((x < threshold).any()):
+        inside = x < threshold
+        middle = np.where(inside, middle + np.where(x == 0, 1.0, 2.0) * chance, middle)
+        chance = np.where(inside, chance * (hits - x) / (hits + x + 2), chance)
+        x = np.where(inside, x + 2, x)
+    accepted = (1 - middle) / 2
+    # E[2J - K; accepted] telescopes to least x P[J = least], with 2 least - K = x.
+    pull = (hits + x) / 2 * chance
+    agree = (hits * accepted + pull) / 2
+    oppose = hits * accepted - agree
+    kept = (accepted, agree, oppose)
+    left = (1 - accepted, hits / 2 - agree, hits / 2 - oppose)
+    return np.array([*kept, *left, pull, pull * (x - 1)])
 
 
 class Refused(NamedTuple):
@@ -174,6 +213,9 @@ def subset_law(
 ) -> SubsetLaw:
     """Return the law of a subset of this size and accept set, at refusal weight e^-epsilon."""
     hits, chance = _hits(dimension, sparsity, size)
+    if threshold is not None:  # then nothing grows or fades like 2^K, and tails do not matter
+        near = chance > FAINTEST * chance.max()
+        hits, chance = hits[near], chance[near]
     signs = _signs(hits, threshold)
     loss, rest = -expm1(-epsilon), exp(-epsilon)
     weights = chance * (signs.accepted + rest * signs.refused)
@@ -249,6 +291,10 @@ def best_threshold(
 ) -> SubsetLaw:
     """Return the law of least exact error over all thresholds."""
     best = subset_law(epsilon, dimension, sparsity, size, 1)
+    if estimate == "frequency" and size == dimension:
+        return best  # where every entry is sent, no threshold tells which are there
+    if estimate == "value" and min(sparsity, size) > MANY_THRESHOLDS:
+        return _settled_threshold(best, epsilon, entries)
     worse = 0
     for tried in range(2, min(sparsity, size) + 1):
         law = subset_law(epsilon, dimension, sparsity, size, tried)
@@ -264,13 +310,41 @@ def best_threshold(
     return best
 
 
+def _settled_threshold(law: SubsetLaw, epsilon: float, entries: int) -> SubsetLaw:
+    """Return the law whose threshold is just above the mean agreement it leads to, or the next.
+
+    By Neyman and Pearson the best test for a value accepts what agrees more than the mean.
+    """
+    dimension, sparsity, size = law.dimension, law.sparsity, law.size
+    tried = {1: law}
+    threshold = 1
+    while True:
+        threshold = min(max(int(sparsity * law.contrast) + 1, 1), min(sparsity, size))
+        if threshold in tried:
+            break
+        law = tried[threshold] = subset_law(epsilon, dimension, sparsity, size, threshold)
+    for beside in (threshold - 1, threshold + 1):
+        if 1 <= beside <= min(sparsity, size) and beside not in tried:
+            tried[beside] = subset_law(epsilon, dimension, sparsity, size, beside)
+    return min(tried.values(), key=lambda one: one.mse("value", entries))
+
+
 def _best_size(largest: int, error: Callable[[int], Any], fits: Callable[[int], bool]) -> int:
     """Return the size of least error among those that fit.
 
     All sizes are tried up to 512; beyond, sizes a twentieth apart and then those around the best,
-    twice: the error is smooth on that scale.
+    twice: the error is smooth on that scale. Once many in a row are far off, only the largest is
+    left to try.
     """
-    tried = [size for size in _spaced(largest) if fits(size)]
+    tried = []
+    least, worse = inf, 0
+    for size in filter(fits, _spaced(largest)):
+        tried.append(size)
+        here = error(size)
+        least, worse = min(least, here), worse + 1 if here > 4 * least else 0
+        if worse > FAR_OFF:
+            break
+    tried += [largest] if fits(largest) and tried[-1:] != [largest] else []
     for _ in range(2):
         best = min(tried, key=error)
         reach = max(1, best // 40)
