@@ -319,7 +319,7 @@ def _settled_threshold(law: SubsetLaw, epsilon: float, entries: int) -> SubsetLa
     tried = {1: law}
     threshold = 1
     while True:
-        threshold = min(max(int(sparsity * law.contrast) + 1, 1), min(sparsity, size))
+        threshold = min(max(int(sparsity * law.contrast) + 1, 1), sparsity, size)
         if threshold in tried:
             break
         law = tried[threshold] = subset_law(epsilon, dimension, sparsity, size, threshold)
