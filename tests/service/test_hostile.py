@@ -69,7 +69,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
         short = {"period": "1 second", "periods": 3, "values": {"kind": "binary"}}
         task = {"title": "Short", "epsilon": 2.0, "changes": 1} | short
         now = int(time.time())
-        made = running.publish(task, start=now - 1, grace=3, public=True, sealed=False)
+        made = running.publish(task, start=now - 1, grace=8, public=True, sealed=False)
         desk = joined(running, made["task_id"])
         running.upload(desk.name, Fleet(desk, 60).body([0, 1] * 30))
         while time.time() < desk.closes_at(3) + 1:
