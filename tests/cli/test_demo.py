@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,21 +24,20 @@ DEVICES, PERIODS = 1000, 6
 WORDS = ["demo", "--devices", str(DEVICES), "--periods", str(PERIODS), "--json"]
 
 
-def _folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("sfumato-demo-*"))
-
-
 def _read(url: str) -> Any:
     with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310
         return json.loads(answer.read())
 
 
 @pytest.fixture(scope="module")
-def story() -> Iterator[Any]:
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """What a demo says when the year is over; its page is still up."""
-    before = _folders()
+    place = tmp_path_factory.mktemp("place")
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "sfumato", *WORDS], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "sfumato", *WORDS],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(place)},
     )
     assert process.stdout is not None
     lines = []
@@ -47,11 +45,12 @@ def story() -> Iterator[Any]:
         lines.append(line)
         if line.startswith("}"):
             break
+    assert [path.name[:13] for path in place.iterdir()] == ["sfumato-demo-"]
     yield json.loads("".join(lines))
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
     process.stdout.close()
-    assert _folders() <= before  # nothing is left behind
+    assert not [*place.iterdir()]  # nothing is left behind
 
 
 def _truth(story: Any) -> NDArray[np.float64]:
