@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.checks import MECHANISM_CHECKS, CheckFailed, check_mechanism
 from sfumato.checks.mechanism import epsilon_is_spent_and_not_exceeded
+from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import Piecewise, SquareWave
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
@@ -189,6 +190,8 @@ class SimulatesWindowsOnly(SquareWave):
 
 class Between(NumericMechanism):
     """Numbers three tenths of the way between grid points, where rounding matters."""
+
+    contrasts = Mechanism.contrasts  # of these inputs, which leave out the farthest
 
     def inputs(self) -> Sequence[float]:
         return [self.low + self.step * (point + 0.3) for point in range(self.grid)]
