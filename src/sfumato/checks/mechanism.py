@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -433,22 +433,30 @@ class Verdict:
         return not self.failures
 
 
-def check_mechanism(
-    mechanism: Mechanism, progress: Callable[[str], None] = lambda _: None
-) -> Verdict:
-    """Run every check on one small instance and collect what fails."""
+def failures_of(
+    checks: Sequence[Callable[[Any], None]], subject: Any, progress: Callable[[str], None]
+) -> tuple[tuple[str, str], ...]:
+    """Run checks on one subject; return the name of each that failed and what it found."""
     failures = []
-    for check in MECHANISM_CHECKS:
+    for check in checks:
         progress(check.__name__)
         try:
-            check(mechanism)
+            check(subject)
         except CheckFailed as finding:
             failures.append((check.__name__, str(finding)))
         except Exception as error:  # noqa: BLE001 - a crash is a finding too
             failures.append((check.__name__, f"{type(error).__name__}: {error}"))
+    return tuple(failures)
+
+
+def check_mechanism(
+    mechanism: Mechanism, progress: Callable[[str], None] = lambda _: None
+) -> Verdict:
+    """Run every check on one small instance and collect what fails."""
+    failures = failures_of(MECHANISM_CHECKS, mechanism, progress)
     try:
         ratio = exact_ratio(mechanism)
         upper, used = log_above(ratio), log_below(ratio) / mechanism.epsilon
     except Exception:  # noqa: BLE001 - no law, or not one: the failures say what is wrong
         upper, used = math.inf, math.inf
-    return Verdict(mechanism, mechanism.epsilon, upper, used, tuple(failures))
+    return Verdict(mechanism, mechanism.epsilon, upper, used, failures)

@@ -22,6 +22,7 @@ from sfumato.checks.mechanism import (
     Verdict,
     chi_squared_tail,
     demand,
+    failures_of,
 )
 from sfumato.core.noise import Noise, exact_epsilon
 from sfumato.errors import InputError
@@ -116,15 +117,7 @@ NOISE_CHECKS: Final[tuple[Callable[[Noise], None], ...]] = (
 
 def check_noise(noise: Noise, progress: Callable[[str], None] = lambda _: None) -> Verdict:
     """Run every check on one small instance and collect what fails."""
-    failures = []
-    for check in NOISE_CHECKS:
-        progress(check.__name__)
-        try:
-            check(noise)
-        except CheckFailed as finding:
-            failures.append((check.__name__, str(finding)))
-        except Exception as error:  # noqa: BLE001 - a crash is a finding too
-            failures.append((check.__name__, f"{type(error).__name__}: {error}"))
+    failures = failures_of(NOISE_CHECKS, noise, progress)
     spent = noise.law().epsilon(noise.sensitivity)
     used = float(spent / exact_epsilon(noise.epsilon))
-    return Verdict(noise, noise.epsilon, float(spent), used, tuple(failures))
+    return Verdict(noise, noise.epsilon, float(spent), used, failures)

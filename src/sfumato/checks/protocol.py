@@ -24,6 +24,7 @@ from sfumato.checks.mechanism import (
     Verdict,
     chi_squared_tail,
     demand,
+    failures_of,
 )
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.protocol import replay
@@ -179,18 +180,10 @@ PROTOCOL_CHECKS: Final[tuple[Callable[[Weave], None], ...]] = (
 
 def check_protocol(protocol: Weave, progress: Callable[[str], None] = lambda _: None) -> Verdict:
     """Run every check on one small protocol and collect what fails."""
-    failures = []
-    for check in PROTOCOL_CHECKS:
-        progress(check.__name__)
-        try:
-            check(protocol)
-        except CheckFailed as finding:
-            failures.append((check.__name__, str(finding)))
-        except Exception as error:  # noqa: BLE001 - a crash is a finding too
-            failures.append((check.__name__, f"{type(error).__name__}: {error}"))
+    failures = failures_of(PROTOCOL_CHECKS, protocol, progress)
     try:
         ratio = exact_ratio(protocol)
         upper, used = log_above(ratio), log_below(ratio) / protocol.epsilon
     except CheckFailed:
         upper, used = math.inf, math.inf
-    return Verdict(protocol, protocol.epsilon, upper, used, tuple(failures))
+    return Verdict(protocol, protocol.epsilon, upper, used, failures)

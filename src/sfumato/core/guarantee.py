@@ -50,6 +50,17 @@ class Guarantee:
     window: int | None = None
     assumptions: tuple[str, ...] = ()
 
+    @classmethod
+    def of_stream(cls, periods: int, epsilon: float) -> Guarantee:
+        """Return what a device is promised over a whole horizon that it takes part in once."""
+        return cls(
+            "local",
+            f"a device's whole stream of {periods} periods",
+            epsilon,
+            neighbours="any two streams",
+            assumptions=("the device takes part in this horizon once",),
+        )
+
     def __str__(self) -> str:
         strength = f"epsilon {_rounded_up(self.epsilon, 6)}"
         if self.delta:

@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 MOST_WORSE: Final = 6  # thresholds without a gain after which no further one is tried
 FAR_OFF: Final = 12  # sizes in a row that are far from the best, after which no larger one is tried
 FAINTEST: Final = 1e-24  # share of the likeliest number of hits below which others are left out
+MANY_NONZEROS: Final = 1 << 12  # beyond so many, large sizes are tried farther apart
 MANY_THRESHOLDS: Final = 64  # beyond so many they are not tried one by one
 LONGEST_EXACT: Final = 255  # signs up to which sums are exact integers
 
@@ -283,7 +284,9 @@ def best_law(  # noqa: PLR0913 - what the exact error depends on
     def error(size: int) -> float:
         return found(size).mse(estimate, entries)
 
-    return found(_best_size(dimension, error, fits))
+    # So many non-zeros are best told by few positions, all of which are tried, or by all.
+    step = 1.3 if sparsity > MANY_NONZEROS else 1.05
+    return found(_best_size(dimension, error, fits, step))
 
 
 def best_threshold(
@@ -329,7 +332,9 @@ def _settled_threshold(law: SubsetLaw, epsilon: float, entries: int) -> SubsetLa
     return min(tried.values(), key=lambda one: one.mse("value", entries))
 
 
-def _best_size(largest: int, error: Callable[[int], Any], fits: Callable[[int], bool]) -> int:
+def _best_size(
+    largest: int, error: Callable[[int], Any], fits: Callable[[int], bool], step: float = 1.05
+) -> int:
     """Return the size of least error among those that fit.
 
     All sizes are tried up to 512; beyond, sizes a twentieth apart and then those around the best,
@@ -338,7 +343,7 @@ def _best_size(largest: int, error: Callable[[int], Any], fits: Callable[[int], 
     """
     tried = []
     least, worse = inf, 0
-    for size in filter(fits, _spaced(largest)):
+    for size in filter(fits, _spaced(largest, step)):
         tried.append(size)
         here = error(size)
         least, worse = min(least, here), worse + 1 if here > 4 * least else 0
@@ -353,11 +358,11 @@ def _best_size(largest: int, error: Callable[[int], Any], fits: Callable[[int], 
     return min(tried, key=error)
 
 
-def _spaced(dimension: int) -> list[int]:
-    """Return all sizes up to 512 and, beyond, sizes a twentieth apart up to the largest."""
+def _spaced(dimension: int, step: float) -> list[int]:
+    """Return all sizes up to 512 and, beyond, sizes a step apart up to the largest."""
     sizes = list(range(1, min(dimension, 512) + 1))
     while sizes[-1] < dimension:
-        sizes.append(min(dimension, int(sizes[-1] * 1.05)))
+        sizes.append(min(dimension, int(sizes[-1] * step)))
     return sizes
 
 

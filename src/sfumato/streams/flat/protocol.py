@@ -111,13 +111,7 @@ class Flat(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to a device."""
-        return Guarantee(
-            "local",
-            f"a device's whole stream of {self.periods} periods",
-            self.epsilon,
-            neighbours="any two streams",
-            assumptions=("the device takes part in this horizon once",),
-        )
+        return Guarantee.of_stream(self.periods, self.epsilon)
 
     @cached_property
     def strand(self) -> Strand:
