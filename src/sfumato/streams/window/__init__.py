@@ -1,0 +1,20 @@
+"""Streams without an end: at most epsilon in any w consecutive periods."""
+
+from __future__ import annotations
+
+from sfumato.streams.window.curators import Release, Step, WindowCurator
+from sfumato.streams.window.device import WindowDevice, WindowLedger
+from sfumato.streams.window.methods import METHODS
+from sfumato.streams.window.protocol import Window
+from sfumato.streams.window.readings import Reading
+
+__all__ = [
+    "METHODS",
+    "Reading",
+    "Release",
+    "Step",
+    "Window",
+    "WindowCurator",
+    "WindowDevice",
+    "WindowLedger",
+]

@@ -1,0 +1,210 @@
+"""What the server does with the answers, period by period: the part all methods share.
+
+A method is one class with a generator ``step(period)`` that reads like its pseudo-code::
+
+    tally = yield self.ask(mechanism, size)     # a cohort of so many devices, in expectation
+    tally = yield self.ask_all(mechanism)       # everybody
+    return self.publish(self.read(mechanism, tally))
+
+It draws nothing and knows nobody. A cohort is everybody who is free and whose own coin says so;
+its expected size is public, and so is how many devices are free, in expectation: all but the
+cohorts of the last w - 1 periods.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.windows import whole_units
+from sfumato.core.estimate import checked_level
+from sfumato.core.intervals import z_score
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.protocol import Ask, Curator
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.streams.window.readings import Reading, planned_variance, read
+
+if TYPE_CHECKING:  # a protocol makes its curators
+    from sfumato.streams.window.protocol import Window
+
+__all__ = ["Release", "Step", "WindowCurator"]
+
+Floats = NDArray[np.float64]
+Step = Generator[Ask, Tally, "Release"]
+"""Questions out, tallies in, and a release at the end."""
+
+EVERYBODY: Final = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What is published for a period.
+
+    Parameters
+    ----------
+    period
+        Which one.
+    values
+        A share for each item, or one mean.
+    variance
+        Of each value around the truth, as far as the method knows; infinite before anything was
+        published.
+    published
+        Whether fresh answers went in; otherwise an earlier release is repeated.
+    raw, raw_variance
+        The unbiased values of this period alone, if the method made something better of them.
+
+    """
+
+    period: int
+    values: Floats
+    variance: Floats
+    published: bool
+    raw: Floats | None = None
+    raw_variance: Floats | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return each value's interval at this level."""
+        reach = z_score(checked_level(level)) * np.sqrt(self.variance)
+        return self.values - reach, self.values + reach
+
+
+class WindowCurator(Curator):
+    """The part of a method that is the same for all.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+
+    """
+
+    name: ClassVar[str]
+    """What task files call it."""
+    summary: ClassVar[str]
+    """One line for people who choose."""
+    divides: ClassVar[str]
+    """What it divides over a window: ``budget`` or ``population``."""
+
+    def __init__(self, protocol: Window) -> None:
+        self.protocol = protocol
+        self.window = protocol.window
+        self.devices = protocol.devices
+        self.units = whole_units(protocol.epsilon)
+        """The whole budget of a window."""
+        self.period = 0
+        self.last = Release(0, protocol.nothing, np.full(protocol.width, np.inf), published=False)
+        """What was released last."""
+        self.fresh = self.last
+        """What was published last."""
+        self._cohorts: dict[int, float] = {}
+
+    # ---- one period ------------------------------------------------------------------------
+
+    @abstractmethod
+    def step(self, period: int) -> Step:
+        """Ask what the method asks in a period; return what it releases."""
+
+    def timestep(self, period: int) -> Generator[Ask, Any, Release]:
+        """Ask what is needed in a period; return what is released."""
+        if period <= self.period:
+            raise MismatchError(
+                f"period is {period}; it was {self.period} before, and periods only go forward."
+            )
+        self.period = period
+        self._cohorts = {
+            past: size for past, size in self._cohorts.items() if past > period - self.window
+        }
+        self.last = yield from self.step(period)
+        if self.last.published:
+            self.fresh = self.last
+        return self.last
+
+    # ---- questions -------------------------------------------------------------------------
+
+    def oracle(self, units: int | None = None) -> Mechanism:
+        """Return the mechanism that spends so many units; by default a whole window's."""
+        return self.protocol.mechanism(self.units if units is None else units)
+
+    @property
+    def free(self) -> float:
+        """How many devices are free now, in expectation: earlier questions of this period count."""
+        return max(0.0, self.devices - sum(self._cohorts.values()))
+
+    def ask(self, mechanism: Mechanism, size: float) -> Ask:
+        """Ask a cohort of this expected size, for all that a device can spend in a window."""
+        free = self.free
+        size = min(float(size), free)
+        self._cohorts[self.period] = self._cohorts.get(self.period, 0.0) + size
+        return Ask(mechanism, size / free if free else 0.0)
+
+    def ask_all(self, mechanism: Mechanism) -> Ask:
+        """Ask everybody for a part of the budget."""
+        return Ask(mechanism, EVERYBODY)
+
+    # ---- answers ---------------------------------------------------------------------------
+
+    def read(self, mechanism: Mechanism, tally: Tally) -> Reading | None:
+        """Return what a cohort's answers say about everybody; None if nobody answered."""
+        return read(mechanism, tally, self.devices) if tally.n else None
+
+    def variance(self, mechanism: Mechanism, size: float, known: Reading | None = None) -> float:
+        """Return the average variance of what a cohort of this size would say, sampling included.
+
+        Parameters
+        ----------
+        mechanism, size
+            What would be asked, and of how many.
+        known
+            What is known of the present values; without it they spread as widely as they can.
+
+        """
+        return planned_variance(mechanism, size, self.devices, known)
+
+    def dissimilarity(self, reading: Reading) -> float:
+        """Return the mean squared distance of the truth from the last release, without bias.
+
+        It may be negative: cutting it off at zero would bias it.
+        """
+        return float(np.mean((reading.values - self.last.values) ** 2)) - reading.average
+
+    def publish(self, reading: Reading | None) -> Release:
+        """Return a fresh release; if nobody answered, the last one again."""
+        if reading is None:
+            return self.repeat()
+        return Release(self.period, reading.values, reading.variance, published=True)
+
+    def repeat(self, distance: float = 0.0) -> Release:
+        """Return the last release once more.
+
+        Its variance is that of when it was published or, if it is larger, the squared distance
+        that the truth seems to have moved away by since.
+        """
+        variance = np.maximum(self.fresh.variance, distance)
+        return replace(self.last, period=self.period, variance=variance, published=False)
+
+    # ---- parameters ------------------------------------------------------------------------
+
+    def part(self, share: float, what: str) -> int:
+        """Return a share of a window's budget in whole units; raise if it is less than one."""
+        units = int(self.units * share)
+        if units < 1:
+            raise ConfigurationError(
+                f"epsilon is {self.protocol.epsilon:g} over a window of {self.window}; {what} "
+                f"would get {self.protocol.epsilon * share:.2g}, and 1e-06 is the least."
+            )
+        return units
+
+    def needs_devices(self, least: int) -> None:
+        """Raise if there are too few devices to divide."""
+        if self.devices < least:
+            raise ConfigurationError(
+                f"devices is {self.devices} over a window of {self.window}; {self.name} needs "
+                f"{least} at least, or a cohort has nobody in it."
+            )

@@ -1,0 +1,195 @@
+"""The public design of an endless stream: what is asked, of how many, and what is promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.windows import WindowLedger, affordable, whole_units
+from sfumato.core.domain import Domain, Label
+from sfumato.core.exact import is_finite_number
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
+from sfumato.core.protocol import Protocol
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
+from sfumato.randomness import Source
+from sfumato.streams.window import methods
+from sfumato.streams.window.curators import WindowCurator
+from sfumato.streams.window.device import WindowDevice
+
+__all__ = ["ORACLES", "Window"]
+
+ORACLES: Final = ("auto", "grr", "oue", "ada")
+COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
+"""What a device lets itself be asked with about an item; about a number it is the hybrid."""
+
+
+@lru_cache(maxsize=4096)
+def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> Mechanism:
+    if oracle in ("grr", "oue"):
+        return (GRR if oracle == "grr" else OUE)(epsilon, domain)
+    return Adaptive(epsilon, domain, rule="least" if oracle == "auto" else "papers").chosen
+
+
+@dataclass(frozen=True)
+class Window(Protocol):
+    """A stream without an end: any w consecutive periods of a device are epsilon-private.
+
+    Parameters
+    ----------
+    window
+        How many consecutive periods share one budget, w.
+    epsilon
+        Privacy of what a device sends in any w consecutive periods.
+    devices
+        How many devices take part, in expectation; public.
+    domain
+        Of shares: how many items there are, or their labels.
+    interval
+        Of a mean: the public interval that the numbers lie in.
+    clip
+        Of a mean: whether numbers outside are cut to the interval instead of refused.
+    method
+        Who is asked what, when: ``auto`` or one of :data:`METHODS`.
+    oracle
+        What asks for an item: ``auto`` (least variance), ``grr``, ``oue`` or the paper's ``ada``.
+    parameters
+        What the method can be told beyond this, by name.
+
+    Guarantee
+    ---------
+    Two streams that differ in any way within w consecutive periods change the probability of
+    everything a device ever sends by a factor of at most e^epsilon. The device sees to it itself.
+
+    Examples
+    --------
+    >>> protocol = Window(window=20, epsilon=1.0, devices=200_000, domain=2, method="lpu")
+    >>> ask = next(protocol.curator().timestep(1))
+    >>> ask.mechanism, ask.probability
+    (GRR(epsilon=1.0, domain=2), 0.05)
+    >>> print(protocol.guarantee)
+    What a device sends is protected with epsilon 1 over any 20 consecutive periods (local: blurred
+    on the device before anyone sees it), provided that the device's own clock counts the periods.
+
+    """
+
+    window: int
+    epsilon: float
+    devices: int
+    domain: int | tuple[Label, ...] | None = None
+    interval: tuple[float, float] | None = None
+    clip: bool = False
+    method: str = "auto"
+    oracle: str = "auto"
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have, with one sentence."""
+        WindowLedger(self.window, self.epsilon)
+        if whole_units(self.epsilon) < 1 or self.epsilon > LARGEST_EPSILON:
+            raise ConfigurationError(
+                f"epsilon is {self.epsilon}; it must lie in "
+                f"{SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+            )
+        whole = isinstance(self.devices, (int, np.integer)) and not isinstance(self.devices, bool)
+        if not whole or self.devices < 1:
+            raise ConfigurationError(f"devices is {self.devices!r}; at least 1 is expected.")
+        if (self.domain is None) == (self.interval is None):
+            raise ConfigurationError(
+                f"domain is {self.domain!r} and interval is {self.interval!r}; one of them is "
+                "expected: shares of items have a domain, a mean has an interval."
+            )
+        if self.oracle not in ORACLES:
+            raise ConfigurationError(f"oracle is {self.oracle!r}; {', '.join(ORACLES)} are there.")
+        if self.domain is not None:
+            object.__setattr__(self, "domain", Domain.of(self.domain).items)
+        else:
+            self._check_interval(self.interval)
+        object.__setattr__(self, "parameters", tuple(tuple(pair) for pair in self.parameters))
+        self.mechanism(whole_units(self.epsilon))
+        self.curator()
+
+    def _check_interval(self, given: Any) -> None:
+        if not isinstance(given, (list, tuple)) or len(given) != 2:
+            raise ConfigurationError(f"interval is {given!r}; two numbers are expected.")
+        low, high = given
+        if not is_finite_number(low) or not is_finite_number(high) or not low < high:
+            raise ConfigurationError(
+                f"interval is [{low!r}, {high!r}]; the first number must be below the second."
+            )
+        object.__setattr__(self, "interval", (float(low), float(high)))
+
+    # ---- what is asked ---------------------------------------------------------------------
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the values of a release are about."""
+        return ("mean",) if self.domain is None else tuple(Domain(self.domain).labels)
+
+    @property
+    def width(self) -> int:
+        """How many values a release has."""
+        return 1 if self.domain is None else Domain(self.domain).size
+
+    @cached_property
+    def nothing(self) -> NDArray[np.float64]:
+        """What stands for a release before there was one: zero, or the number nearest to it."""
+        nothing = np.zeros(self.width)
+        return nothing if self.interval is None else np.clip(nothing, *self.interval)
+
+    def mechanism(self, units: int) -> Mechanism:
+        """Return the mechanism that asks for a value and spends so many units."""
+        epsilon = affordable(units)
+        if self.domain is not None:
+            return _counting(self.oracle, epsilon, self.domain)
+        low, high = self.interval or (0.0, 1.0)
+        return Hybrid(epsilon, low, high, self.clip)
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Raise MismatchError unless devices of this task let themselves be asked with it."""
+        if self.domain is not None:
+            known = type(mechanism) in COUNTING and getattr(mechanism, "domain", 0) == self.domain
+            about = f"one of {', '.join(kind.name for kind in COUNTING)} over its own items"
+        else:
+            usual = self.mechanism(whole_units(self.epsilon))
+            known = type(mechanism) is Hybrid and _beyond_epsilon(mechanism) == _beyond_epsilon(
+                usual
+            )
+            about = "hybrid over its own interval"
+        if not known:
+            raise MismatchError(
+                f"the question is asked with {mechanism.name} as {mechanism!r}; this task allows "
+                f"{about}."
+            )
+
+    # ---- both halves -----------------------------------------------------------------------
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device, for ever."""
+        return Guarantee(
+            "local",
+            "what a device sends",
+            self.epsilon,
+            neighbours=f"two streams that differ within {self.window} consecutive periods",
+            window=self.window,
+            assumptions=("the device's own clock counts the periods",),
+        )
+
+    def device(self, rng: Source) -> WindowDevice:
+        """Return a new device; there is nothing to draw beforehand."""
+        del rng
+        return WindowDevice(self, WindowLedger(self.window, self.epsilon))
+
+    def curator(self) -> WindowCurator:
+        """Return a new curator of the method."""
+        return methods.curator(self)
+
+
+def _beyond_epsilon(mechanism: Mechanism) -> dict[str, Any]:
+    return {k: v for k, v in mechanism.configuration().items() if k != "epsilon"}
