@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -74,8 +75,10 @@ class Ledgers:
         self.window = window
         self.limit = whole_units(epsilon)
         self.used = np.zeros(devices, dtype=np.int32)
+        self.used_by_all = 0
         self._period = 0
-        self._paid: list[tuple[int, NDArray[np.int32] | slice, int]] = []
+        self._paid: list[tuple[int, NDArray[np.int32] | None, int]] = []
+        self._some = 0  # how many of these were not paid by everybody
 
     def _advance(self, period: int) -> None:
         if period < self._period:
@@ -85,22 +88,38 @@ class Ledgers:
         self._period = period
         while self._paid and self._paid[0][0] <= period - self.window:
             _, who, paid = self._paid.pop(0)
-            self.used[who] -= paid
+            if who is None:
+                self.used_by_all -= paid
+            else:
+                self.used[who] -= paid
+                self._some -= 1
 
     def affording(self, period: int, price: int) -> Ints:
         """Return the devices whose window affords so many units in a period."""
         self._advance(period)
-        return np.flatnonzero(self.used <= self.limit - price)
+        left = self.limit - self.used_by_all - price
+        if not self._some:
+            return self._everybody if left >= 0 else self._everybody[:0]
+        return np.flatnonzero(self.used <= left)
+
+    @cached_property
+    def _everybody(self) -> Ints:
+        return np.arange(self.used.size)
 
     def pay(self, period: int, who: Ints, price: int) -> None:
         """Write down what these devices spend in a period."""
         self._advance(period)
-        if who.size and int(self.used[who].max()) > self.limit - price:
+        left = self.limit - self.used_by_all - price
+        if who.size and (left < 0 or (self._some and int(self.used[who].max()) > left)):
             raise BudgetError(f"in period {period} a window would hold more than its epsilon.")
-        # A million positions in each of twenty periods: half of the bytes are enough, or none.
-        whom = slice(None) if who.size == self.used.size else who.astype(np.int32)
-        self.used[whom] += price
-        self._paid.append((period, whom, price))
+        if who.size == self.used.size:
+            self.used_by_all += price
+            self._paid.append((period, None, price))
+        elif who.size:
+            self.used[who] += price
+            # A million positions in each of twenty periods: half of the bytes are enough.
+            self._paid.append((period, who.astype(np.int32), price))
+            self._some += 1
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import ConfigurationError
+from sfumato.streams.window.adaptive import LBA, LBD, LPA, LPD
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.uniform import LBU, LPU, LSP
 
@@ -21,6 +22,10 @@ METHODS: Final[Mapping[str, type[WindowCurator]]] = {
         LBU,
         LSP,
         LPU,
+        LBD,
+        LBA,
+        LPD,
+        LPA,
     )
 }
 
@@ -33,8 +38,8 @@ def parameters(name: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> parameters("lpu")
-    {}
+    >>> parameters("lpd")
+    {'share': 0.5, 'least': 1}
 
     """
     if name not in METHODS:
