@@ -1,0 +1,421 @@
+"""No device ever exceeds epsilon in any window of w: whatever is held, decided or asked.
+
+The server is not trusted. Questions are all there can be for small windows, and arbitrary ones for
+large windows; a device's whole transcript, silence included, is compared exactly over all its coins
+and all pairs of streams that differ within w consecutive periods. Devices with a mistake are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.noise_free import NoiseFree
+from tests.streams.weave.branching import Path, branch_everywhere, outcomes
+from tests.streams.window.driving import drive
+
+from sfumato.accounting.ledger import UNITS, units
+from sfumato.accounting.windows import WindowLedger, affordable, whole_units
+from sfumato.core.exact import exp_below
+from sfumato.core.protocol import Ask
+from sfumato.core.tally import Tally
+from sfumato.errors import BudgetError, MismatchError
+from sfumato.mechanisms import GRR, OUE, Hybrid
+from sfumato.randomness import ONE, Source, seeded
+from sfumato.streams.window import METHODS, Window, WindowDevice
+
+Questions = tuple[tuple[Ask, ...], ...]
+"""What is asked in each period."""
+Heard = tuple[tuple[bytes | None, ...], ...]
+"""What was heard of a device: for each period and question a report or silence."""
+
+
+def fullest(window: int, spent: Sequence[int]) -> int:
+    return max(sum(spent[start : start + window]) for start in range(len(spent)))
+
+
+# ---- whole transcripts, exactly --------------------------------------------------------------
+
+
+@dataclass
+class Coin:
+    """Coins of a window's device: tossed both ways."""
+
+    path: Path
+
+    def bernoulli(self, threshold: int, n: int) -> list[bool]:
+        return [bool(self.weigh([ONE - threshold, threshold])) for _ in range(n)]
+
+    def weigh(self, weights: Sequence[int]) -> int:
+        return self.path.weigh(weights)
+
+
+class Transcripts:
+    """The exact law of everything that is heard of a device, silence included."""
+
+    def __init__(self, device: WindowDevice) -> None:
+        self.device = device
+        self._steps: dict[Any, list[tuple[tuple[bytes | None, ...], WindowLedger, Fraction]]] = {}
+
+    def _step(
+        self, ledger: WindowLedger, period: int, asks: tuple[Ask, ...], value: int
+    ) -> list[tuple[tuple[bytes | None, ...], WindowLedger, Fraction]]:
+        """Return everything that can be heard in a period, and what is then written down."""
+
+        def live(path: Path) -> tuple[tuple[bytes | None, ...], WindowLedger]:
+            coin = cast("Source", Coin(path))
+            living = replace(self.device, ledger=ledger)
+            heard = [living.answer(period, ask, value, coin) for ask in asks]
+            return tuple(None if it is None else it.tobytes() for it in heard), living.ledger
+
+        place = (ledger, period, asks, value)
+        if place not in self._steps:
+            self._steps[place] = [(*outcome, chance) for outcome, chance in outcomes(live)]
+        return self._steps[place]
+
+    def law(self, questions: Questions, stream: Sequence[int]) -> dict[Heard, Fraction]:
+        now: dict[tuple[Heard, WindowLedger], Fraction] = {((), self.device.ledger): Fraction(1)}
+        for period, (asks, value) in enumerate(zip(questions, stream, strict=True), 1):
+            after: dict[tuple[Heard, WindowLedger], Fraction] = {}
+            for (heard, ledger), chance in now.items():
+                for report, spent, part in self._step(ledger, period, asks, value):
+                    key = ((*heard, report), spent)
+                    after[key] = after.get(key, Fraction(0)) + chance * part
+            now = after
+        total: dict[Heard, Fraction] = {}
+        for (heard, _), chance in now.items():
+            total[heard] = total.get(heard, Fraction(0)) + chance
+        assert sum(total.values()) == 1
+        return total
+
+    def worst_ratio(self, questions: Questions) -> Fraction | None:
+        """Return the largest ratio of neighbouring streams at a transcript; None for no bound."""
+        streams = list(product((0, 1), repeat=len(questions)))
+        laws = {stream: self.law(questions, stream) for stream in streams}
+        worst = Fraction(1)
+        for one, two in product(streams, repeat=2):
+            if not neighbours(one, two, self.device.protocol.window):
+                continue
+            for heard, chance in laws[one].items():
+                other = laws[two].get(heard, Fraction(0))
+                if not other:
+                    return None
+                worst = max(worst, chance / other)
+        return worst
+
+
+def neighbours(one: Sequence[int], two: Sequence[int], window: int) -> bool:
+    differ = [
+        period for period, pair in enumerate(zip(one, two, strict=True)) if pair[0] != pair[1]
+    ]
+    return bool(differ) and differ[-1] - differ[0] < window
+
+
+def tiny(window: int) -> Window:
+    return Window(window, 1.0, 100, domain=2, method="lpu")
+
+
+def offers() -> list[tuple[Ask, ...]]:
+    """What a server may ask in one period: nothing, a half, all, by coins, or twice."""
+    half, whole, third = (GRR(epsilon, 2) for epsilon in (0.5, 1.0, 0.375))
+    return [
+        (),
+        (Ask(whole, 1.0),),
+        (Ask(whole, 0.5),),
+        (Ask(half, 1.0), Ask(third, 0.5)),
+        (Ask(half, 0.25), Ask(half, 1.0)),
+    ]
+
+
+@pytest.fixture
+def _branching(monkeypatch: pytest.MonkeyPatch) -> None:
+    branch_everywhere(monkeypatch)
+
+
+def every_server(periods: int) -> list[Questions]:
+    """All sequences of questions: a server that adapts asks one of them along each transcript."""
+    return list(product(offers(), repeat=periods))
+
+
+@pytest.mark.usefixtures("_branching")
+@pytest.mark.parametrize(("window", "periods"), [(1, 2), (2, 3)])
+def test_transcripts_of_a_device_are_private_in_every_window(window: int, periods: int) -> None:
+    device = Transcripts(tiny(window).device(seeded(0)))
+    largest = Fraction(1)
+    for questions in every_server(periods):
+        ratio = device.worst_ratio(questions)
+        assert ratio is not None
+        assert ratio <= exp_below(1.0)
+        largest = max(largest, ratio)
+    assert largest > exp_below(0.999999), "and the budget can be used"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_branching")
+@pytest.mark.parametrize("window", [2, 3])
+def test_longer_transcripts_are_private_in_every_window(window: int) -> None:
+    device = Transcripts(tiny(window).device(seeded(0)))
+    for questions in every_server(4):
+        ratio = device.worst_ratio(questions)
+        assert ratio is not None
+        assert ratio <= exp_below(1.0)
+
+
+class ShortLedger(WindowLedger):
+    """Forgets what was spent one period early: a window of w - 1."""
+
+    def at(self, period: int) -> WindowLedger:
+        now = super().at(period)
+        kept = tuple(entry for entry in now.spent if entry[0] > period - self.window + 1)
+        return ShortLedger(now.window, now.epsilon, period, kept)
+
+    def paid(self, period: int, epsilon: float) -> WindowLedger:
+        return ShortLedger(**vars(super().paid(period, epsilon)))
+
+
+class EarlyLedger(WindowLedger):
+    """Writes a payment down one period too early, so that it is recycled one period too early."""
+
+    def at(self, period: int) -> WindowLedger:
+        return EarlyLedger(**vars(super().at(period)))
+
+    def paid(self, period: int, epsilon: float) -> WindowLedger:
+        now = super().paid(period, epsilon)
+        spent = tuple((past - (past == period), price) for past, price in now.spent)
+        return EarlyLedger(now.window, now.epsilon, now.period, spent)
+
+
+class ForgetfulLedger(WindowLedger):
+    """Keeps only the last payment of a period."""
+
+    def at(self, period: int) -> WindowLedger:
+        return ForgetfulLedger(**vars(super().at(period)))
+
+    def paid(self, period: int, epsilon: float) -> WindowLedger:
+        now = super().paid(period, epsilon)
+        spent = {**dict(now.spent), period: units(epsilon)}
+        return ForgetfulLedger(now.window, now.epsilon, period, tuple(spent.items()))
+
+
+class LateCoin(WindowDevice):
+    """Looks at its value before it tosses the coin, and rather stays silent with a 1."""
+
+    def answer(self, period: int, ask: Ask, value: Any, rng: Source) -> Any:
+        if value == 1:
+            ask = Ask(ask.mechanism, ask.probability / 2)
+        return super().answer(period, ask, value, rng)
+
+
+class Unpaid(WindowDevice):
+    """Does not write down what it spends."""
+
+    def answer(self, period: int, ask: Ask, value: Any, rng: Source) -> Any:
+        before = self.ledger
+        report = super().answer(period, ask, value, rng)
+        self.ledger = before
+        return report
+
+
+MUTANTS: dict[str, Callable[[Window], WindowDevice]] = {
+    "a window of w - 1": lambda p: WindowDevice(p, ShortLedger(p.window, p.epsilon)),
+    "recycled one period early": lambda p: WindowDevice(p, EarlyLedger(p.window, p.epsilon)),
+    "one payment a period": lambda p: WindowDevice(p, ForgetfulLedger(p.window, p.epsilon)),
+    "the coin after the value": lambda p: LateCoin(p, WindowLedger(p.window, p.epsilon)),
+    "nothing written down": lambda p: Unpaid(p, WindowLedger(p.window, p.epsilon)),
+}
+
+
+@pytest.mark.usefixtures("_branching")
+@pytest.mark.parametrize("mistake", list(MUTANTS))
+def test_devices_with_a_mistake_are_told(mistake: str) -> None:
+    device = Transcripts(MUTANTS[mistake](tiny(2)))
+    ratios = (device.worst_ratio(questions) for questions in every_server(2))
+    assert any(ratio is None or ratio > exp_below(1.0) for ratio in ratios)
+
+
+# ---- whatever is asked -----------------------------------------------------------------------
+
+asks = st.builds(
+    lambda price, probability, unary: Ask(
+        (OUE if unary else GRR)(affordable(price), 2), probability
+    ),
+    st.integers(1, 2 * UNITS),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.booleans(),
+)
+
+
+@given(
+    st.integers(1, 60),
+    st.floats(0.01, 5.0),
+    st.lists(st.tuples(st.integers(0, 70), asks, st.integers(0, 1)), max_size=80),
+    st.integers(0, 1 << 30),
+)
+def test_no_server_gets_more_than_epsilon_of_any_window(
+    window: int, epsilon: float, questions: list[tuple[int, Ask, int]], seed: int
+) -> None:
+    """Questions come after pauses of any length, several in one period, at any price."""
+    device = Window(window, epsilon, 100, domain=2, method="lsp").device(seeded(0))
+    rng = seeded(seed)
+    period, spent = 1, {1: 0}
+    for pause, ask, value in questions:
+        period += pause if pause > 3 else 0
+        device = WindowDevice.restore(device.protocol, device.save())
+        report = device.answer(period, ask, value, rng)
+        if report is not None:
+            spent[period] = spent.get(period, 0) + units(ask.mechanism.epsilon)
+    for start in spent:
+        inside = (paid for at, paid in spent.items() if start <= at < start + window)
+        assert sum(inside) <= whole_units(epsilon)
+
+
+# ---- every method ----------------------------------------------------------------------------
+
+WIDTH = 3
+
+
+def lying_tallies(draw: np.random.Generator, everybody: int) -> Callable[[int, int, Ask], Tally]:
+    """Return answers as no population would give them: nobody, everybody, one item, anything."""
+
+    def answer(period: int, place: int, ask: Ask) -> Tally:
+        del period, place
+        n = int(draw.choice([0, 1, 7, everybody // 3, everybody]))
+        shape = ask.mechanism.tally_shape
+        extremes = draw.choice([0, n], size=shape)
+        return Tally(n, extremes if draw.random() < 0.7 else draw.integers(0, n + 1, size=shape))
+
+    return answer
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+@settings(max_examples=25)
+@given(window=st.integers(1, 9), epsilon=st.floats(0.05, 4.0), seed=st.integers(0, 1 << 30))
+def test_methods_ask_for_what_devices_can_give(
+    method: str, window: int, epsilon: float, seed: int
+) -> None:
+    """Under adversarial answers, so adversarial decisions, no window of questions is too much.
+
+    Dividing the budget, everybody can answer everything; dividing the population, the expected
+    cohorts of a window are never more than everybody.
+    """
+    devices = 500
+    protocol = Window(window, epsilon, devices, domain=WIDTH, method=method)
+    curator = protocol.curator()
+    answer = lying_tallies(np.random.default_rng(seed), devices)
+    questions, releases = drive(curator, 3 * window + 5, answer)
+    assert all(np.isfinite(release.values).all() for release in releases)
+    limit = whole_units(epsilon)
+    if curator.divides == "budget":
+        spent = [0] * (3 * window + 6)
+        for question in questions:
+            spent[question.period] += question.units
+        assert fullest(window, spent) <= limit
+        return
+    sizes: list[tuple[int, float]] = []
+    for question in questions:
+        assert question.units <= limit
+        assert 0 <= question.ask.probability <= 1
+        busy = sum(size for period, size in sizes if period > question.period - window)
+        sizes.append((question.period, question.ask.probability * max(0.0, devices - busy)))
+        assert busy <= devices * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_devices_keep_the_promise_under_every_method(method: str) -> None:
+    """Real devices under adversarial decisions: values change with what was published before."""
+    for seed, window in enumerate((1, 2, 5)):
+        protocol = Window(window, 1.0, 40, domain=WIDTH, method=method)
+        curator = protocol.curator()
+        devices = [protocol.device(seeded(place)) for place in range(40)]
+        spent = np.zeros((40, 4 * window + 4), dtype=np.int64)
+        rng = seeded(seed)
+
+        def answer(period: int, place: int, ask: Ask) -> Tally:
+            held = int(np.argmin(curator.last.values)) if period % 3 else place  # noqa: B023
+            reports = []
+            for number, device in enumerate(devices):  # noqa: B023
+                report = device.answer(period, ask, held, rng)  # noqa: B023
+                if report is not None:
+                    spent[number, period] += units(ask.mechanism.epsilon)  # noqa: B023
+                    reports.append(report)
+            if not reports:
+                return Tally.zero(ask.mechanism.tally_shape)
+            return ask.mechanism.tally(np.concatenate(reports))
+
+        drive(curator, 4 * window + 3, answer)
+        assert spent.any()
+        assert max(fullest(window, row.tolist()) for row in spent) <= UNITS
+
+
+# ---- what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [NoiseFree(1.0, 3), GRR(1.0, 4), GRR(1.0, ("a", "b", "c")), Hybrid(1.0, 0, 1)],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_questions_of_another_task_are_refused(mechanism: Any) -> None:
+    device = Window(3, 1.0, 100, domain=3, method="lpu").device(seeded(0))
+    with pytest.raises(MismatchError, match=r"the question is asked with .*; this task allows"):
+        device.answer(1, Ask(mechanism, 1.0), 0, seeded(1))
+
+
+def test_questions_about_another_interval_are_refused() -> None:
+    device = Window(3, 1.0, 100, interval=(0, 10), method="lpu").device(seeded(0))
+    assert device.answer(1, Ask(Hybrid(0.5, 0, 10), 1.0), 3.5, seeded(1)) is not None
+    for other in (Hybrid(0.5, 0, 20), Hybrid(0.5, 0, 10, clip=True), GRR(0.5, 2)):
+        with pytest.raises(MismatchError, match="this task allows hybrid over its own interval"):
+            device.answer(2, Ask(other, 1.0), 3.5, seeded(1))
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, float("nan"), "all"])
+def test_a_probability_is_one(probability: Any) -> None:
+    device = Window(3, 1.0, 100, domain=3, method="lpu").device(seeded(0))
+    with pytest.raises(MismatchError, match=r"the question has probability .*; a number in 0..1"):
+        device.answer(1, Ask(GRR(1.0, 3), probability), 0, seeded(1))
+
+
+def test_a_period_that_goes_backwards_is_refused() -> None:
+    device = Window(3, 1.0, 100, domain=3, method="lpu").device(seeded(0))
+    device.answer(9, Ask(GRR(1.0, 3), 1.0), 0, seeded(1))
+    with pytest.raises(BudgetError, match="period is 8; it was 9 before, and periods only go"):
+        device.answer(8, Ask(GRR(1.0, 3), 1.0), 0, seeded(1))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"period": 4},
+        {"period": -1, "spent": []},
+        {"period": 4, "spent": [[1, 5]]},
+        {"period": 4, "spent": [[5, 5]]},
+        {"period": 4, "spent": [[3, 600_000], [4, 600_000]]},
+        {"period": 4, "spent": [[4, 1], [3, 1]]},
+        {"period": 4, "spent": [[4, 1.5]]},
+        {"period": 4, "spent": "nothing"},
+        "gone",
+    ],
+)
+def test_states_that_no_device_saved_are_refused(state: Any) -> None:
+    protocol = Window(3, 1.0, 100, domain=3, method="lpu")
+    with pytest.raises(MismatchError, match="the saved state has"):
+        WindowDevice.restore(protocol, state)
+
+
+def test_the_value_is_looked_at_only_if_a_report_is_made() -> None:
+    class Secret:
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError
+
+    device = Window(3, 1.0, 100, domain=3, method="lpu").device(seeded(0))
+    assert device.answer(1, Ask(GRR(1.0, 3), 0.0), Secret(), seeded(1)) is None
+    assert device.answer(1, Ask(GRR(1.0, 3), 1.0), 2, seeded(1)) is not None
+    assert device.answer(2, Ask(GRR(1.0, 3), 1.0), Secret(), seeded(1)) is None
