@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.bank import Bank
+from sfumato.streams.bank import MOTIONS, Bank, Motion
 from sfumato.streams.weave.fusion import Fusion
 
 T = 12
@@ -41,7 +41,7 @@ def test_one_filter_is_least_squares_with_an_edge_between_neighbours() -> None:
     back = [[0] + [lag for lag in (1, 2, 4) if lag < period] for period in range(1, T + 1)]
     count = sum(map(len, back))
     values, noise = rng.normal(size=count), rng.uniform(0.5, 2.0, count)
-    bank = Bank(1, longest=4, ratios=(0.3,))
+    bank = Bank(1, longest=4, motions=(Motion(0.3),))
     step = 0.3 * noise[0]
     expected = dense(values, back, noise, step)
     place = 0
@@ -57,7 +57,7 @@ def test_evidence_goes_to_the_step_the_curve_takes() -> None:
     steady = np.full(300, 0.4)
     lively = 0.4 + np.cumsum(rng.normal(0, 0.2, 300))
     seen = np.stack([steady, lively], axis=1) + rng.normal(0, 0.1, (300, 2))
-    bank = Bank(2, ratios=(1e-4, 1e-2, 1.0, 4.0, 100.0))
+    bank = Bank(2, motions=tuple(map(Motion, (1e-4, 1e-2, 1.0, 4.0, 100.0))))
     for row in seen:
         bank.close(np.array([0]), row[None], np.array([0.01]))
     assert bank.evidence[0, 0] > 0.5
@@ -86,6 +86,6 @@ def test_before_the_first_look_nothing_is_known() -> None:
     assert np.isinf(variance[0])
 
 
-def test_memory_is_a_share() -> None:
-    with pytest.raises(ConfigurationError, match="memory is 0"):
-        Bank(1, memory=0)
+def test_switch_is_a_share() -> None:
+    with pytest.raises(ConfigurationError, match="switch is 1"):
+        Bank(1, switch=1)

@@ -6,30 +6,69 @@ observed no change with variance q: a Kalman filter with a local level, on the s
 unbiased estimate. Nobody knows q, so several are tried at once and mixed by the likelihood of what
 they predicted. The estimate is biased towards steady curves and its variance is a posterior one.
 
+Beside steps a curve may have a slope that itself changes slowly, and jitter: a part that is new in
+each period and says nothing of the next one. A filter that takes jitter for noise is too sure of
+itself, because noise is not part of what is estimated and jitter is.
+
+A curve may become livelier or calmer: with a small chance in each period it moves by another law,
+so no law is ever ruled out for long. And it may jump: what no law expected starts it afresh.
+
 Only as many periods are carried on as the longest difference reaches back, so the same object
 serves a horizon and an endless stream of snapshots.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from sfumato.errors import ConfigurationError
 
-__all__ = ["RATIOS", "Bank"]
+__all__ = ["MOTIONS", "STEPS", "Bank", "Motion"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
-RATIOS: Final = tuple(float(4.0**power) for power in range(-8, 3))
-"""The steps' variances that are tried, in units of the noise of one period."""
+
+class Motion(NamedTuple):
+    """How a curve moves from period to period: three variances, in units of one period's noise."""
+
+    step: float
+    """Of the steps of its level."""
+    bend: float = 0.0
+    """Of the changes of its slope."""
+    jitter: float = 0.0
+    """Of what is added to the level in each period anew."""
+
+
+STEPS: Final = tuple(Motion(4.0**power) for power in range(-8, 3))
+"""Curves without slope or jitter."""
+
+MOTIONS: Final = (
+    *STEPS,
+    *(
+        Motion(step, bend=4.0**power)
+        for power in range(-10, -1)
+        for step in (0.0, 4.0**-6, 4.0**-3)
+    ),
+    *(
+        Motion(step, jitter=4.0**power)
+        for power in range(-3, 3)
+        for step in (0.0, 4.0**-7, 4.0**-5, 4.0**-3, 4.0**-1)
+    ),
+)
+"""Curves with steps alone, with a slope, or with jitter."""
+
+FIRST_SLOPE: Final = 256.0
+"""How far a curve's first slope may lie from none, in units of its slope's changes."""
 
 
 class Bank:
-    """Filters for all entries of a curve, one for each variance of its steps.
+    """Filters for all entries of a curve, one for each way in which it may move.
 
     Parameters
     ----------
@@ -37,11 +76,15 @@ class Bank:
         How many entries there are.
     longest
         How many periods the longest difference spans; 1 if there are snapshots only.
-    ratios
-        The variances of a step to try, in units of the first period's noise.
-    memory
-        The share of the evidence for each of them that is kept from period to period: below 1,
-        a curve may become livelier or calmer with time.
+    motions
+        The ways to move that are tried, in units of the first period's noise.
+    switch
+        How likely a curve is to move by another law in the next period.
+    apart
+        Whether each entry has a covariance of its own: then its noise may differ from the other
+        entries' in each period, and an entry that jumps starts afresh alone. For snapshots only.
+    surprise
+        How unlikely an observation must be to start an entry afresh, if they are apart; 0: never.
 
     Examples
     --------
@@ -54,31 +97,59 @@ class Bank:
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a bank is told all of this once
         self,
         width: int,
         longest: int = 1,
-        ratios: tuple[float, ...] = RATIOS,
-        memory: float = 0.99,
+        motions: tuple[Motion, ...] = STEPS,
+        switch: float = 0.01,
+        *,
+        apart: bool = False,
+        surprise: float = 1e-6,
     ) -> None:
-        if not 0 < memory <= 1:
-            raise ConfigurationError(f"memory is {memory!r}; a number above 0, up to 1.")
+        if not 0 <= switch < 1:
+            raise ConfigurationError(f"switch is {switch!r}; a number from 0 on, below 1.")
+        if not 0 <= surprise < 1:
+            raise ConfigurationError(f"surprise is {surprise!r}; a number from 0 on, below 1.")
+        if apart and longest != 1:
+            raise ConfigurationError(
+                f"longest is {longest} for entries apart; with differences they share a covariance."
+            )
         self.period = 0
-        self._ratios = np.array(ratios)
-        self._memory = memory
+        self.tail = np.ones(width)
+        """How unlikely each entry's last observation was, both ways; 1 without a prediction."""
+        self.restarted = np.zeros(width, dtype=bool)
+        """Which entries the last period started afresh."""
+        self._laws = np.array(motions, dtype=float)[:, :, None]  # of each: step, bend, jitter
+        self._switch = switch
+        self._surprise = surprise
+        self._apart = apart
         self._window = longest + 1
-        self._zero = self._window
-        slots = self._window + 1
-        self._covariance = np.zeros((len(ratios), slots, slots))
-        self._values = np.zeros((len(ratios), slots, width))
-        self._evidence = np.zeros((len(ratios), width))
-        self._steps: Floats | None = None
+        self._zero, self._level, self._slope = range(self._window, self._window + 3)
+        groups = width if apart else 1
+        slots = self._window + 3
+        self._covariance = np.zeros((len(motions), groups, slots, slots))
+        self._values = np.zeros((len(motions), groups, slots, width // groups))
+        self._evidence = np.full((len(motions), width), -np.log(len(motions)))
+        self._unit: Floats | None = None  # the first period's noise, of each group
 
     @property
     def evidence(self) -> Floats:
-        """How much each variance of a step is believed in, for each entry."""
-        raised = np.exp(self._evidence - self._evidence.max(axis=0))
-        return np.asarray(raised / raised.sum(axis=0))
+        """How much each way to move is believed in, for each entry."""
+        return np.asarray(np.exp(self._evidence))
+
+    @property
+    def state(self) -> tuple[Floats, Floats]:
+        """Return mean and covariance of truth, level and slope, by motion and group of entries."""
+        kept = [self.period % self._window, self._level, self._slope]
+        return self._values[:, :, kept], self._covariance[:, :, kept][:, :, :, kept]
+
+    @property
+    def laws(self) -> Floats:
+        """The variances of step, bend and jitter of each motion, for each group of entries."""
+        if self._unit is None:
+            raise ConfigurationError("nothing was seen yet; the first look sets the unit.")
+        return np.asarray(self._laws * self._unit)
 
     def close(
         self, back: Ints, values: Floats, noise: Floats, scale: Floats | float = 1.0
@@ -93,7 +164,8 @@ class Bank:
         values
             What each edge observed, of each entry.
         noise
-            The variance of each edge's observation, on average over the entries.
+            The variance of each edge's observation: on average over the entries or, if they are
+            apart, of each entry.
         scale
             What that is to be multiplied with, for each entry.
 
@@ -101,49 +173,99 @@ class Bank:
         self.period += 1
         slot = self.period % self._window
         places = np.where(back == 0, self._zero, (self.period - back) % self._window)
-        if self._steps is None:
+        groups, each = self._values.shape[1], self._values.shape[3]
+        seen = values.reshape(-1, groups, each).transpose(1, 0, 2)
+        known = np.broadcast_to(noise if noise.ndim > 1 else noise[:, None], (back.size, groups)).T
+        self.tail, self.restarted = np.ones(groups * each), np.zeros(groups * each, dtype=bool)
+        if self._unit is None:
             if not (back == 0).any():
-                nothing = np.full(self._values.shape[2], np.nan)
+                nothing = np.full(groups * each, np.nan)
                 return nothing, np.full_like(nothing, np.inf)
-            # The first look sets the level and the unit of the steps.
+            # The first look sets the level and the unit of the motions.
             first = int(np.flatnonzero(back == 0)[0])
-            self._join(slot, self._zero, np.full(self._ratios.size, noise[first]))
-            self._values[:, slot] = values[first]
-            self._steps = self._ratios / (1 / noise[back == 0]).sum()
+            self._unit = 1 / (1 / known[:, back == 0]).sum(axis=1)
+            self._start(slot, seen[:, first], known[:, first], np.ones(groups, dtype=bool))
             rest = np.arange(back.size) != first
-            places, values, noise = places[rest], values[rest], noise[rest]
+            places, seen, known = places[rest], seen[:, rest], known[:, rest]
         else:
-            before = (self.period - 1) % self._window
-            self._join(slot, before, self._steps)
-            self._values[:, slot] = self._values[:, before]
+            self._move(slot)
+            if self._apart and places.size:
+                self._foresee(slot, seen[:, 0], known[:, 0])
         if places.size:
-            self._agree(slot, places, values, noise, scale)
+            self._agree(slot, places, seen, known, scale)
         return self._mixed(slot, scale)
 
-    def _join(self, slot: int, other: int, variance: Floats) -> None:
-        inside = self._covariance
-        inside[:, slot] = inside[:, other]
-        inside[:, :, slot] = inside[:, :, other]
-        inside[:, slot, slot] = inside[:, other, other] + variance
+    def _start(self, slot: int, seen: Floats, noise: Floats, who: Bools) -> None:
+        """Let groups of entries begin with what was seen, as if there were no time before."""
+        inside, (_, bend, jitter) = self._covariance, self.laws.transpose(1, 0, 2)[:, :, who]
+        inside[:, who] = 0.0
+        for one in (slot, self._level):
+            for other in (slot, self._level):
+                inside[:, who, one, other] = noise[who]
+        inside[:, who, self._level, self._level] += jitter
+        inside[:, who, self._slope, self._slope] = FIRST_SLOPE * bend
+        self._values[:, who] = 0.0
+        self._values[:, who, slot] = self._values[:, who, self._level] = seen[who]
+
+    def _move(self, slot: int) -> None:
+        """Let a period pass: the level takes its slope and a step, the truth jitters about it."""
+        inside, held, laws = self._covariance, self._values, self.laws
+        level, slope = self._level, self._slope
+        inside[:, :, level] += inside[:, :, slope]
+        inside[:, :, :, level] += inside[:, :, :, slope]
+        inside[:, :, level, level] += laws[:, 0]
+        inside[:, :, slope, slope] += laws[:, 1]
+        inside[:, :, slot] = inside[:, :, level]
+        inside[:, :, :, slot] = inside[:, :, :, level]
+        inside[:, :, slot, slot] += laws[:, 2]
+        held[:, :, level] += held[:, :, slope]
+        held[:, :, slot] = held[:, :, level]
+
+    def _foresee(self, slot: int, seen: Floats, noise: Floats) -> None:
+        """Judge what was seen by what was expected; start afresh whoever jumped."""
+        expected = self._values[:, :, slot, 0]
+        spread = np.sqrt(self._covariance[:, :, slot, slot] + noise)
+        below = (self.evidence * ndtr((seen[:, 0] - expected) / spread)).sum(axis=0)
+        self.tail = np.clip(2 * np.minimum(below, 1 - below), 0.0, 1.0)
+        self.restarted = self.tail < self._surprise
+        if self.restarted.any():
+            self._start(slot, seen, noise, self.restarted)
 
     def _agree(
-        self, slot: int, places: Ints, values: Floats, noise: Floats, scale: Floats | float
+        self, slot: int, places: Ints, seen: Floats, noise: Floats, scale: Floats | float
     ) -> None:
-        pull = self._covariance[:, :, [slot]] - self._covariance[:, :, places]
-        spread = pull[:, [slot]] - pull[:, places] + np.diag(noise)
-        surprise = values - (self._values[:, [slot]] - self._values[:, places])
+        pull = self._covariance[:, :, :, [slot]] - self._covariance[:, :, :, places]
+        spread = pull[:, :, [slot]] - pull[:, :, places] + noise[:, :, None] * np.eye(places.size)
+        surprise = seen - (self._values[:, :, [slot]] - self._values[:, :, places])
         solved = np.linalg.solve(spread, surprise)
-        squares = np.einsum("qkd,qkd->qd", surprise, solved) / scale
-        volume = np.linalg.slogdet(spread)[1][:, None] + places.size * np.log(scale)
-        self._evidence = self._memory * self._evidence - (squares + volume) / 2
-        self._evidence -= self._evidence.max(axis=0)
-        self._values += pull @ solved
-        self._covariance -= pull @ np.linalg.solve(spread, pull.transpose(0, 2, 1))
+        squares = (surprise * solved).sum(axis=2) / scale
+        volume = np.linalg.slogdet(spread)[1][:, :, None] + places.size * np.log(scale)
+        gained = pull @ solved
+        shrunk = pull @ np.linalg.solve(spread, pull.swapaxes(2, 3))
+        heard = -(squares + volume).reshape(self._evidence.shape) / 2
+        if self.restarted.any():  # they begin with what was seen: it is not to be counted twice
+            heard[:, self.restarted] = 0.0
+            gained[:, self.restarted] = 0.0
+            shrunk[:, self.restarted] = 0.0
+        self._values += gained
+        self._covariance -= shrunk
+        self._weigh(heard)
+
+    def _weigh(self, heard: Floats) -> None:
+        """Add what each way to move has for it now; then each may be left for any other."""
+        grown = self._evidence + heard
+        raised = np.exp(grown - grown.max(axis=0))
+        believed = raised / raised.sum(axis=0)
+        with np.errstate(divide="ignore"):  # without a switch a law may be ruled out
+            self._evidence = np.log((1 - self._switch) * believed + self._switch / len(believed))
 
     def _mixed(self, slot: int, scale: Floats | float) -> tuple[Floats, Floats]:
         weights = self.evidence
-        means = self._values[:, slot]
+        means = self._values[:, :, slot].reshape(weights.shape)
         mean = (weights * means).sum(axis=0)
-        within = (weights * self._covariance[:, slot, slot][:, None]).sum(axis=0) * scale
+        inside = np.broadcast_to(
+            self._covariance[:, :, slot, slot, None], self._values[:, :, slot].shape
+        ).reshape(weights.shape)
+        within = (weights * inside).sum(axis=0) * scale
         between = (weights * (means - mean) ** 2).sum(axis=0)
         return mean, within + between
