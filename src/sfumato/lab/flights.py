@@ -17,6 +17,7 @@ from sfumato.errors import MissingExtra
 
 __all__ = [
     "CITIES",
+    "DAYS",
     "ELSEWHERE",
     "PLACES",
     "UNSEEN",
@@ -57,6 +58,7 @@ PLACES: Final = (*CITIES, UNSEEN)
 """What a plane's stream can say: a city, or that it has not been seen yet."""
 
 WEEKS: Final = 52
+DAYS: Final = 365
 
 
 @dataclass(frozen=True)
@@ -103,17 +105,23 @@ def read_flights() -> Flights:
     return Flights(table.num_rows, tuple(np.where(listed, favourite, ELSEWHERE).tolist()))
 
 
-def read_positions() -> NDArray[np.int64]:
-    """Read where each plane was last seen to fly in each week of 2013, by place in PLACES.
+def read_positions(periods: int = WEEKS) -> NDArray[np.int64]:
+    """Read where each plane was last seen to fly in each period of 2013, by place in PLACES.
 
-    A plane that did not leave New York in a week repeats what it said in the week before.
+    A plane that did not leave New York in a period repeats what it said in the one before.
+
+    Parameters
+    ----------
+    periods
+        52 for weeks, of which the last one is a day longer, or 365 for days.
+
     """
     planes, day, cities, count = _sightings()
-    week = np.minimum(day // 7, WEEKS - 1)
-    streams = np.full((count, WEEKS), -1, dtype=np.int64)
-    order = np.argsort(day, kind="stable")  # of a week's flights the last one counts
-    streams[planes[order], week[order]] = cities[order]
-    last = np.maximum.accumulate(np.where(streams >= 0, np.arange(WEEKS), -1), axis=1)
+    period = np.minimum(day // (DAYS // periods), periods - 1)
+    streams = np.full((count, periods), -1, dtype=np.int64)
+    order = np.argsort(day, kind="stable")  # of a period's flights the last one counts
+    streams[planes[order], period[order]] = cities[order]
+    last = np.maximum.accumulate(np.where(streams >= 0, np.arange(periods), -1), axis=1)
     filled = np.take_along_axis(streams, np.maximum(last, 0), axis=1)
     return np.where(last >= 0, filled, PLACES.index(UNSEEN))
 

@@ -97,7 +97,7 @@ class Bank:
 
     """
 
-    def __init__(  # noqa: PLR0913 - a bank is told all of this once
+    def __init__(
         self,
         width: int,
         longest: int = 1,
