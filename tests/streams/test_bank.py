@@ -89,3 +89,81 @@ def test_before_the_first_look_nothing_is_known() -> None:
 def test_switch_is_a_share() -> None:
     with pytest.raises(ConfigurationError, match="switch is 1"):
         Bank(1, switch=1)
+
+
+def followed(bank: Bank, seen: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Close one period after another; return all means and variances."""
+    found = [bank.close(np.array([0]), row[None], np.array([noise])) for row in seen]
+    means, variances = zip(*found, strict=True)
+    return np.array(means), np.array(variances)
+
+
+def test_entries_apart_with_equal_noise_are_the_same_as_together() -> None:
+    seen = 0.4 + np.random.default_rng(8).normal(0, 0.1, (40, 3))
+    one = followed(Bank(3, motions=MOTIONS), seen, 0.01)
+    other = followed(Bank(3, motions=MOTIONS, apart=True, surprise=0), seen, 0.01)
+    for together, alone in zip(one, other, strict=True):
+        assert np.allclose(together, alone, rtol=1e-9, atol=1e-12)
+
+
+def test_jitter_is_part_of_the_truth_and_noise_is_not() -> None:
+    rng = np.random.default_rng(9)
+    truth = 0.3 + rng.normal(0, 0.1, (300, 40))
+    seen = truth + rng.normal(0, 0.1, truth.shape)
+    covered = {}
+    for name, motions in (("steps", tuple(m for m in MOTIONS if not m.jitter)), ("all", MOTIONS)):
+        means, variances = followed(Bank(40, motions=motions, apart=True), seen, 0.01)
+        covered[name] = np.mean(np.abs(means - truth)[50:] < 1.96 * np.sqrt(variances[50:]))
+    assert covered["all"] > 0.93
+    assert covered["steps"] < 0.9
+
+
+def test_a_slope_is_followed_without_falling_behind() -> None:
+    rng = np.random.default_rng(10)
+    truth = np.linspace(0, 6, 300)[:, None] * np.ones(20)
+    seen = truth + rng.normal(0, 0.1, truth.shape)
+    errors = {
+        bool(motions is MOTIONS): np.mean(
+            (followed(Bank(20, motions=motions, apart=True), seen, 0.01)[0] - truth)[50:] ** 2
+        )
+        for motions in (tuple(m for m in MOTIONS if not m.bend and not m.jitter), MOTIONS)
+    }
+    assert errors[True] < errors[False] / 3
+
+
+def test_who_jumps_starts_afresh_and_nobody_else() -> None:
+    rng = np.random.default_rng(11)
+    truth = np.full((120, 2), 0.2)
+    truth[60:, 1] = 1.2
+    seen = truth + rng.normal(0, 0.05, truth.shape)
+    bank = Bank(2, motions=MOTIONS, apart=True)
+    jumps = []
+    for row in seen:
+        value, variance = bank.close(np.array([0]), row[None], np.full((1, 2), 0.0025))
+        jumps.append(bank.restarted)
+        if len(jumps) == 61:
+            assert bank.tail[1] < 1e-6
+            assert abs(value[1] - 1.2) < 0.2
+            assert abs(variance[1] - 0.0025) < 1e-9
+    assert np.flatnonzero(np.array(jumps)[:, 1]).tolist() == [60]
+    assert not np.array(jumps)[:, 0].any()
+    assert abs(value[1] - 1.2) < 0.04
+
+
+def test_tails_are_uniform_where_the_curve_is_as_expected() -> None:
+    rng = np.random.default_rng(12)
+    truth = np.cumsum(rng.normal(0, 0.05, (200, 100)), axis=0)
+    seen = truth + rng.normal(0, 0.1, truth.shape)
+    bank = Bank(100, motions=MOTIONS, apart=True)
+    tails = []
+    for row in seen:
+        bank.close(np.array([0]), row[None], np.full((1, 100), 0.01))
+        tails.append(bank.tail)
+    late = np.array(tails)[20:]
+    assert 0.035 < np.mean(late < 0.05) < 0.06
+    assert np.mean(late < 0.001) < 0.002
+
+
+def test_differences_share_a_covariance() -> None:
+    with pytest.raises(ConfigurationError, match="longest is 4 for entries apart"):
+        Bank(2, longest=4, apart=True)

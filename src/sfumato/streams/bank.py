@@ -27,7 +27,7 @@ from scipy.special import ndtr
 
 from sfumato.errors import ConfigurationError
 
-__all__ = ["MOTIONS", "STEPS", "Bank", "Motion"]
+__all__ = ["MOTIONS", "STEPS", "SWITCH", "Bank", "Motion"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,6 +62,9 @@ MOTIONS: Final = (
     ),
 )
 """Curves with steps alone, with a slope, or with jitter."""
+
+SWITCH: Final = 0.01
+"""How likely a curve is to move by another law in the next period."""
 
 FIRST_SLOPE: Final = 256.0
 """How far a curve's first slope may lie from none, in units of its slope's changes."""
@@ -102,7 +105,7 @@ class Bank:
         width: int,
         longest: int = 1,
         motions: tuple[Motion, ...] = STEPS,
-        switch: float = 0.01,
+        switch: float = SWITCH,
         *,
         apart: bool = False,
         surprise: float = 1e-6,
@@ -120,6 +123,8 @@ class Bank:
         """How unlikely each entry's last observation was, both ways; 1 without a prediction."""
         self.restarted = np.zeros(width, dtype=bool)
         """Which entries the last period started afresh."""
+        self.heard = np.zeros((len(motions), width))
+        """The last period's log-likelihood of each way to move."""
         self._laws = np.array(motions, dtype=float)[:, :, None]  # of each: step, bend, jitter
         self._switch = switch
         self._surprise = surprise
@@ -177,6 +182,7 @@ class Bank:
         seen = values.reshape(-1, groups, each).transpose(1, 0, 2)
         known = np.broadcast_to(noise if noise.ndim > 1 else noise[:, None], (back.size, groups)).T
         self.tail, self.restarted = np.ones(groups * each), np.zeros(groups * each, dtype=bool)
+        self.heard = np.zeros_like(self._evidence)
         if self._unit is None:
             if not (back == 0).any():
                 nothing = np.full(groups * each, np.nan)
@@ -253,6 +259,7 @@ class Bank:
 
     def _weigh(self, heard: Floats) -> None:
         """Add what each way to move has for it now; then each may be left for any other."""
+        self.heard = heard
         grown = self._evidence + heard
         raised = np.exp(grown - grown.max(axis=0))
         believed = raised / raised.sum(axis=0)

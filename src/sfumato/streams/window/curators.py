@@ -59,6 +59,10 @@ class Release:
         Whether fresh answers went in; otherwise an earlier release is repeated.
     raw, raw_variance
         The unbiased values of this period alone, if the method made something better of them.
+    surprise
+        How unlikely each answer was, given all before, if the method expects anything.
+    as_of
+        The last period that is taken into account, if it is not this one.
 
     """
 
@@ -68,11 +72,28 @@ class Release:
     published: bool
     raw: Floats | None = None
     raw_variance: Floats | None = None
+    surprise: Floats | None = None
+    as_of: int | None = None
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each value's interval at this level."""
         reach = z_score(checked_level(level)) * np.sqrt(self.variance)
         return self.values - reach, self.values + reach
+
+    def raw_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return each unbiased value's interval at this level."""
+        if self.raw is None or self.raw_variance is None:
+            raise MismatchError(f"period {self.period} has no unbiased values beside the released.")
+        reach = z_score(checked_level(level)) * np.sqrt(self.raw_variance)
+        return self.raw - reach, self.raw + reach
+
+    def alarms(self, rate: float = 0.01) -> NDArray[np.bool_]:
+        """Return which items jumped; a period without a jump has an alarm at most this often."""
+        if not 0 < rate < 1:
+            raise ConfigurationError(f"rate is {rate!r}; a number between 0 and 1 is expected.")
+        if self.surprise is None:
+            return np.zeros(self.values.size, dtype=bool)
+        return np.asarray(self.surprise < rate / self.values.size)
 
 
 class WindowCurator(Curator):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window.adaptive import LBA, LBD, LPA, LPD
 from sfumato.streams.window.curators import WindowCurator
+from sfumato.streams.window.filtered import Filtered
 from sfumato.streams.window.uniform import LBU, LPU, LSP
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ METHODS: Final[Mapping[str, type[WindowCurator]]] = {
         LBA,
         LPD,
         LPA,
+        Filtered,
     )
 }
 
-BEST: Final = LPU.name
+BEST: Final = Filtered.name
 """What ``auto`` stands for."""
 
 

@@ -1,0 +1,123 @@
+"""Populations for endless streams: the paper's curves, exact shares, the same for the same seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.lab.endless import (
+    CURVES,
+    TAXI,
+    Binary,
+    Drifting,
+    Numbers,
+    Recorded,
+    Stream,
+    Trips,
+    flights_by_day,
+    given,
+    taxi_by_half_hour,
+)
+
+
+def streams() -> list[Stream]:
+    return [
+        *(Binary(curve, 500, 20) for curve in CURVES),
+        *(Numbers(curve, 500, 20) for curve in CURVES),
+        Drifting(7, 500, 20),
+        Recorded(np.arange(40).reshape(2, 20) % 3, ("a", "b", "c"), 500),
+        Trips(np.arange(1, 61).reshape(20, 3), ("a", "b", "c"), 500),
+    ]
+
+
+@pytest.mark.parametrize("stream", streams(), ids=lambda stream: type(stream).__name__)
+def test_every_stream_says_the_truth_about_itself_and_the_same_again(stream: Stream) -> None:
+    for period in (1, 20, 1):
+        values = stream.values(period)
+        assert values.shape == (500,)
+        if stream.interval is None:
+            counted = np.bincount(values, minlength=len(stream.labels)) / 500
+            assert np.allclose(stream.truth(period), counted)
+        else:
+            low, high = stream.interval
+            assert low <= values.min() <= values.max() <= high
+            assert np.allclose(stream.truth(period), values.mean())
+        stream.values(2)
+        assert (stream.values(period) == values).all()
+
+
+def test_the_curves_are_the_paper_s() -> None:
+    assert np.isclose(Binary("sin", periods=800).curve[99], 0.05 * np.sin(1.0) + 0.075)
+    assert np.isclose(Binary("log", periods=800).curve[99], 0.25 / (1 + np.exp(-1.0)))
+    steps = np.diff(Binary("lns", periods=20_000, seed=3).curve)
+    assert abs(steps.std() / 0.0025 - 1) < 0.05
+    assert abs(Binary("lns", periods=1).curve[0] - 0.05) < 0.0125
+    assert Binary("lns", periods=5000, pace=0.1).curve.min() >= 0
+    assert Binary("lns", periods=5000, pace=0.1).curve.max() <= 1
+
+
+def test_a_share_of_the_devices_is_drawn_anew() -> None:
+    stream = Binary("sin", devices=1000, periods=3)
+    assert stream.values(1).sum() == round(1000 * stream.curve[0])
+    assert (stream.values(1) != stream.values(2)).any()
+
+
+def test_numbers_lie_about_the_curve() -> None:
+    stream = Numbers("log", devices=200_000, periods=1, spread=1.0)
+    assert abs(stream.truth(1)[0] - stream.curve[0]) < 6 / np.sqrt(200_000)
+    assert abs(stream.values(1).std() - 1) < 0.01
+
+
+def test_planes_day_by_day() -> None:
+    stream = flights_by_day(2000)
+    assert stream.periods == 365
+    assert stream.truth(1)[-1] > 0.7  # most planes have not been seen on the first day
+    assert stream.truth(365)[-1] < 0.02
+
+
+def test_trips_of_a_folder(tmp_path: Path) -> None:
+    start = np.datetime64("2023-01-01T00:10")
+    when = [start + np.timedelta64(30 * k, "m") for k in range(31 * 48)]
+    foreign = np.datetime64("2009-01-01T00:00")
+    table = pa.table(
+        {
+            "pickup": np.array([*when, foreign], dtype="datetime64[s]"),
+            "zone": [132] * len(when) + [1],
+        }
+    )
+    pq.write_table(table, tmp_path / TAXI)
+    stream = taxi_by_half_hour(tmp_path, devices=10)
+    assert stream.periods == 1488
+    assert stream.truth(7)[0] == 1.0
+
+
+def test_a_given_table() -> None:
+    table = {"device": [1, 1, 2], "period": [1, 2, 1], "value": ["b", "a", "a"]}
+    stream = given(table, ("a", "b"), periods=2)
+    assert stream.truth(1).tolist() == [0.5, 0.5]
+    assert stream.truth(2).tolist() == [1.0, 0.0]
+    with pytest.raises(InputError, match="period 1"):
+        given({**table, "value": ["c", "a", "a"]}, ("a", "b"), periods=2)
+
+
+def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log are there"):
+        Binary("cos")
+    with pytest.raises(ConfigurationError, match="devices is 0; at least 1"):
+        Binary("sin", devices=0)
+    with pytest.raises(ConfigurationError, match="periods is 0; at least 1"):
+        Drifting(3, periods=0)
+    with pytest.raises(InputError, match=r"period is 9; a period in 1\.\.3"):
+        Binary("sin", devices=10, periods=3).values(9)
+    with pytest.raises(InputError, match="is not there; a folder with nyc_taxi"):
+        taxi_by_half_hour(tmp_path)
+    (tmp_path / TAXI).write_bytes(b"nothing")
+    with pytest.raises(InputError, match="cannot be read; columns pickup and zone"):
+        taxi_by_half_hour(tmp_path)
+    with pytest.raises(InputError, match="period 2 has no trips"):
+        Trips(np.array([[1, 0], [0, 0]]), ("a", "b"), 5)
