@@ -19,11 +19,11 @@ serves a horizon and an endless stream of snapshots.
 
 from __future__ import annotations
 
+from math import erfc, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from sfumato.errors import ConfigurationError
 
@@ -231,8 +231,8 @@ class Bank:
         """Judge what was seen by what was expected; start afresh whoever jumped."""
         expected = self._values[:, :, slot, 0]
         spread = np.sqrt(self._covariance[:, :, slot, slot] + noise)
-        below = (self.evidence * ndtr((seen[:, 0] - expected) / spread)).sum(axis=0)
-        self.tail = np.clip(2 * np.minimum(below, 1 - below), 0.0, 1.0)
+        above = (self.evidence * _tail((seen[:, 0] - expected) / spread)).sum(axis=0)
+        self.tail = np.clip(2 * np.minimum(above, 1 - above), 0.0, 1.0)
         self.restarted = self.tail < self._surprise
         if self.restarted.any():
             self._start(slot, seen, noise, self.restarted)
@@ -276,3 +276,11 @@ class Bank:
         within = (weights * inside).sum(axis=0) * scale
         between = (weights * (means - mean) ** 2).sum(axis=0)
         return mean, within + between
+
+
+_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices read this module, and they carry no scipy
+
+
+def _tail(deviations: Floats) -> Floats:
+    """Return how likely a normal number is to lie above."""
+    return np.asarray(_erfc(deviations / sqrt(2)), dtype=np.float64) / 2

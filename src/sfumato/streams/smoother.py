@@ -54,8 +54,10 @@ def smoothed(
         _some(values[:, start : start + some], noise[:, start : start + some], motions, switch)
         for start in range(0, width, some)
     ]
-    means, variances = zip(*parts, strict=True)
-    return np.concatenate(means, axis=1), np.concatenate(variances, axis=1)
+    return (
+        np.concatenate([mean for mean, _ in parts], axis=1),
+        np.concatenate([variance for _, variance in parts], axis=1),
+    )
 
 
 def _some(
@@ -83,8 +85,8 @@ def _some(
         found.append(
             _mix(believed / believed.sum(axis=0), mean[..., TRUTH], covariance[..., TRUTH, TRUTH])
         )
-    means, variances = zip(*reversed(found), strict=True)
-    return np.array(means), np.array(variances)
+    found.reverse()
+    return np.array([mean for mean, _ in found]), np.array([variance for _, variance in found])
 
 
 def _back(
