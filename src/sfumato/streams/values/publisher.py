@@ -161,10 +161,10 @@ class Publisher:
             integers, corrections = self._noise(row)
             take = slice(leaf, min(leaves, leaf + sums.size - done))
             size = take.stop - take.start
-            part = sums[done : done + size] + integers[take]
-            noisy[done : done + size] = part + (
-                corrections[take] if corrections.size > 1 else corrections
-            )
+            part = noisy[done : done + size]
+            # Integers first, and exactly: a rounded sum of true and noisy would tell of the true.
+            part[:] = sums[done : done + size] + integers[take]
+            part += corrections[take] if corrections.size > 1 else corrections
             done += size
         return noisy
 

@@ -126,9 +126,13 @@ class Released:
         if i.size and (i.min() < self.first or j.max() > self.last or bool((i > j).any())):
             bad = np.flatnonzero(np.ravel((i < self.first) | (j > self.last) | (i > j)))[0]
             self._refuse(int(np.ravel(i)[bad]), int(np.ravel(j)[bad]))
-        grid = np.arange(self._prefix.size)
-        ends = [np.interp(self._leaves(place), grid, self._prefix) for place in (i - 1, j)]
-        return np.asarray((ends[1] - ends[0]) * self.unit)
+        return np.asarray((self._before(j) - self._before(i - 1)) * self.unit)
+
+    def _before(self, places: ArrayLike) -> Floats:
+        """Return the sum of the first values up to each place, interpolated inside of blocks."""
+        leaves = self._leaves(places)
+        whole = np.minimum(np.floor(leaves).astype(np.int64), self.blocks.to.size - 1)
+        return np.asarray(self._prefix[whole] + (leaves - whole) * self.blocks.sums[whole])
 
     def sum(self, first: int, last: int, level: float = 0.95) -> RangeAnswer:
         """Return the sum of the values from one place to another, both included."""

@@ -113,15 +113,19 @@ class Tree:
 
     def _by_prefixes(self, nodes: Sequence[Ints]) -> Ints:
         """Return differences of prefix sums, each the fewest nodes that make it up."""
-        prefix = np.zeros((nodes[0].size, self.leaves + 1), dtype=np.int64)
-        for depth, level in enumerate(nodes[1:], start=1):
+        prefix = np.zeros(nodes[0].size, dtype=np.int64)  # before each node of the layer so far
+        for level in nodes[1:]:
             before = np.cumsum(level.reshape(-1, self.fanout), axis=1)
             before[:, 1:] = before[:, :-1]
             before[:, 0] = 0
-            wide = np.repeat(before.ravel(), self.fanout ** (self.layers - 1 - depth))
-            prefix[:, :-1] += wide.reshape(nodes[0].size, -1)
-        prefix[:, -1] = nodes[0]
-        return np.diff(prefix, axis=1).ravel()
+            before += prefix[:, None]
+            prefix = before.ravel()
+        ends = np.empty((nodes[0].size, self.leaves), dtype=np.int64)
+        starts = prefix.reshape(ends.shape)
+        ends[:, :-1] = starts[:, 1:]
+        ends[:, -1] = nodes[0]
+        ends -= starts
+        return ends.ravel()
 
     def _corrections(self, nodes: Sequence[Ints]) -> Floats:
         """Return what each leaf is corrected by, from integers in which true values cancel."""
@@ -141,9 +145,13 @@ class Tree:
         return corrections
 
     def _wide(self, nodes: Sequence[Ints]) -> bool:
-        """Whether the weighted sums might leave 64 bits."""
+        """Whether the weighted sums might leave 64 bits.
+
+        Below a node of height l lie b^(l-k) nodes of each height k, each weighted b^(k-1): in all
+        they weigh l b^(l-1), and the roots weigh most.
+        """
         largest = max(int(np.abs(level).max(initial=0)) for level in nodes)
-        return largest * self.layers * self.leaves * self.leaves >= 1 << 62
+        return largest * self.layers * self.leaves >= 1 << 62
 
     @cached_property
     def _repunits(self) -> list[int]:
