@@ -28,6 +28,18 @@ def test_a_table_of_methods_and_parts(folder: Path) -> None:
     assert picture.stat().st_size > 10_000
     said = run(*words, "--methods", "tuned")
     assert "Trees alone" in said.stdout
+    assert "the paper says" in said.stdout
+    assert "geometric mean" not in said.stdout  # there is nothing to compare with
+
+
+def test_gains_are_told_with_their_noise(folder: Path) -> None:
+    methods = "tuned,tops,pak,pak_clipped"
+    words = ["lab", "values", "--data", folder, *QUICK, "--repeats", "2", "--methods", methods]
+    said = run(*words).stdout
+    assert "geometric mean" in said
+    assert "s.e." in said
+    (gain,) = answer(*words)["gains"]
+    assert gain["tops_over_pak"] > 1000
 
 
 def test_an_example_stream(tmp_path: Path) -> None:

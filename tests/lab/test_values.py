@@ -30,11 +30,20 @@ def test_ours_beats_tops_and_tops_beats_pak_by_orders_of_magnitude() -> None:
     assert found["pak"] > 10 * found["pak_clipped"]
     assert found["zero"] > 0
     assert {row.repeats for row in rows} == {4}
+    (gain,) = experiment.gains(rows)
+    assert gain.mse == found["tops"] / found["tuned"]
+    assert gain.tops_over_pak == found["pak"] / found["tops"]
+    assert gain.beyond_noise > 0
+    assert experiment.gains(rows[:2]) == []  # nothing to compare with
     assert all(row.mae**2 <= row.mse and row.mmae**2 <= row.mmse for row in rows)
 
 
 def test_each_part_of_the_tree_has_its_gain() -> None:
-    found = mse([*experiment.parts(STREAM, 0.1, 6, limit=1 << 16)])
+    rows = [*experiment.parts(STREAM, 0.1, 6, limit=1 << 16)]
+    found = mse(rows)
+    (gain,) = experiment.part_gains(rows)
+    assert gain.fanout == found["h2"] / found["h16"]
+    assert gain.ours == found["tops"] / found["tuned"]
     assert found["h2"] > 2 * found["h16"]
     assert found["h16"] > 1.2 * found["h16_consistent"]
     assert found["h16_consistent"] > 1.5 * found["tops"]
@@ -44,8 +53,9 @@ def test_each_part_of_the_tree_has_its_gain() -> None:
 def test_streams_of_a_folder_are_cleaned_and_cut(tmp_path: Path) -> None:
     table = pa.table({"fare_cents": [1000, -500, 99_999_999]})
     pq.write_table(table, tmp_path / "nyc_taxi_2023_01.parquet")
-    (stream,) = experiment.streams(tmp_path)
-    assert stream.values.tolist() == [1000, 0, 30_000]
+    dimes, cents = experiment.streams(tmp_path)
+    assert dimes.values.tolist() == [100, 0, 30_000]
+    assert cents.values.tolist() == [1000, 0, 30_000]
 
 
 def test_a_folder_without_streams_is_refused(tmp_path: Path) -> None:

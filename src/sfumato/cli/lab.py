@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +15,7 @@ from sfumato.cli.options import Force, Json
 from sfumato.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sfumato.lab.values import Row
+    from sfumato.lab.values import Gain, PartGain, Row
 
 __all__ = ["app"]
 
@@ -21,6 +23,7 @@ app = typer.Typer(help="Repeat the experiments of the papers, and ours.", no_arg
 app.command()(accuracy.accuracy)
 app.command("fan-out")(accuracy.fan_out)
 
+METRICS = ("mse", "mae", "mmse", "mmae")
 _METHODS = "tuned,tops,h16_consistent,h16,h2,pak_clipped,pak,zero"
 
 
@@ -71,7 +74,7 @@ def values(  # noqa: PLR0913 - one argument for each option
     rows: list[Row] = []
     single: list[Row] = []
     with console.progress() as bars:
-        work = len(streams) * len(wanted) * (len(chosen) + 1)
+        work = len(streams) * len(wanted) * (len(chosen) + len(experiment.PARTS))
         task = bars.add_task("", total=work)
 
         def step(what: str) -> None:
@@ -82,19 +85,24 @@ def values(  # noqa: PLR0913 - one argument for each option
                 stream, chosen, wanted, repeats, holdout=holdout, limit=limit, step=step
             )
             for each in wanted:
-                step(f"{stream.name}, epsilon {each:g}, parts")
-                single += experiment.parts(stream, each, repeats, limit=limit)
+                single += experiment.parts(stream, each, repeats, limit=limit, step=step)
     if plot is not None:
         _draw(rows, plot, force=force)
     if as_json:
         console.print_json(
-            {"methods": [asdict(row) for row in rows], "parts": [asdict(row) for row in single]}
+            {
+                "methods": [asdict(row) for row in rows],
+                "gains": [asdict(gain) for gain in experiment.gains(rows)],
+                "parts": [asdict(row) for row in single],
+                "part_gains": [asdict(gain) for gain in experiment.part_gains(single)],
+            }
         )
         return
     console.say(f"Errors of {experiment.RANGES} random ranges, {repeats} repeats", "bold")
     _print(rows, "tuned")
     console.say("\nTrees alone, values and truth cut at the 95% quantile", "bold")
     _print(single, "tuned")
+    _print_gains(experiment.gains(rows), experiment.part_gains(single))
 
 
 def _numbers(text: str) -> list[float]:
@@ -126,6 +134,45 @@ def _print(rows: list[Any], reference: str) -> None:
             f"{row.mmae:.3g}",
             f"{row.covered:.1%}" if row.covered else "",
         )
+    console.out().print(table)
+
+
+def _print_gains(gains: list[Gain], parts: list[PartGain]) -> None:
+    if gains:
+        console.say("\nHow many times smaller errors are", "bold")
+        table = tables.table()
+        for name in ("stream", "epsilon"):
+            table.add_column(name, no_wrap=True)
+        over = ("PAK / ToPS", "clipped / ToPS", "PAK / ours")
+        for name in (*over, "ToPS / ours: MSE", "beyond noise", "MAE", "MMSE", "MMAE"):
+            table.add_column(name, justify="right")
+        for gain in gains:
+            table.add_row(
+                gain.stream,
+                f"{gain.epsilon:g}",
+                f"10^{math.log10(gain.tops_over_pak):.1f}",
+                f"10^{math.log10(gain.tops_over_pak_clipped):.1f}",
+                f"10^{math.log10(gain.ours_over_pak):.1f}",
+                f"{gain.mse:.3g}",
+                f"{gain.beyond_noise:+.1f} s.e.",
+                f"{gain.mae:.3g}",
+                f"{gain.mmse:.3g}",
+                f"{gain.mmae:.3g}",
+            )
+        means = [geometric_mean(getattr(gain, name) for gain in gains) for name in METRICS]
+        mse, *others = (f"{mean:.3g}" for mean in means)
+        table.add_row("geometric mean", "", "", "", "", mse, "", *others)
+        console.out().print(table)
+    console.say("\nWhat each part of the tree gains in MSE", "bold")
+    table = tables.table()
+    for name in ("stream", "epsilon"):
+        table.add_column(name, no_wrap=True)
+    for name in ("fan-out 16", "consistency", "smoothing", "ours"):
+        table.add_column(name, justify="right")
+    for part in parts:
+        ratios = (part.fanout, part.consistency, part.smoothing, part.ours)
+        table.add_row(part.stream, f"{part.epsilon:g}", *(f"{ratio:.3g}" for ratio in ratios))
+    table.add_row("the paper says", "", "about 5", "about 2", "about 10", "")
     console.out().print(table)
 
 

@@ -171,27 +171,57 @@ def means(stream: Released) -> Figure:
 
 
 def errors(rows: Sequence[Row]) -> Figure:
-    """Return the squared error of each method against epsilon, one panel for each stream."""
+    """Return the errors of each method against epsilon: a row for each kind, a panel per stream."""
     names = list(dict.fromkeys(row.stream for row in rows))
     methods = list(dict.fromkeys(row.method for row in rows))
-    figure = Figure(figsize=(_WIDTH, 4.8), dpi=200, facecolor="white")
-    for place, name in enumerate(names):
-        width = 0.74 / len(names)
-        axes = figure.add_axes((0.085 + place * (width + 0.07), 0.13, width - 0.02, 0.62))
-        for color, method in zip(cycle(SEQUENCE), methods, strict=False):
-            own = [row for row in rows if (row.stream, row.method) == (name, method)]
-            across = [row.epsilon for row in own]
-            axes.plot(across, [row.mse for row in own], "o-", color=color, ms=3.5, label=method)
-        axes.set(xscale="log", yscale="log")
-        axes.set_title(name, color=INK, size=11.5, loc="left")
-        axes.set_xlabel("epsilon", color=QUIET, size=9.5, labelpad=4)
-        axes.tick_params(which="both", length=0, labelcolor=QUIET, labelsize=9, pad=4)
-        axes.grid(color=GRID, linewidth=0.9)
-        axes.set_axisbelow(True)
-        axes.spines[:].set_visible(False)
+    kinds = {
+        "mse": "squared error of sums",
+        "mae": "error of sums",
+        "mmse": "squared error of means",
+        "mmae": "error of means",
+    }
+    figure = Figure(figsize=(_WIDTH, 10.2), dpi=160, facecolor="white")
+    epsilons = sorted({row.epsilon for row in rows})
+    width, height = 0.93 / len(names), 0.21
+    for across, name in enumerate(names):
+        for down, (metric, kind) in enumerate(kinds.items()):
+            left, bottom = 0.085 + across * width, 0.69 - down * (height + 0.005)
+            axes = figure.add_axes((left, bottom, width - 0.075, height - 0.022))
+            for color, method in zip(cycle(SEQUENCE), methods, strict=False):
+                own = [row for row in rows if (row.stream, row.method) == (name, method)]
+                heights = [getattr(row, metric) for row in own]
+                axes.plot(
+                    [row.epsilon for row in own], heights, "o-", color=color, ms=3, label=method
+                )
+            axes.set(xscale="log", yscale="log")
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+            axes.tick_params(which="both", length=0, labelcolor=QUIET, labelsize=8, pad=3)
+            axes.grid(color=GRID, linewidth=0.9)
+            axes.set_axisbelow(True)
+            axes.spines[:].set_visible(False)
+            if not across:
+                axes.set_ylabel(kind, color=QUIET, size=9)
+            if not down:
+                axes.set_title(name, color=INK, size=11, loc="left")
+            if metric == "mmae":
+                axes.set_xlabel("epsilon", color=QUIET, size=9, labelpad=3)
+            else:
+                axes.tick_params(which="both", labelbottom=False)
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="center right", frameon=False, fontsize=9, labelcolor=QUIET)
-    figure.text(0.03, 0.92, "Squared error of random range sums", size=16, weight="bold", color=INK)
+    figure.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.02, 0.965),
+        ncols=len(labels),
+        columnspacing=1.2,
+        handlelength=1.2,
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=QUIET,
+    )
+    figure.text(0.03, 0.97, "Errors of random ranges", size=16, weight="bold", color=INK)
     return figure
 
 

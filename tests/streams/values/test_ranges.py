@@ -15,6 +15,7 @@ from sfumato.streams.values.publisher import Blocks
 from sfumato.streams.values.thresholds import Fixed
 from sfumato.streams.values.tree import Tree
 
+KEY = bytes(range(32))
 VALUES = seeded(1).simulator().integers(0, 60, 1003)
 
 
@@ -132,6 +133,35 @@ def test_intervals_cover_the_sums_of_cut_values(tree: Tree) -> None:
     found = coverage(release, values, RANGES, rounds, 0.95)
     # ranges of one round share noise: count rounds only
     assert abs(found - 0.95) < 0.01 + 3 * np.sqrt(0.95 * 0.05 / (rounds * len(RANGES)))
+
+
+@pytest.mark.parametrize("method", ["tuned", "tops"])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+def test_intervals_of_whole_plans_cover_from_94_to_96_percent(method: str, epsilon: float) -> None:
+    """The default and the paper's configuration, as planned for ranges of up to 2^20 values."""
+    values = np.minimum(seeded(6).simulator().exponential(300, 3 << 18), 9999).astype(np.int64)
+    release = plan(method, epsilon=epsilon, bound=10_000, threshold=2000)
+    ends = np.sort(seeded(7).simulator().integers(1, values.size + 1, (40, 2)), axis=1)
+    # cut and summed up once: noise does not depend on the values
+    width = release.block
+    true = np.minimum(values, 2000).reshape(-1, width).sum(axis=1)
+    whole = Publisher(release, KEY).feed(values)
+    quiet = whole.sums - _noise(release, KEY, true.size)
+    assert np.abs(quiet - true).max() < 1e-3
+    prefix = np.append(0, np.cumsum(np.minimum(values, 2000)))
+    inside = []
+    for seed in range(250):
+        sums = true + _noise(release, bytes(seeded(seed).take(32)), true.size)
+        released = Released(release, 2000, Blocks(whole.to, sums))
+        answers = [released.sum(int(i), int(j)) for i, j in ends]
+        inside += [a.low <= prefix[a.last] - prefix[a.first - 1] <= a.high for a in answers]
+    assert 0.94 <= np.mean(inside) <= 0.96
+
+
+def _noise(release: Release, key: bytes, blocks: int) -> Any:
+    """Return the noise that a key leads to, published on a stream of zeros."""
+    tiny = replace(release, block=1)
+    return Publisher(tiny, key).feed(np.zeros(blocks, dtype=np.int64)).sums
 
 
 def test_half_the_interval_does_not_pass_for_the_whole() -> None:

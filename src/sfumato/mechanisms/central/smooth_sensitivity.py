@@ -24,7 +24,8 @@ def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: flo
 
     x_0 is 0 and x_(m+1) is the bound: the farthest that values moved in or out can lead. For each
     j the best i maximises a line in x_j whose slope grows with i, so that one upper hull and one
-    walk along it answer all j: O(m).
+    walk along it answer all j: O(m). Of equal values the innermost one is best, so that only
+    different values are looked at.
 
     Examples
     --------
@@ -33,8 +34,10 @@ def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: flo
 
     """
     x = np.concatenate([[0], ordered, [bound]]).astype(np.float64)
-    lower = x[: rank + 1]
-    slopes = np.exp(b * (np.arange(rank + 1) - rank))
+    i = np.flatnonzero(np.diff(x[: rank + 1], append=math.inf))
+    j = rank + np.flatnonzero(np.diff(x[rank:], prepend=-math.inf))
+    lower = x[i]
+    slopes = np.exp(b * (i - rank))
     hull: list[tuple[float, float]] = []
     for slope, offset in zip(slopes.tolist(), (-slopes * lower).tolist(), strict=True):
         while hull and (
@@ -45,8 +48,8 @@ def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: flo
         if not hull or slope > hull[-1][0]:
             hull.append((slope, offset))
     best, place = 0.0, 0
-    fades = np.exp(-b * (np.arange(rank, x.size) - rank - 1))
-    for u, fade in zip(x[rank:].tolist(), fades.tolist(), strict=True):
+    fades = np.exp(-b * (j - rank - 1))
+    for u, fade in zip(x[j].tolist(), fades.tolist(), strict=True):
         while place + 1 < len(hull) and _at(hull[place + 1], u) >= _at(hull[place], u):
             place += 1
         best = max(best, _at(hull[place], u) * fade)
