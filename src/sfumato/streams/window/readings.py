@@ -10,6 +10,7 @@ interval too short.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -53,6 +54,12 @@ class Reading:
     n: int
 
 
+@lru_cache(maxsize=4096)
+def _noise(mechanism: Mechanism) -> float:
+    """Return n times the noise of a share, averaged over the items; exact, so it takes a moment."""
+    return mechanism.mse
+
+
 def sampling(received: float, devices: int) -> float:
     """Return by how much the spread of the population blurs the mean of a sample."""
     if received <= 0:
@@ -70,7 +77,7 @@ def read(mechanism: Mechanism, tally: Tally, devices: int) -> Reading:
         # E[f'] = f and E[f'^2] = f^2 + noise + drawn f(1 - f), hence without bias:
         spreads = (shares * (1 - shares) + noise) / (1 - drawn) if drawn < 1 else noise * 0
         spread = float(spreads.mean())
-        average = mechanism.mse / tally.n + drawn * spread
+        average = _noise(mechanism) / tally.n + drawn * spread
         return Reading(
             shares, noise + drawn * np.clip(spreads, 0.0, 0.25), average, spread, tally.n
         )
@@ -99,7 +106,7 @@ def planned_variance(
     if isinstance(mechanism, FrequencyOracle):
         widest = (1 - 1 / mechanism.size) / mechanism.size
         spread = widest if known is None else min(max(known.spread, 0.0), widest)
-        return mechanism.mse / received + drawn * spread
+        return _noise(mechanism) / received + drawn * spread
     if not isinstance(mechanism, NumericMechanism):
         raise MismatchError(f"{mechanism.name} estimates neither shares nor a mean.")
     if known is None:
