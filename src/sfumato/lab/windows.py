@@ -23,7 +23,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import BudgetError, InputError, MismatchError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
-from sfumato.streams.window import Release, Window
+from sfumato.streams.window import Release, TierAsk, Tiers, Window
 
 __all__ = ["Asked", "Ledgers", "Population", "Run", "run"]
 
@@ -151,7 +151,7 @@ class Run:
 
     """
 
-    protocol: Window
+    protocol: Window | Tiers
     releases: list[Release] = field(default_factory=list)
     truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     asked: list[Asked] = field(default_factory=list)
@@ -185,7 +185,7 @@ class Run:
 
 
 def run(
-    protocol: Window,
+    protocol: Window | Tiers,
     population: Population,
     rng: Source,
     progress: Callable[[int, Release], None] = lambda _period, _release: None,
@@ -195,7 +195,8 @@ def run(
     Parameters
     ----------
     protocol
-        The public design; its number of devices is what the curator believes.
+        The public design; its number of devices is what the curator believes. Of several tiers,
+        each is picked by its share of the devices, whatever they hold.
     population
         Who holds what.
     rng
@@ -206,7 +207,7 @@ def run(
     """
     began = time.perf_counter()
     curator = protocol.curator()
-    crowd = _Crowd(protocol, population.devices, rng)
+    crowds = _crowds(protocol, population.devices, rng)
     done = Run(protocol)
     truths = []
     for period in range(1, population.periods + 1):
@@ -220,6 +221,7 @@ def run(
         try:
             ask = next(step)
             while True:
+                crowd = crowds[ask.tier if isinstance(ask, TierAsk) else 0]
                 tally = crowd.answer(period, ask, values)
                 done.asked.append(Asked(period, ask.mechanism, ask.probability, tally.n))
                 ask = step.send(tally)
@@ -233,11 +235,26 @@ def run(
     return done
 
 
-class _Crowd:
-    """Everybody: their ledgers and their coins."""
+def _crowds(protocol: Window | Tiers, devices: int, rng: Source) -> list[_Crowd]:
+    """Return everybody, by tier."""
+    if isinstance(protocol, Window):
+        return [_Crowd(protocol, devices, None, rng)]
+    order = rng.simulator().permutation(devices)
+    ends = np.cumsum([tier.devices for tier in protocol.tiers])
+    cuts = np.round(ends * (devices / ends[-1])).astype(np.int64)
+    members = np.split(order, cuts[:-1])
+    return [
+        _Crowd(tier, who.size, np.sort(who), rng)
+        for tier, who in zip(protocol.tiers, members, strict=True)
+    ]
 
-    def __init__(self, protocol: Window, devices: int, rng: Source) -> None:
+
+class _Crowd:
+    """Everybody of one tier: their ledgers and their coins."""
+
+    def __init__(self, protocol: Window, devices: int, members: Ints | None, rng: Source) -> None:
         self.protocol = protocol
+        self.members = members
         self.ledgers = Ledgers(devices, protocol.window, protocol.epsilon)
         self.rng = rng
         self.draw = rng.simulator()
@@ -252,7 +269,8 @@ class _Crowd:
         self.ledgers.pay(period, cohort, price)
         if not cohort.size:
             return Tally.zero(ask.mechanism.tally_shape)
-        held = values if cohort.size == len(values) else values[cohort]
+        who = cohort if self.members is None else self.members[cohort]
+        held = values if who.size == len(values) else values[who]
         return sampled(ask.mechanism, held, self.rng)
 
 

@@ -7,12 +7,16 @@ from sfumato.streams.window.device import WindowDevice, WindowLedger
 from sfumato.streams.window.methods import METHODS
 from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.readings import Reading
+from sfumato.streams.window.tiers import TierAsk, TieredRelease, Tiers
 
 __all__ = [
     "METHODS",
     "Reading",
     "Release",
     "Step",
+    "TierAsk",
+    "TieredRelease",
+    "Tiers",
     "Window",
     "WindowCurator",
     "WindowDevice",

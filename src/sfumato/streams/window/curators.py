@@ -117,6 +117,7 @@ class WindowCurator(Curator):
         self.protocol = protocol
         self.window = protocol.window
         self.devices = protocol.devices
+        self.population = protocol.population or protocol.devices
         self.units = whole_units(protocol.epsilon)
         """The whole budget of a window."""
         self.period = 0
@@ -173,7 +174,7 @@ class WindowCurator(Curator):
 
     def read(self, mechanism: Mechanism, tally: Tally) -> Reading | None:
         """Return what a cohort's answers say about everybody; None if nobody answered."""
-        return read(mechanism, tally, self.devices) if tally.n else None
+        return read(mechanism, tally, self.population) if tally.n else None
 
     def variance(self, mechanism: Mechanism, size: float, known: Reading | None = None) -> float:
         """Return the average variance of what a cohort of this size would say, sampling included.
@@ -186,7 +187,7 @@ class WindowCurator(Curator):
             What is known of the present values; without it they spread as widely as they can.
 
         """
-        return planned_variance(mechanism, size, self.devices, known)
+        return planned_variance(mechanism, size, self.population, known)
 
     def dissimilarity(self, reading: Reading) -> float:
         """Return the mean squared distance of the truth from the last release, without bias.

@@ -101,7 +101,7 @@ class Filtered(WindowCurator):
         share = self._possible(reading.values if self._mean is None else self._mean)
         rare, always = mechanism.variance(0), mechanism.variance(1)  # and affine in between
         noise = (rare + share * (always - rare)) / reading.n
-        return np.asarray(noise + sampling(reading.n, self.devices) * share * (1 - share))
+        return np.asarray(noise + sampling(reading.n, self.population) * share * (1 - share))
 
     def _possible(self, mean: Floats) -> Floats:
         if self.protocol.interval is not None:

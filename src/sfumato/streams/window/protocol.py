@@ -60,6 +60,8 @@ class Window(Protocol):
         What asks for an item: ``auto`` (least variance), ``grr``, ``oue`` or the paper's ``ada``.
     parameters
         What the method can be told beyond this, by name.
+    population
+        How many people the answers speak about, if there are more than these devices.
 
     Guarantee
     ---------
@@ -87,6 +89,7 @@ class Window(Protocol):
     method: str = "auto"
     oracle: str = "auto"
     parameters: tuple[tuple[str, Any], ...] = ()
+    population: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have, with one sentence."""

@@ -1,0 +1,193 @@
+"""Public tiers: several windows for one question, and every owner picks one before any data.
+
+A task may offer up to four pairs (w, epsilon). Who wants more protection picks a stricter one; each
+tier is a stream of its own, with its own ledger on the device and its own tallies at the server,
+and what they release is put together by how sure each is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.domain import Label
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.protocol import Ask, Curator, Protocol
+from sfumato.errors import ConfigurationError
+from sfumato.randomness import Source
+from sfumato.streams.window.curators import Release
+from sfumato.streams.window.device import WindowDevice
+from sfumato.streams.window.protocol import Window
+
+__all__ = ["MOST_TIERS", "TierAsk", "TieredRelease", "Tiers", "combined"]
+
+MOST_TIERS: Final = 4
+
+
+@dataclass(frozen=True)
+class TierAsk(Ask):
+    """A question to the devices of one tier."""
+
+    tier: int
+
+
+@dataclass(frozen=True, eq=False)
+class TieredRelease(Release):
+    """What is published for a period, and each tier's own release beside it."""
+
+    tiers: tuple[Release, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tiers(Protocol):
+    """One question under several windows.
+
+    Each tier's estimate speaks about everybody, so whoever picks which tier must not go along with
+    what they hold; where it does, look at the tiers' own releases.
+
+    Parameters
+    ----------
+    tiers
+        The windows on offer; they ask about the same items or the same interval. The number of
+        devices of each is how many are expected to pick it.
+
+    Examples
+    --------
+    >>> strict = Window(window=48, epsilon=0.5, devices=40_000, domain=4, method="lpu")
+    >>> usual = Window(window=24, epsilon=1.0, devices=60_000, domain=4, method="lpu")
+    >>> print(*Tiers((strict, usual)).sentences, sep="; ")
+    epsilon 0.5 over any 48 periods; epsilon 1 over any 24 periods
+
+    """
+
+    tiers: tuple[Window, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse tiers that do not belong together; let each speak about everybody."""
+        given = tuple(self.tiers)
+        if not 1 <= len(given) <= MOST_TIERS:
+            raise ConfigurationError(f"tiers has {len(given)}; 1..{MOST_TIERS} are possible.")
+        for place, tier in enumerate(given[1:], 1):
+            if (tier.domain, tier.interval, tier.clip) != (
+                given[0].domain,
+                given[0].interval,
+                given[0].clip,
+            ):
+                raise ConfigurationError(
+                    f"tiers[{place}] asks about something else than tiers[0]; one question is "
+                    "expected."
+                )
+            if (tier.window, tier.epsilon) in {(t.window, t.epsilon) for t in given[:place]}:
+                raise ConfigurationError(
+                    f"tiers[{place}] has window {tier.window} and epsilon {tier.epsilon:g} once "
+                    "more; each pair may be there once."
+                )
+        everybody = sum(tier.devices for tier in given)
+        about = tuple(replace(tier, population=everybody) for tier in given)
+        object.__setattr__(self, "tiers", about)
+
+    @property
+    def devices(self) -> int:
+        """How many devices take part, in expectation."""
+        return sum(tier.devices for tier in self.tiers)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the values of a release are about."""
+        return self.tiers[0].labels
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What an owner chooses from."""
+        return tuple(
+            f"epsilon {tier.epsilon:g} over any {tier.window} periods" for tier in self.tiers
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device of the tier that protects least; each has its own."""
+        weakest = max(self.tiers, key=lambda tier: tier.epsilon / tier.window)
+        return weakest.guarantee
+
+    def device(self, rng: Source, tier: int = 0) -> WindowDevice:
+        """Return a new device of a tier that its owner picked before there were any data."""
+        if isinstance(tier, bool) or not isinstance(tier, int) or not 0 <= tier < len(self.tiers):
+            raise ConfigurationError(
+                f"tier is {tier!r}; {', '.join(map(str, range(len(self.tiers))))} are there."
+            )
+        return self.tiers[tier].device(rng)
+
+    def curator(self) -> TieredCurator:
+        """Return a curator of all tiers."""
+        return TieredCurator(self)
+
+
+class TieredCurator(Curator):
+    """One curator for each tier, one after the other; releases combined by variance."""
+
+    def __init__(self, protocol: Tiers) -> None:
+        self.protocol = protocol
+        self.curators = tuple(tier.curator() for tier in protocol.tiers)
+
+    def timestep(self, period: int) -> Generator[TierAsk, Any, TieredRelease]:
+        """Ask what each tier asks, by its place; return what they say together."""
+        releases = []
+        for tier, curator in enumerate(self.curators):
+            step = curator.timestep(period)
+            tally: Any = None
+            while True:
+                try:
+                    ask = step.send(tally)
+                except StopIteration as done:
+                    releases.append(done.value)
+                    break
+                tally = yield TierAsk(ask.mechanism, ask.probability, tier)
+        return combined(releases)
+
+
+def combined(releases: Sequence[Release]) -> TieredRelease:
+    """Return the releases of all tiers in one, each value weighted by how sure it is.
+
+    Examples
+    --------
+    >>> sure = Release(1, np.array([0.5]), np.array([0.01]), published=True)
+    >>> unsure = Release(1, np.array([0.8]), np.array([0.02]), published=True)
+    >>> both = combined([sure, unsure])
+    >>> both.values.round(3).tolist(), both.variance.round(5).tolist()
+    ([0.6], [0.00667])
+
+    """
+    values, variance = _weighed([(release.values, release.variance) for release in releases])
+    told = [
+        (release.raw, release.raw_variance)
+        for release in releases
+        if release.raw is not None and release.raw_variance is not None
+    ]
+    raw, raw_variance = _weighed(told) if told else (None, None)
+    return TieredRelease(
+        releases[0].period,
+        values,
+        variance,
+        published=any(release.published for release in releases),
+        raw=raw,
+        raw_variance=raw_variance,
+        tiers=tuple(releases),
+    )
+
+
+def _weighed(
+    parts: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values = np.array([part[0] for part in parts])
+    variances = np.maximum(np.array([part[1] for part in parts]), np.finfo(float).tiny)
+    weights = 1 / variances  # nothing, of a tier that has not released anything yet
+    total = weights.sum(axis=0)
+    known = total > 0
+    shares = np.where(known, weights / np.where(known, total, 1.0), 1 / len(parts))
+    with np.errstate(divide="ignore"):
+        return (shares * values).sum(axis=0), np.where(known, 1 / total, np.inf)
