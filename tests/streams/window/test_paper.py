@@ -1,0 +1,138 @@
+"""What the paper of the family says, on its own synthetic streams.
+
+Ren et al. (2022): Table 2 (bits per user and period) and, over the grid of Figures 3 and 4,
+population division against budget division.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.lab.endless import Binary
+from sfumato.lab.windows import Run, run
+from sfumato.randomness import seeded
+from sfumato.streams.window import Window
+from sfumato.streams.window.readings import planned_variance
+
+STREAMS = ("lns", "sin", "log")
+TABLE = {
+    (1, 20): {
+        "lbd": (1.5585, 1.5516, 1.5572),
+        "lba": (1.3410, 1.3380, 1.3284),
+        "lpd": (0.0912, 0.0913, 0.0915),
+        "lpa": (0.0804, 0.0806, 0.0803),
+        "lbu": (1.0, 1.0, 1.0),
+        "lsp": (0.1, 0.1, 0.1),
+        "lpu": (0.1, 0.1, 0.1),
+    },
+    (2, 20): {
+        "lbd": (1.5500, 1.5410, 1.5540),
+        "lba": (1.3540, 1.3580, 1.3368),
+        "lpd": (0.0934, 0.0933, 0.0937),
+        "lpa": (0.0825, 0.0828, 0.0822),
+        "lbu": (1.0, 1.0, 1.0),
+        "lsp": (0.1, 0.1, 0.1),
+        "lpu": (0.1, 0.1, 0.1),
+    },
+    (2, 40): {
+        "lbd": (1.5420, 1.5268, 1.4832),
+        "lba": (1.3395, 1.3656, 1.3148),
+        "lpd": (0.0485, 0.0484, 0.0490),
+        "lpa": (0.0410, 0.0411, 0.0414),
+        "lbu": (1.0, 1.0, 1.0),
+        "lsp": (0.05, 0.05, 0.05),
+        "lpu": (0.05, 0.05, 0.05),
+    },
+}
+"""Table 2's synthetic columns, for (epsilon, w)."""
+
+EPSILONS, WINDOWS = (0.5, 1.0, 1.5, 2.0, 2.5), (10, 20, 30, 40, 50)
+GRID = sorted({(epsilon, 20) for epsilon in EPSILONS} | {(1.0, window) for window in WINDOWS})
+"""Figures 3 and 4."""
+TWINS = {"lpu": "lbu", "lpd": "lbd", "lpa": "lba"}
+
+
+def simulated(
+    method: str, stream: str, epsilon: float, window: int, periods: int, devices: int
+) -> Run:
+    protocol = Window(window, epsilon, devices, domain=2, method=method, oracle="ada")
+    return run(protocol, Binary(stream, devices, periods), seeded(1))
+
+
+def bits(done: Run, periods: int, devices: int) -> float:
+    """Count as the paper does, per user and period.
+
+    A report is one bit. Dividing the budget, everybody reports; whoever is told to publish gets
+    that bit and sends another. Dividing the population, whoever is asked gets a bit and sends one.
+    """
+    method = str(getattr(done.protocol, "method", ""))
+    if method == "lbu":
+        return 1.0
+    if method in ("lbd", "lba"):
+        return 1 + 2 * done.published
+    return 2 * sum(asked.received for asked in done.asked) / (devices * periods)
+
+
+def check(epsilon: float, window: int, method: str, stream: str, periods: int) -> None:
+    devices = 200_000
+    done = simulated(method, stream, epsilon, window, periods, devices)
+    printed = TABLE[int(epsilon), window][method][STREAMS.index(stream)]
+    assert bits(done, periods, devices) == pytest.approx(printed, rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["lba", "lpd"])
+def test_a_cell_of_table_two_comes_out(method: str) -> None:
+    check(1, 20, method, "sin", 240)
+
+
+@pytest.mark.parametrize("method", ["lsp", "lpu"])
+def test_methods_that_do_not_look_send_what_the_table_says(method: str) -> None:
+    for epsilon, window in TABLE:
+        done = simulated(method, "sin", epsilon, window, 4 * window, 2000)
+        assert bits(done, 4 * window, 2000) == pytest.approx(2 / window, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "window"), list(TABLE))
+@pytest.mark.parametrize("method", ["lbd", "lba", "lpd", "lpa"])
+def test_table_two_comes_out(method: str, epsilon: float, window: int) -> None:
+    for stream in STREAMS:
+        check(epsilon, window, method, stream, 800)
+
+
+@pytest.mark.parametrize("size", [2, 5, 77, 117])
+@pytest.mark.parametrize("oracle", ["grr", "oue", "ada", "auto"])
+def test_dividing_the_population_beats_dividing_the_budget_uniformly(
+    size: int, oracle: str
+) -> None:
+    """Exactly, at any shares: the draw of the cohort at its worst is counted in."""
+    for epsilon, window in GRID:
+        n = 100 * window
+        protocol = Window(window, epsilon, n, domain=size, method="lpu", oracle=oracle)
+        whole = int(epsilon * 1_000_000)
+        population = planned_variance(protocol.mechanism(whole), n / window, n, None)
+        budget = planned_variance(protocol.mechanism(whole // window), n, n, None)
+        assert population < budget
+
+
+def beaten(epsilon: float, window: int, stream: str, periods: int, devices: int) -> None:
+    for population, budget in TWINS.items():
+        better, worse = (
+            simulated(method, stream, epsilon, window, periods, devices).mse
+            for method in (population, budget)
+        )
+        assert better < worse / 2, (population, better, worse)
+
+
+@pytest.mark.parametrize(("epsilon", "window"), [(0.5, 20), (1.0, 50), (2.5, 20)])
+def test_population_methods_beat_their_budget_twins(epsilon: float, window: int) -> None:
+    beaten(epsilon, window, "sin", 3 * window, 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "window"), GRID)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_population_methods_beat_their_budget_twins_everywhere(
+    stream: str, epsilon: float, window: int
+) -> None:
+    beaten(epsilon, window, stream, 300, 200_000)
