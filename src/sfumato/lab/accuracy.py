@@ -22,6 +22,7 @@ from sfumato.lab.simulation import simulate
 from sfumato.lab.streams import freeze
 from sfumato.lab.synthetic import Life, Synthetic
 from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.passing import squared_weights
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.tree import path, tree
@@ -102,6 +103,22 @@ def weights(protocol: Weave, workload: str) -> Floats:
     return fusion.online()
 
 
+@lru_cache(maxsize=6)
+def mean_squares(protocol: Weave, workload: str) -> Floats:
+    """Return the mean square, over periods, of each edge's weight in the estimate of a period."""
+    if workload != "online" or protocol.aligned or protocol.spans == (SNAPSHOT,):
+        return np.asarray((weights(protocol, workload) ** 2).mean(axis=0))
+    fusion = _fusion(protocol)
+    order = np.argsort(fusion.end, kind="stable")
+    parts = np.split(order, np.searchsorted(fusion.end[order], np.arange(2, protocol.periods + 1)))
+    ended = [(fusion.start[part], 1 / fusion.conductance[part]) for part in parts]
+    found = squared_weights(ended, "online")
+    squares = np.full(order.size, np.nan)
+    if found is not None:
+        squares[order] = np.concatenate(found)
+    return squares
+
+
 def _sums(protocol: Weave, workload: str) -> Iterator[Floats]:
     """Yield the weights of all sums that end in a period."""
     fusion = _fusion(protocol)
@@ -168,6 +185,8 @@ class Exact:
 
     def error(self, workload: str) -> float:
         """Return n times the mean squared error of the workload's queries."""
+        if workload in ("online", "history", "path"):
+            return float((mean_squares(self.protocol, workload) @ self.noise).mean())
         return float(self.errors(workload).mean())
 
 

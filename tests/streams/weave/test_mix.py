@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave, mix
+from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave, passing
 from sfumato.streams.weave.mix import WORKLOADS, Network, best_shares, variance
 
 Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ def test_what_has_settled_need_not_be_followed_to_the_end(
     network = Weave(values, 200, 4, 1.0, spans, tuple(shares)).network
     assert network.repeats
     quick = variance(network, shares, "online")
-    monkeypatch.setattr(mix, "SETTLED", -1.0)
+    monkeypatch.setattr(passing, "SETTLED", -1.0)
     total, parts = variance(network, shares, "online")
     assert quick[0] == pytest.approx(total, rel=1e-5)
     assert quick[1] == pytest.approx(parts, rel=1e-5)

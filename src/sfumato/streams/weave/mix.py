@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.passing import Asked, squared_weights
 
 __all__ = ["WORKLOADS", "Network", "Workload", "best_shares", "variance"]
 
@@ -31,9 +32,6 @@ WORKLOADS: Final[Mapping[str, str]] = {
     "ranges": "the sum over each range of periods, when its last one closes",
 }
 """What queries can be asked for, in words."""
-
-SETTLED: Final = 1e-6
-"""A variance that grows by less than this in a turn of all offsets is taken to stay."""
 
 
 class Network:
@@ -110,7 +108,7 @@ def variance(network: Network, shares: Floats, workload: Workload) -> tuple[floa
         if name == "online" and network.aligned and 1 in network.spans:
             part = _rising(network, shares)
         elif name in ("online", "prefix"):
-            part = _passing(network, shares, name)
+            part = _passing(network, shares, cast(Asked, name))
         else:
             per_edge = _energy(network.fusion(shares), name)
             summed = np.bincount(network.span, per_edge, minlength=parts.size)
@@ -185,73 +183,21 @@ def _rising(network: Network, shares: Floats) -> Floats:
     return total
 
 
-def _passing(network: Network, shares: Floats, name: str) -> Floats:
-    """Return each span's part of the average variance of what is asked when a period closes.
-
-    No later edge starts before the longest span, so only the last periods (and the running sum)
-    are carried on: for each span, the covariance its reports bring in. Slots are used in turn;
-    the last two are period 0 and the sum. Once the variance no longer grows, it stays as it is.
-    """
-    window = network.longest + 1
-    zero, running = window, window + 1
-    parts = np.zeros((len(network.spans), window + 2, window + 2))
+def _passing(network: Network, shares: Floats, name: Asked) -> Floats:
+    """Return each span's part of the average variance of what is asked when a period closes."""
     total = np.zeros(len(network.spans))
-    steady = _Steady(max(network.longest, 8)) if name == "online" and network.repeats else None
-    for period in range(1, network.periods + 1):
-        slot = period % window
-        start, span, unit = network.ended[period]
-        told = np.flatnonzero(unit * shares[span] > 0)
-        if not told.size:
-            return np.full(total.shape, np.inf)
-        start, span, unit = start[told], span[told], unit[told]
-        noise = 1 / (unit * shares[span])
-        places = np.where(start == 0, zero, start % window)
-        parts[:, slot] = parts[:, places[0]]
-        parts[:, :, slot] = parts[:, :, places[0]]
-        parts[:, slot, slot] = parts[:, places[0], places[0]]
-        parts[span[0], slot, slot] += noise[0]
-        if start.size > 1:
-            _agree(parts, slot, places[1:], span[1:], noise[1:])
-        parts[:, running] += parts[:, slot]
-        parts[:, :, running] += parts[:, :, slot]
-        asked = slot if name == "online" else running
-        total += parts[:, asked, asked]
-        if steady is not None and (usual := steady.after(parts[:, slot, slot])) is not None:
-            total += (network.periods - period) * usual
-            break
-    return total / network.periods
-
-
-class _Steady:
-    """Notices when a quantity that changes with the offsets' turns has settled."""
-
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
-        self._count = 0
-        self._now: Floats | float = 0.0
-        self._before: Floats | float = np.inf
-
-    def after(self, parts: Floats) -> Floats | None:
-        """Take in a period; return the average over a turn once it is that of the turn before."""
-        self._count += 1
-        self._now = self._now + parts / self._turn
-        if self._count % self._turn:
-            return None
-        settled = np.abs(self._now - self._before).sum() <= SETTLED * np.sum(self._now)
-        self._before, now, self._now = self._now, self._now, 0.0
-        return np.asarray(now) if settled else None
-
-
-def _agree(parts: Floats, slot: int, places: Ints, span: Ints, noise: Floats) -> None:
-    """Take in further edges of a period: x -> (1 - KH) x (1 - KH)' + KRK', span by span."""
-    whole = parts.sum(axis=0)
-    pull = whole[:, [slot]] - whole[:, places]
-    spread = pull[[slot]] - pull[places] + np.diag(noise)
-    gain = np.linalg.solve(spread, pull.T).T
-    parts -= gain @ (parts[:, [slot], :] - parts[:, places, :])
-    parts -= (parts[:, :, [slot]] - parts[:, :, places]) @ gain.T
-    for column, (place, scale) in enumerate(zip(span, noise, strict=True)):
-        parts[place] += scale * np.outer(gain[:, column], gain[:, column])
+    noises = []
+    for start, span, unit in network.ended[1:]:
+        with np.errstate(divide="ignore"):
+            noises.append((start, 1 / (unit * shares[span])))
+    turn = max(network.longest, 8) if name == "online" and network.repeats else None
+    found = squared_weights(noises, name, turn=turn)
+    if found is None:
+        return np.full(total.shape, np.inf)
+    for (_, span, _), (_, noise), squares in zip(network.ended[1:], noises, found, strict=True):
+        used = squares > 0
+        np.add.at(total, span[used], squares[used] * noise[used])
+    return total
 
 
 def _grounded(covariance: Floats) -> Floats:

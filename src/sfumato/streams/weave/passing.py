@@ -1,0 +1,161 @@
+"""What each edge's noise brings into all answers, by one pass forth and one back.
+
+No edge starts further back than the longest span, so forth only the last periods (and the running
+sum) are carried on: their covariance, and the gains with which edges pull on it. Back goes the sum
+of squares of all questions that are still to be asked, in terms of the same periods: where a gain
+meets it, it tells how much of the edge's noise ends up in answers. Slots are used in turn; the last
+two are period 0 and the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Asked", "Ending", "squared_weights"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Asked = Literal["online", "prefix"]
+Ending = tuple[Ints, Floats]
+"""Where the edges that end in a period start, and their noise (infinite if nobody reports)."""
+
+SETTLED: Final = 1e-7
+"""A variance that grows by less than this in a turn of all offsets is taken to stay."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One period on the way forth: its slot, those its edges start in, and their pull."""
+
+    slot: int
+    edges: Ints
+    places: Ints
+    gain: Floats
+
+
+def squared_weights(
+    ended: Sequence[Ending], asked: Asked, *, turn: int | None = None
+) -> list[Floats] | None:
+    """Return, for the edges that end in each period, the mean square of their weight in answers.
+
+    None if some period has no reports that lead to it.
+
+    Parameters
+    ----------
+    ended
+        For each period from the first on, the edges that end in it.
+    asked
+        Each period's mean when it closes, or the sum of the means up to it.
+    turn
+        After how many periods the pattern of edges repeats itself; None if it never does. Once
+        answers no longer get better from turn to turn, all later ones are taken to be like those,
+        and edges that end later get no weight of their own.
+
+    """
+    longest = max((int((t - s[s > 0]).max(initial=1)) for t, (s, _) in _numbered(ended)), default=1)
+    steps, repeated = _forth(ended, longest + 1, asked, turn)
+    if steps is None:
+        return None
+    squares = _back(steps, longest + 1, asked, repeated)
+    found = []
+    for place, (start, _) in enumerate(ended):
+        row = np.zeros(start.size)
+        if place < len(steps):
+            row[steps[place].edges] = squares[place] / len(ended)
+        found.append(row)
+    return found
+
+
+def _numbered(ended: Sequence[Ending]) -> list[tuple[int, Ending]]:
+    return list(enumerate(ended, start=1))
+
+
+def _forth(
+    ended: Sequence[Ending], window: int, asked: Asked, turn: int | None
+) -> tuple[list[_Step] | None, Floats]:
+    """Return the steps, and how many answers are like that of each."""
+    zero, running = window, window + 1
+    inside = np.zeros((window + 2, window + 2))
+    steps: list[_Step] = []
+    variances = np.zeros(len(ended))
+    for period, (start, noise) in _numbered(ended):
+        slot = period % window
+        edges = np.flatnonzero(np.isfinite(noise))
+        if not edges.size:
+            return None, np.zeros(0)
+        places = np.where(start[edges] == 0, zero, start[edges] % window)
+        first = places[0]
+        inside[slot] = inside[first]
+        inside[:, slot] = inside[:, first]
+        inside[slot, slot] = inside[first, first] + noise[edges[0]]
+        gain = np.zeros((window + 2, 0))
+        if edges.size > 1:
+            pull = inside[:, [slot]] - inside[:, places[1:]]
+            spread = pull[[slot]] - pull[places[1:]] + np.diag(noise[edges[1:]])
+            gain = np.asarray(np.linalg.solve(spread, pull.T).T)
+            inside -= gain @ pull.T
+        if asked == "prefix":
+            inside[running] += inside[slot]
+            inside[:, running] += inside[:, slot]
+        steps.append(_Step(slot, edges, places, gain))
+        variances[period - 1] = inside[slot, slot]
+        if asked == "online" and turn and period % turn == 0 and period >= 2 * turn:
+            before, now = variances[period - 2 * turn : period].reshape(2, turn).mean(axis=1)
+            if abs(now - before) <= SETTLED * now:
+                break
+    repeated = np.ones(len(steps))
+    if turn and len(steps) < len(ended):
+        repeated[-turn:] += (len(ended) - len(steps)) / turn
+    return steps, repeated
+
+
+def _back(steps: Sequence[_Step], window: int, asked: Asked, repeated: Floats) -> list[Floats]:
+    """Return the sum of squares of each edge's weight in all answers."""
+    running = window + 1
+    told = np.zeros((window + 2, window + 2))
+    squares: list[Floats] = []
+    for step, times in zip(reversed(steps), repeated[::-1], strict=True):
+        slot, first, places = step.slot, step.places[0], step.places[1:]
+        if asked == "prefix":
+            told[running, running] += times
+            told[slot] += told[running]
+            told[:, slot] += told[:, running]
+        else:
+            told[slot, slot] += times
+        row = np.empty(step.edges.size)
+        if places.size:
+            pulled = told @ step.gain
+            among = step.gain.T @ pulled
+            row[1:] = np.diagonal(among)
+            _undo(told, slot, places, pulled, among)
+        row[0] = told[slot, slot]
+        told[first] += told[slot]
+        told[:, first] += told[:, slot]
+        told[slot] = 0.0
+        told[:, slot] = 0.0
+        squares.append(row)
+    return squares[::-1]
+
+
+def _undo(told: Floats, slot: int, places: Ints, pulled: Floats, among: Floats) -> None:
+    """Turn questions about what is after an update into such about what was before it.
+
+    The update takes x to x + K (z - H x), so M becomes (1 - KH)' M (1 - KH); a row of H is the
+    slot less an edge's place. Several edges from 0 share its place, where nothing is uncertain.
+    """
+    whole = pulled.sum(axis=1)
+    told[slot] -= whole
+    told[:, slot] -= whole
+    row = among.sum(axis=0)
+    told[slot, slot] += row.sum()
+    for column, place in enumerate(places):
+        told[place] += pulled[:, column]
+        told[:, place] += pulled[:, column]
+        told[slot, place] -= row[column]
+        told[place, slot] -= row[column]
+        told[place, places] += among[column]
