@@ -3,86 +3,99 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.lab.simulation import simulate
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
 from sfumato.planner import Expected, Pilot, expected
-from sfumato.streams.weave import Binary, Category, Items, Values, Weave
+from sfumato.streams.weave import Binary, Category, Curve, Items, Values, Weave
 
 __all__ = ["Cell", "drawn"]
 
-PARTS = 8
-ENOUGH = 2500
-"""So many periods, entries and runs make a precise RMSE: one standard error is under 2%."""
+FEWEST, MOST = 10**4, 10**6
 
 
 @dataclass(frozen=True)
 class Cell:
     """A task, and how its devices live."""
 
-    values: Values
-    periods: int
-    changes: int
-    epsilon: float
+    protocol: Weave
     devices: int
     life: Life
     seed: int
 
-    @cached_property
-    def protocol(self) -> Weave:
-        return Weave.best(self.values, self.periods, self.changes, self.epsilon)
-
     def fleet(self, devices: int, seed: int) -> Synthetic:
-        return Synthetic(self.values, self.periods, self.changes, devices, self.life, seed)
+        ours = self.protocol
+        return Synthetic(ours.values, ours.periods, ours.changes, devices, self.life, seed)
 
     def planned(self) -> Expected:
         """What a pilot of other devices leads to expect."""
-        pilot = Pilot(self.values, self.fleet(2000, self.seed).all())
+        pilot = Pilot(self.protocol.values, self.fleet(2000, self.seed).all())
         return expected(self.protocol, self.devices, pilot.sample)["online"]
 
     def simulated(self, precision: float, most_symbols: float) -> tuple[float, float]:
         """Return the RMSE of simulated fleets and its standard error, as a share of it."""
-        parts: list[float] = []
-        symbols = self.devices * self.periods * self.values.width
-        runs = 0
-        while runs < 2 or (_error(parts) > precision and (runs + 1) * symbols <= most_symbols):
-            runs += 1
-            fleet = self.fleet(self.devices, self.seed + runs)
-            outcome = simulate(self.protocol, fleet, seed=self.seed + runs)
-            squares = np.nanmean((outcome.curve().values - outcome.truth) ** 2, axis=1)
-            parts += [float(part.mean()) for part in np.array_split(squares, PARTS)]
-        return float(np.mean(parts) ** 0.5), _error(parts)
+        squares: list[float] = []
+        symbols = self.devices * self.protocol.periods * self.protocol.values.width
+        error = np.inf
+        while not squares or (error > precision and (len(squares) + 1) * symbols <= most_symbols):
+            run = len(squares) + 1
+            fleet = self.fleet(self.devices, self.seed + run)
+            outcome = simulate(self.protocol, fleet, seed=self.seed + run)
+            curve = outcome.curve()
+            squares.append(float(np.nanmean((curve.values - outcome.truth) ** 2)))
+            error = _error(curve) / len(squares) ** 0.5
+        return float(np.mean(squares) ** 0.5), error
 
 
-def _error(parts: list[float]) -> float:
-    """Return the standard error of the root of a mean, as a share of it, by parts of the curve.
+def _error(curve: Curve) -> float:
+    """Return the standard error of a curve's RMSE, as a share of it."""
+    known = ~np.isnan(curve.values[:, 0])
+    return _precision(curve.entry(0).covariance.matrix()[np.ix_(known, known)], len(curve.labels))
 
-    Errors of near periods go together, those of far ones do not; that the first periods' are
-    larger or smaller only makes the error look larger than it is.
+
+def _precision(covariance: NDArray[np.float64], width: int) -> float:
+    """Return the standard error of the RMSE of a curve's errors, as a share of it.
+
+    Of normal errors with covariance C over the periods the mean square has a variance of
+    2 tr(C C) / T^2; the entries of a category sum to one, so that one of them tells nothing new.
     """
-    if not parts:
-        return np.inf
-    return float(np.std(parts, ddof=1) / np.sqrt(len(parts)) / np.mean(parts) / 2)
+    spread = float(np.sqrt(2 * (covariance**2).sum()) / np.trace(covariance))
+    return spread / (2 * float(np.sqrt(max(width - 1, 1))))
 
 
-def drawn(seed: int, most_symbols: float) -> Cell:
-    """Draw a cell that can be simulated precisely with so many symbols."""
+def _planned_precision(protocol: Weave) -> float:
+    """Return the same by the plan alone, as periods near each other err alike."""
+    network = protocol.network
+    fusion = network.fusion(np.array(protocol.shares))
+    weights = fusion.online()
+    used = fusion.conductance > 0
+    covariance = (weights[:, used] / fusion.conductance[used]) @ weights[:, used].T
+    return _precision(covariance, protocol.values.width)
+
+
+def drawn(seed: int, precision: float, most_symbols: float) -> Cell:
+    """Draw a cell whose RMSE can be simulated so precisely with so many symbols."""
     rng = np.random.default_rng([2022, seed])
     while True:
-        devices = round(10 ** rng.uniform(4, 6))
         width = round(64 ** rng.uniform())
         periods = round(16 * 64 ** rng.uniform())
         changes = round(32 ** rng.uniform())
         epsilon = round(0.25 * 16 ** rng.uniform(), 3)
         category = bool(rng.integers(2))
-        runs = max(2.0, ENOUGH / (width * periods))
-        if devices * periods * width * runs > most_symbols:
-            continue
+        share = rng.uniform()
         values: Values = Binary()
         if width > 1:
             values = Category(width) if category else Items(width)
+        if most_symbols < FEWEST * periods * width:
+            continue
+        protocol = Weave.best(values, periods, changes, epsilon)
+        runs = np.ceil((_planned_precision(protocol) / precision) ** 2)
+        most = min(MOST, most_symbols / (runs * periods * width))
+        if most < FEWEST:
+            continue
+        devices = round(FEWEST * (most / FEWEST) ** share)
         life = LIVES[seed % len(LIVES)]
-        return Cell(values, periods, changes, epsilon, devices, life, 1000 * seed)
+        return Cell(protocol, devices, life, 1000 * seed)

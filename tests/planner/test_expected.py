@@ -29,8 +29,8 @@ KINDS: list[Values] = [
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_plan_predicts_the_simulated_error_within_a_tenth(seed: int) -> None:
     """Seeds are fixed: chance (under 6% here, under 2% below) was there once and for all."""
-    cell = drawn(1000 + seed, most_symbols=3e7)
-    found, precision = cell.simulated(precision=0.04, most_symbols=3e7)
+    cell = drawn(1000 + seed, precision=0.05, most_symbols=3e7)
+    found, precision = cell.simulated(precision=0.055, most_symbols=3e7)
     assert precision < 0.06
     assert cell.planned().rmse == pytest.approx(found, rel=0.1)
 
@@ -38,8 +38,8 @@ def test_a_plan_predicts_the_simulated_error_within_a_tenth(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_it_does_so_everywhere(seed: int) -> None:
-    cell = drawn(seed, most_symbols=2e9)
-    found, precision = cell.simulated(precision=0.019, most_symbols=2e9)
+    cell = drawn(seed, precision=0.0185, most_symbols=2e9)
+    found, precision = cell.simulated(precision=0.0195, most_symbols=2e9)
     assert precision < 0.02
     assert cell.planned().rmse == pytest.approx(found, rel=0.1)
 

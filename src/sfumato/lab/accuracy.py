@@ -10,7 +10,7 @@ simulated figures have them in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -163,10 +163,7 @@ class Exact:
             return np.full(1, _working(self.protocol, thread))
         mean = self.densities.mean
         if thread.span == SNAPSHOT:
-            share: Any = mean[end - 1]
-            look = self.protocol.snapshots[0]
-            at: Any = replace(look, share=share).moment
-            return look.variance_at(np.broadcast_to(at, share.shape), share, np.inf)
+            return self.protocol.snapshots[0].variance_at_share(mean[end - 1])
         strand = self.protocol.strand(thread)
         zero, other = strand.moments
         moment = zero + self.densities.between(start, end) * (other - zero)

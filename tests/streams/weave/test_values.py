@@ -104,9 +104,7 @@ def test_nothing_is_an_item_of_its_own_where_it_may_be() -> None:
     assert late.encode(None).tolist() == [0, 0, 0]
     look = late.snapshot(20.0, 0)
     bits = late.encode_streams(np.array([[-1, 0, 1, 2, -1]]))[0]
-    values, _ = look.read(
-        look.mechanism.tally(look.mechanism.randomize(look.encode(bits), seeded(1)))
-    )
+    values = look.read(look.mechanism.tally(look.mechanism.randomize(look.encode(bits), seeded(1))))
     np.testing.assert_allclose(values, 0.2, atol=1e-4)
     assert not late.always_there
     mixed = Attributes({"x": Category(2, optional=True), "y": 2})

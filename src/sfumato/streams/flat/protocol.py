@@ -24,7 +24,7 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Coins, Source
 from sfumato.streams.weave import saved
-from sfumato.streams.weave.curve import Curve
+from sfumato.streams.weave.curve import Curve, Observations
 from sfumato.streams.weave.device import Message
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
@@ -159,8 +159,11 @@ class Flat(Protocol):
             if tally is not None and tally.n:
                 values[period - 1], noise[period - 1] = self.read(tally)
                 weights[period - 1, period - 1] = 1.0
-        whole = (slice(0, self.width), weights, noise)
-        n = sum(tally.n for tally in tallies.values())
+        ends, n = np.arange(1, self.periods + 1), sum(tally.n for tally in tallies.values())
+        spans, ones = np.full(self.periods, SPAN), np.ones(self.periods)
+        # Each period is a question of its own: moves may go together or not.
+        edges = Observations(ends - 1, ends, spans, ends, spans, values, noise, ones)
+        whole = (slice(0, self.width), weights, edges)
         return Curve(values, self.labels, (whole,), n, None, self.guarantee)
 
     def read(self, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,7 +12,15 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.protocol import Ask, Curator, Due
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import MismatchError
-from sfumato.streams.weave.curve import Crowd, Reader, less_sampled, refuse_strangers, spread_at
+from sfumato.streams.weave.curve import (
+    Crowd,
+    Reader,
+    in_range,
+    less_sampled,
+    refuse_strangers,
+    spread_at,
+    taken_together,
+)
 from sfumato.streams.weave.fusion import Growing
 
 if TYPE_CHECKING:  # a protocol makes its curator
@@ -42,10 +50,10 @@ class WeaveCurator(Curator):
 
     def __init__(self, protocol: Weave) -> None:
         self._protocol = protocol
-        self._due: dict[int, list[tuple[int, Thread]]] = {}
-        for thread, _ in protocol.threads():
+        self._due: dict[int, list[tuple[int, Thread, int]]] = {}
+        for place, (thread, _) in enumerate(protocol.threads()):
             for start, end in protocol.edges(thread):
-                self._due.setdefault(end, []).append((start, thread))
+                self._due.setdefault(end, []).append((start, thread, place))
         self._blocks = [_Block(protocol, place) for place in range(len(protocol.values.blocks))]
         self._crowd = Crowd(protocol)
         self._closed = 0
@@ -87,24 +95,32 @@ class _Block:
     def __init__(self, protocol: Weave, place: int) -> None:
         self._place = place
         self._width = len(range(protocol.values.width)[protocol.values.blocks[place]])
+        self._look = protocol.snapshots[place]
         self._reader = Reader(protocol, place)
         self._growing = Growing(protocol.periods)
         self._values: list[Floats] = []
         self._noise: list[Floats] = []
+        self._pull: list[Floats] = []
+        self._threads: list[int] = []
 
     def close(
-        self, period: int, due: list[tuple[int, Thread]], tallies: Tallies[Any]
+        self, period: int, due: list[tuple[int, Thread, int]], tallies: Tallies[Any]
     ) -> tuple[Floats, Floats]:
         """Return the value and the variance of each entry in a period."""
         starts, conductances = [], []
         names = len(self._values)
-        for start, thread in due:
+        looks: list[tuple[int, int]] = []
+        for start, thread, place in due:
             tally = tallies.get((thread.span, period, thread.block))
             if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
                 continue
             value, noise, working = self._reader.read(thread, tally)
+            if thread.is_snapshot:
+                looks.append((len(self._values), tally.n))
             self._values.append(value)
             self._noise.append(noise)
+            self._pull.append(value / tally.n**0.5)
+            self._threads.append(place)
             starts.append(start)
             conductances.append(tally.n / working)
         tails = np.array(starts, dtype=np.int64)
@@ -117,6 +133,11 @@ class _Block:
         if not self._growing.known[period]:
             return np.full(self._width, np.nan), np.full(self._width, np.inf)
         edges, weights = self._growing.weights()
-        values = np.array([self._values[edge] for edge in edges])
+        values = weights @ np.array([self._values[edge] for edge in edges])
+        for edge, n in looks:  # all reports together know the share better than its snapshots
+            self._noise[edge] = self._look.variance_at_share(in_range(values)) / n
         noise = np.array([self._noise[edge] for edge in edges])
-        return weights @ values, weights**2 @ noise
+        pull = np.array([self._pull[edge] for edge in edges])
+        threads = np.array([self._threads[edge] for edge in edges])
+        variances = weights**2 @ noise - taken_together(weights, threads, pull)
+        return values, variances

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.bank import Bank
 from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.snapshots import Snapshot
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
@@ -46,8 +48,8 @@ class Observations:
 
     Parameters
     ----------
-    start, end, span
-        Of each edge.
+    start, end, span, thread
+        Of each edge; threads by their place in the protocol.
     n
         How many reports it stands on.
     value
@@ -62,6 +64,7 @@ class Observations:
     start: Ints
     end: Ints
     span: Ints
+    thread: Ints
     n: Ints
     value: Floats
     noise: Floats
@@ -71,38 +74,93 @@ class Observations:
         """Return the least squares of these edges."""
         return Fusion(periods, self.start, self.end, self.n / self.working)
 
+    @cached_property
+    def pull(self) -> Floats:
+        """What goes into the covariance of two edges of one thread; see :func:`taken_together`."""
+        return np.asarray(self.value / np.sqrt(self.n)[:, None])
+
+    def settled(self, look: Snapshot, curve: Floats) -> Observations:
+        """Return the same edges, the variance of snapshots by what all reports say of the share."""
+        known = (self.span == SNAPSHOT) & (self.end <= len(curve))
+        rows = np.flatnonzero(known)
+        shares = curve[self.end[rows] - 1]
+        rows, shares = rows[~np.isnan(shares[:, 0])], shares[~np.isnan(shares[:, 0])]
+        noise = self.noise.copy()
+        noise[rows] = look.variance_at_share(in_range(shares)) / self.n[rows, None]
+        return replace(self, noise=noise)
+
+    def variances(self, weights: Floats, *, final: bool = False) -> Floats:
+        """Return the variance of weighted sums of the edges, one for each row; nan if unknown."""
+        found = _weighted(weights**2, self.noise, final=final)
+        for row, used in enumerate(weights):
+            own = np.flatnonzero(used)
+            if not np.isnan(found[row, 0]):
+                found[row] -= taken_together(used[own], self.thread[own], self.pull[own])
+        return found
+
+    def covariance(self, weights: Floats, entry: int) -> Floats:
+        """Return the covariance of weighted sums of the edges, of one entry."""
+        pull = self.pull[:, entry]
+        order, cuts = _grouped(self.thread)
+        together = np.add.reduceat(weights[:, order] * pull[order], cuts, axis=1)
+        return np.asarray(
+            (weights * (self.noise[:, entry] + pull**2)) @ weights.T - together @ together.T
+        )
+
 
 def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Observations:
     """Return what the tallies, keyed by (span, period, block), say of a block's entries.
 
-    Edges come in the order of their ends. Few reports tell little of their own variance, so an
-    edge's second moment leans on those of its span until then, and these on the plan's, as on so
-    many reports more: nothing that comes later changes it.
+    Edges come in the order of their ends. Few reports tell little of their own variance, so a
+    difference's second moment leans on those of its span until then, and these on the plan's, as
+    on so many reports more: nothing that comes later changes it.
     """
     reader = Reader(protocol, block)
     edges = sorted(
-        (end, thread, start)
-        for thread, _ in protocol.threads()
+        (end, thread, start, place)
+        for place, (thread, _) in enumerate(protocol.threads())
         if not thread.is_snapshot or thread.block == block
         for start, end in protocol.edges(thread)
     )
     rows = []
-    for end, thread, start in edges:
+    for end, thread, start, place in edges:
         tally = tallies.get((thread.span, end, thread.block))
         if tally is not None and tally.n:
-            rows.append((start, end, thread.span, tally.n, *reader.read(thread, tally)))
+            rows.append((start, end, thread.span, place, tally.n, *reader.read(thread, tally)))
     if not rows:
         raise MismatchError("there are no reports; at least one tally with reports is expected.")
-    index = np.array([row[:4] for row in rows], dtype=np.int64)
-    return Observations(
-        index[:, 0],
-        index[:, 1],
-        index[:, 2],
-        index[:, 3],
-        value=np.array([row[4] for row in rows]),
-        noise=np.array([row[5] for row in rows]),
-        working=np.array([row[6] for row in rows]),
-    )
+    index = np.array([row[:5] for row in rows], dtype=np.int64)
+    start, end, span, threads, n = index.T
+    value, noise, working = (np.array([row[place] for row in rows]) for place in (5, 6, 7))
+    return Observations(start, end, span, threads, n, value, noise, working)
+
+
+def taken_together(weights: Floats, thread: Ints, pull: Floats) -> Floats:
+    """Return by how much reports of one device make a weighted sum of edges vary less.
+
+    What a device's reports say of two of its differences goes together in two ways: by what the
+    device did, k E[d d'] with a k near 0 where epsilon is large, and by - E[d] E[d'], as one that
+    moved in one of them hardly did in another. The first is left out: where k is not near 0 the
+    noise of each report is far above it. The second is what the edges themselves have observed.
+
+    Parameters
+    ----------
+    weights, thread, pull
+        Of some edges: their weights, threads, and observed means by the root of their reports.
+
+    """
+    order, cuts = _grouped(thread)
+    if order.size == cuts.size:
+        return np.zeros(pull.shape[1])
+    terms = weights[order, None] * pull[order]
+    together = np.add.reduceat(terms, cuts, axis=0)
+    return np.asarray((together**2).sum(axis=0) - (terms**2).sum(axis=0))
+
+
+def _grouped(thread: Ints) -> tuple[Ints, Ints]:
+    """Return the edges thread by thread, and where each thread begins."""
+    order = np.argsort(thread, kind="stable")
+    return order, np.flatnonzero(np.diff(thread[order], prepend=-1))
 
 
 def refuse_strangers(protocol: Weave, tallies: Tallies[Any], period: int | None = None) -> None:
@@ -146,9 +204,8 @@ class Reader:
         """Return the mean difference of each entry, its variance, and the plan's for one report."""
         if thread.span == SNAPSHOT:
             look = self._protocol.snapshots[self._block]
-            value, moment = look.read(tally)
-            leaned = self._leaned(thread.span, tally.n, moment, look.moment)
-            return value, look.variance_at(leaned, value, tally.n) / tally.n, look.variance
+            value = look.read(tally)
+            return value, look.variance_at_share(in_range(value)) / tally.n, look.variance
         strand = self._protocol.strand(thread)
         plus, minus = tally.sums[:, self._entries] / tally.n
         value = (plus - minus) / strand.contrast
@@ -195,8 +252,13 @@ def less_sampled(variances: Floats, spread: Floats, devices: Any) -> Floats:
 
 def spread_at(values: Floats) -> Floats:
     """Return how much devices differ in an entry that so large a share of them has."""
-    share = np.clip(values, 0.0, 1.0)
+    share = in_range(values)
     return np.asarray(share * (1 - share))
+
+
+def in_range(values: Floats) -> Floats:
+    """Return shares between 0 and 1."""
+    return np.asarray(np.clip(values, 0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +275,7 @@ class Curve:
     labels
         What the entries are called.
     blocks
-        For each block of entries: which, the weights (periods x edges), and the edges' noise.
+        For each block of entries: which, the weights (periods x edges), and the edges.
     n
         How many reports went in.
     as_of
@@ -229,7 +291,7 @@ class Curve:
 
     values: Floats
     labels: tuple[Label, ...]
-    blocks: tuple[tuple[slice, Floats, Floats], ...]
+    blocks: tuple[tuple[slice, Floats, Observations], ...]
     n: int
     as_of: int | None
     guarantee: Guarantee
@@ -244,7 +306,7 @@ class Curve:
     def variances(self) -> Floats:
         """Return the variance of each entry's mean in each period; infinite if it has none."""
         final = self.as_of is None
-        parts = [_weighted(w**2, noise, final=final) for _, w, noise in self.blocks]
+        parts = [seen.variances(weights, final=final) for _, weights, seen in self.blocks]
         whole = np.concatenate(parts, axis=1)
         behind = np.broadcast_to(self.devices, (self.periods,))[:, None]
         return _or_infinite(less_sampled(whole, spread_at(self.values), behind))
@@ -258,7 +320,7 @@ class Curve:
                 "periods is expected."
             )
         asked = np.flatnonzero(weights)
-        parts = [((weights[asked] @ w[asked]) ** 2) @ noise for _, w, noise in self.blocks]
+        parts = [seen.variances(weights[None, asked] @ w[asked])[0] for _, w, seen in self.blocks]
         # How a device's own values go together is not known: between evenly spread changes and
         # none at all the lesser of what could be taken off is.
         spread = np.sqrt(spread_at(self.values[asked])) * weights[asked, None]
@@ -286,12 +348,12 @@ class Curve:
 
     def entry(self, place: int) -> Estimate:
         """Return one entry's whole curve, with the covariance between periods."""
-        for entries, weights, noise in self.blocks:
+        for entries, weights, seen in self.blocks:
             if entries.start <= place < entries.stop:
-                scaled = weights * noise[:, place - entries.start]
+                matrix = seen.covariance(weights, place - entries.start)
                 return Estimate(
                     values=self.values[:, place],
-                    covariance=Covariance.dense(self._among(scaled @ weights.T, place)),
+                    covariance=Covariance.dense(self._among(matrix, place)),
                     labels=tuple(range(1, self.periods + 1)),
                     n=self.n,
                     guarantee=self.guarantee,
@@ -366,7 +428,7 @@ def filtered(protocol: Weave, tallies: Tallies[Any]) -> Posterior:
     raw = online(protocol, tallies)
     values, variances = np.empty_like(raw.values), np.empty_like(raw.values)
     for place, entries in enumerate(protocol.values.blocks):
-        seen = observations(protocol, tallies, place)
+        _, _, seen = raw.blocks[place]
         back = np.where(seen.start == 0, 0, seen.end - seen.start)
         bank = Bank(seen.value.shape[1], longest=max(1, int(back.max())))
         known = seen.working / seen.n
@@ -395,7 +457,9 @@ def decoded(
         seen = observations(protocol, tallies, place)
         weights = weigh(seen.fusion(protocol.periods))
         values[:, entries] = _weighted(weights, seen.value, final=as_of is None)
-        blocks.append((entries, weights, seen.noise))
+        if SNAPSHOT in protocol.spans:
+            seen = seen.settled(protocol.snapshots[place], values[:, entries])
+        blocks.append((entries, weights, seen))
     n = sum(tally.n for (_, period, _), tally in tallies.items() if period <= len(values))
     due: list[dict[Any, Tally]] = [{} for _ in values]
     for key, tally in tallies.items():

@@ -49,11 +49,6 @@ class Snapshot(ABC):
         """What a plan counts on."""
         return self.noise + self.share * (1 - self.share)
 
-    @property
-    @abstractmethod
-    def moment(self) -> float:
-        """The moment at the typical share."""
-
     @abstractmethod
     def variance_at_share(self, share: Floats) -> Floats:
         """Return the variance of one report of whoever is looked at, by the share of ones."""
@@ -63,12 +58,8 @@ class Snapshot(ABC):
         """Return what the mechanism takes, from rows of entries."""
 
     @abstractmethod
-    def read(self, tally: Tally) -> tuple[Floats, Floats]:
-        """Return each entry's estimated mean, and the moment its variance is made of."""
-
-    @abstractmethod
-    def variance_at(self, moment: Floats, value: Floats, n: Any) -> Floats:
-        """Return the variance of one report at a moment, given the estimate of n reports."""
+    def read(self, tally: Tally) -> Floats:
+        """Return each entry's estimated mean."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +72,6 @@ class Supports(Snapshot):
         mechanism = self.mechanism
         items = mechanism.dimension if isinstance(mechanism, PrivSet) else 1
         return mechanism.mse / items
-
-    @property
-    def moment(self) -> float:
-        """How often an item is supported."""
-        return self._gap * self.share + self._rest
 
     @property
     def _gap(self) -> float:
@@ -110,15 +96,9 @@ class Supports(Snapshot):
         """Return the rows themselves."""
         return bits
 
-    def read(self, tally: Tally) -> tuple[Floats, Floats]:
-        """Return shares, and how often items are supported."""
-        estimate: Any = self.mechanism.estimate(tally)
-        return estimate.values, estimate.counts / tally.n
-
-    def variance_at(self, moment: Floats, value: Floats, n: Any) -> Floats:
-        """Return that of a coin that is 1 so often."""
-        del value, n
-        return np.asarray(moment * (1 - moment) / self._gap**2)
+    def read(self, tally: Tally) -> Floats:
+        """Return shares."""
+        return self.mechanism.estimate(tally).values
 
 
 @dataclass(frozen=True)
@@ -129,10 +109,9 @@ class Bit(Supports):
         """Return the entry."""
         return bits[:, 0]
 
-    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+    def read(self, tally: Tally) -> Floats:
         """Return the share of ones."""
-        shares, supports = super().read(tally)
-        return shares[1:], supports[1:]
+        return super().read(tally)[1:]
 
 
 @dataclass(frozen=True)
@@ -152,10 +131,9 @@ class OptionalItem(Supports):
         """Return which one, or the number behind the last."""
         return np.where(bits.any(axis=1), bits.argmax(axis=1), bits.shape[1])
 
-    def read(self, tally: Tally) -> tuple[Floats, Floats]:
+    def read(self, tally: Tally) -> Floats:
         """Return the shares of the items proper."""
-        shares, supports = super().read(tally)
-        return shares[:-1], supports[:-1]
+        return super().read(tally)[:-1]
 
 
 @dataclass(frozen=True)
@@ -168,29 +146,19 @@ class Signs(Snapshot):
         mechanism: Any = self.mechanism
         return float(mechanism.mse / (4 * mechanism.dimension))
 
-    @property
-    def moment(self) -> float:
-        """The second moment of a sign's estimate."""
-        return 4 * self.noise + 1
-
     def variance_at_share(self, share: Floats) -> Floats:
         """Return a quarter of what a sign has."""
-        return np.asarray((self.moment - (2 * share - 1) ** 2) / 4)
+        return np.asarray((4 * self.noise + 1 - (2 * share - 1) ** 2) / 4)
 
     def encode(self, bits: Bits) -> Any:
         """Return a sign for every entry."""
         return 2 * bits - 1
 
-    def read(self, tally: Tally) -> tuple[Floats, Floats]:
-        """Return shares, and the second moment of twice of them."""
+    def read(self, tally: Tally) -> Floats:
+        """Return shares."""
         contrast = self.mechanism.probabilities.contrast  # type: ignore[attr-defined]
         plus, minus = tally.sums / tally.n
-        return ((plus - minus) / contrast + 1) / 2, (plus + minus) / contrast**2
-
-    def variance_at(self, moment: Floats, value: Floats, n: Any) -> Floats:
-        """Return a quarter of what signs have."""
-        square = np.clip((2 * value - 1) ** 2 - moment / n, 0.0, 1.0)
-        return np.asarray((moment - square) / 4)
+        return np.asarray(((plus - minus) / contrast + 1) / 2)
 
 
 Look = tuple[str, int, int | None]
