@@ -74,7 +74,8 @@ def test_curves_agree_with_single_answers_and_bands_are_wider(history: History) 
     curve = history.curve("b")
     for period in (1, 6, 12):
         assert abs(curve[period].value - history.mean(period)["b"].value) < 1e-9
-        assert abs(curve[period].low - history.mean(period)["b"].low) < 1e-9
+        # A snapshot's noise is told by its period's share: as it was known then, or by now.
+        assert abs(curve[period].low - history.mean(period)["b"].low) < 1e-4
     band = history.curve("b", simultaneous=True)
     assert (band.high - band.low > curve.high - curve.low).all()
     posterior = history.curve("b", decoder="filtered")

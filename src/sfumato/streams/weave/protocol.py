@@ -169,12 +169,17 @@ class Weave(Protocol):
             spans = [span for span in _powers(factor, longest) if 2 * span <= periods]
             even = made([*spans, SNAPSHOT], [1 / (len(spans) + 1)] * (len(spans) + 1))
             start = [found.get(span, 0.02) for span in even.spans] if found else None
-            shares, least = best_shares(even.network, workload, start=start)
+            shares, _ = best_shares(even.network, workload, start=start)
             found = dict(zip(even.spans, shares.tolist(), strict=True))
-            tried.append((least, even.trimmed(shares.tolist())))
             if shares[-2] < 0.01 or 2 * factor * spans[-1] > periods:
                 break
             longest *= 4
+        # Spans that hardly anybody draws are left out, and the others' shares made exact.
+        kept = [g for g, share in found.items() if share > 0.005 or g in (1, SNAPSHOT)]
+        even = made(kept, [1 / len(kept)] * len(kept))
+        start = [max(found[span], 0.02) for span in kept]
+        shares, least = best_shares(even.network, workload, start=start, tolerance=0.001)
+        tried.append((least, even.trimmed(shares.tolist())))
         return min(tried, key=lambda pair: pair[0])[1]
 
     @classmethod
