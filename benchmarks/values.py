@@ -26,7 +26,7 @@ from benchmarks.clock import seconds
 from benchmarks.stream import peak
 from sfumato import secure
 from sfumato.cli.follow import follow
-from sfumato.cli.release import publish_file
+from sfumato.cli.publishing import publish_file
 from sfumato.streams.values import Publisher, Release, plan
 from sfumato.streams.values.amounts import Amounts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,13 @@ from typing import BinaryIO, Final
 
 from sfumato.errors import InputError
 
-__all__ = ["PICTURES", "complete_or_absent", "refuse_target", "size_in_words"]
+__all__ = [
+    "PICTURES",
+    "complete_or_absent",
+    "folder_complete_or_absent",
+    "refuse_target",
+    "size_in_words",
+]
 
 
 PICTURES: Final = (".png", ".svg", ".pdf")
@@ -50,11 +57,33 @@ def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    _folder_to_disk(path.parent)
+
+
+def _folder_to_disk(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def folder_complete_or_absent(path: Path) -> Iterator[Path]:
+    """Make a folder that gets its name only when all is in it; an error leaves nothing."""
+    if path.exists():
+        raise InputError(f"{path} exists; name a folder that does not.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part.mkdir()
+    try:
+        yield part
+        part.rename(path)  # fails if somebody else has put something there
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    _folder_to_disk(path.parent)
 
 
 def size_in_words(size: float) -> str:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sfumato.cli import console, files, tables
 from sfumato.cli.options import Force, Json
 from sfumato.errors import InputError
-from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.values import METHODS, Publisher, Release, plan
 from sfumato.streams.values.amounts import Amounts
 from sfumato.streams.values.methods import HOLDOUT, LIMIT
+from sfumato.streams.values.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:
     from sfumato.cli.journal import Journal
 
-__all__ = ["publish_file", "release"]
-
-_ROWS = 1 << 17
+__all__ = ["release"]
 
 
 def release(  # noqa: PLR0913 - one argument for each option
@@ -42,10 +39,28 @@ def release(  # noqa: PLR0913 - one argument for each option
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="A CSV or Parquet file to write.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            help="A CSV or Parquet file to write; a folder for several streams.",
+            show_default=False,
+        ),
     ],
     column: Annotated[
-        str | None, typer.Option(help="Which column, if there are several.", show_default=False)
+        list[str] | None,
+        typer.Option(
+            help="Which column, if there are several; of more than one, each has a part of epsilon "
+            "and a file in the folder OUTPUT.",
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says which stream a value belongs to; each has all of epsilon "
+            "and a file in the folder OUTPUT.",
+            show_default=False,
+        ),
     ] = None,
     person: Annotated[
         str | None,
@@ -124,9 +139,11 @@ def release(  # noqa: PLR0913 - one argument for each option
     if threshold is not None and not threshold > 0:
         msg = f"threshold is {threshold:g}; a number above 0 is expected."
         raise InputError(msg)
+    names = list(dict.fromkeys(column or []))
+    _refuse_several(names, group, follow=follow, plot=plot)
     planned = plan(
         method,
-        epsilon=epsilon,
+        epsilon=part_of_each(epsilon, max(1, len(names))),
         bound=amounts.units,
         holdout=holdout,
         limit=limit,
@@ -138,50 +155,42 @@ def release(  # noqa: PLR0913 - one argument for each option
     )
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
+    if len(names) > 1 or group is not None:
+        from sfumato.cli import several
+        from sfumato.cli.publishing import Origin
+
+        column_of_all = names[0] if group is not None and names else None
+        origin = Origin(source, column_of_all, group, person)
+        several.publish(origin, names, output, planned, amounts, limit, as_json=as_json)
+        return
+    only = names[0] if names else None
     if follow:
-        publisher = _followed(source, column, output, planned, amounts, replay=replay, force=force)
+        publisher = _followed(source, only, output, planned, amounts, replay=replay, force=force)
     else:
-        publisher = publish_file(
-            source, column, output, planned, amounts, person=person, force=force
-        )
+        from sfumato.cli.publishing import publish_file
+
+        publisher = publish_file(source, only, output, planned, amounts, person=person, force=force)
     _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
 
 
-def publish_file(
-    source: Path,
-    column: str | None,
-    output: Path,
-    planned: Release,
-    amounts: Amounts,
-    *,
-    person: str | None = None,
-    force: bool,
-) -> Publisher:
-    """Publish a file."""
-    from sfumato.cli import columns, released
-
-    if str(source) == "-":
-        msg = "INPUT is -; standard input is read with --follow."
+def _refuse_several(
+    names: list[str], group: str | None, *, follow: bool, plot: Path | None
+) -> None:
+    """Raise if several streams are asked for in a way that cannot be."""
+    if group is None and len(names) < 2:
+        return
+    if follow:
+        msg = "with --follow each line is one number of one stream; columns and groups need a file."
         raise InputError(msg)
-    files.refuse_target(output, released.FORMATS, force=force)
-    publisher = Publisher(planned, bytes(refuse_seeded(secure()).take(32)))
-    chosen = columns.Column(source, column, text=True)
-    with console.progress() as bars, released.writer(output, force=force) as writer:
-        task = bars.add_task("Publishing", total=1.0)
-        counts = _counts(source, person, planned)
-        for batch in chosen.batches(_ROWS):
-            with chosen.located(batch.row, len(batch.values)):
-                numbers = amounts.encode(_numbers(batch.values), batch.row)
-            if counts is not None:
-                numbers = numbers * next(counts)
-            blocks = publisher.feed(numbers)
-            if writer.table is None and publisher.state.threshold is not None:
-                writer.start(planned, publisher.state.threshold, amounts.unit)
-            writer.write(blocks)
-            bars.update(task, completed=batch.share, count=publisher.state.count)
-        _refuse_short(publisher, source)
-        writer.write(publisher.finish())
-    return publisher
+    if group is not None and len(names) > 1:
+        msg = f"group is {group!r} and there are {len(names)} columns; give one column or no group."
+        raise InputError(msg)
+    if len(names) > MOST_STREAMS:
+        msg = f"there are {len(names)} columns; {MOST_STREAMS} streams are the most."
+        raise InputError(msg)
+    if plot is not None:
+        msg = f"plot is {plot}; one stream can be drawn, not several."
+        raise InputError(msg)
 
 
 def _per_person(person: str | None, most: int, *, follow: bool) -> int:
@@ -196,52 +205,6 @@ def _per_person(person: str | None, most: int, *, follow: bool) -> int:
         msg = f"most is {most}; at least one value of each person counts."
         raise InputError(msg)
     return most
-
-
-def _counts(source: Path, person: str | None, planned: Release) -> Iterator[Any] | None:
-    """Yield which values count, batch by batch as they are read; None if all do."""
-    if person is None:
-        return None
-    from sfumato.cli import columns
-    from sfumato.streams.values.people import Contributions
-
-    people = Contributions(planned.per_person)
-    batches = columns.Column(source, person, text=True).batches(_ROWS)
-    return (people.count(_names(batch.values)) for batch in batches)
-
-
-def _names(values: Any) -> Any:
-    """Return a column as an array that can be sorted; nobody is a person, too."""
-    import numpy as np
-
-    return np.array([str(value) for value in values.to_pylist()])
-
-
-def _numbers(values: Any) -> Any:
-    """Return a column as an array of numbers; cells of text that are none become not-a-number."""
-    import pyarrow as pa
-
-    from sfumato.cli import lines
-
-    kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return lines.of_cells(values)
-    if pa.types.is_decimal(kind):
-        values = values.cast(pa.float64())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        msg = f"the values are of type {kind}; numbers are expected."
-        raise InputError(msg)
-    return values.to_numpy(zero_copy_only=False)
-
-
-def _refuse_short(publisher: Publisher, source: Path) -> None:
-    held = publisher.release.holdout
-    if publisher.state.threshold is None or publisher.state.count <= publisher.release.skipped:
-        msg = (
-            f"{source} has {publisher.state.count:,} values, and the first {held:,} only choose "
-            "the threshold; give a smaller --holdout, or a --threshold known in advance."
-        )
-        raise InputError(msg)
 
 
 def _followed(

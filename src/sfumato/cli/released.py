@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from sfumato.cli.columns import readable
 from sfumato.cli.files import complete_or_absent
+from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams.values import Release, Released
 from sfumato.streams.values.publisher import Blocks
@@ -32,14 +33,16 @@ _BLOCKS: Final[dict[str, Any]] = _SUMS | {"next": pa.float64()}
 _ROWS: Final = 1 << 16
 
 
-def header(release: Release, threshold: int, unit: float) -> str:
+def header(
+    release: Release, threshold: int, unit: float, guarantee: Guarantee | None = None
+) -> str:
     """Return what a file says about itself, in one line of JSON."""
     return json.dumps(
         {
             "version": 1,
             "unit": unit,
             "threshold": threshold,
-            "guarantee": str(release.guarantee),
+            "guarantee": str(guarantee or release.guarantee),
             "release": release.configuration(),
         }
     )
@@ -92,10 +95,12 @@ class Writer:
         self._count = 0
         self.table: Table | None = None
 
-    def start(self, release: Release, threshold: int, unit: float) -> None:
+    def start(
+        self, release: Release, threshold: int, unit: float, guarantee: Guarantee | None = None
+    ) -> None:
         """Write the beginning, once the threshold is known."""
         self.table = table(release, threshold, unit)
-        about = header(release, threshold, unit)
+        about = header(release, threshold, unit, guarantee)
         plain = pa.schema(columns(release))
         if self._kind == ".parquet":
             schema = plain.with_metadata({KEY: about.encode()})
@@ -114,6 +119,12 @@ class Writer:
         self._count += blocks.to.size
         if self._count >= _ROWS:
             self._flush(whole=True)
+
+    def abandon(self) -> None:
+        """Forget everything: the file is about to be removed."""
+        if self._sink is not None:
+            with suppress(pa.ArrowException, OSError, ValueError):
+                self._sink.close()
 
     def finish(self) -> None:
         """Write what is left."""
@@ -139,8 +150,12 @@ def writer(path: Path, *, force: bool) -> Iterator[Writer]:
     """Open a file of a released stream; it is complete or absent."""
     with complete_or_absent(path, force=force) as file:
         made = Writer(file, path.suffix.lower())
-        yield made
-        made.finish()
+        try:
+            yield made
+            made.finish()
+        except BaseException:
+            made.abandon()
+            raise
 
 
 def read(path: Path) -> Released:
