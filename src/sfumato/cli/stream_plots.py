@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, TRUTH
 from sfumato.cli.tables import label
@@ -18,7 +20,9 @@ from sfumato.cli.tables import label
 if TYPE_CHECKING:
     from sfumato.lab.simulation import Simulation
 
-__all__ = ["bands"]
+__all__ = ["Curves", "bands", "drawn"]
+
+Floats = NDArray[np.float64]
 
 _WIDTH, _PANEL, _TOP, _BOTTOM, _GAP = 8.6, 2.2, 1.5, 1.05, 0.66  # inches
 _UNITS: Final = (
@@ -30,12 +34,49 @@ _UNITS: Final = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """What a picture of curves shows: one row for each period, one column for each item."""
+
+    labels: tuple[Any, ...]
+    values: Floats
+    low: Floats
+    high: Floats
+    truth: Floats
+    subtitle: str
+    note: str
+    shares: bool = True
+    """Whether the values are shares, written in percent."""
+
+
 def bands(
     outcome: Simulation, decoder: str, *, title: str, unit: int, most: int, level: float = 0.95
 ) -> Figure:
+    """Return the largest items' curves of a simulated horizon."""
+    bias = float(np.abs(outcome.clipping(decoder)).max())
+    clipped = (
+        f" Changes beyond {outcome.protocol.changes} bias the curves by up to "
+        f"{100 * bias:.2g} points, which no interval shows."
+        if bias > 1e-9
+        else ""
+    )
+    low, high = outcome.interval(decoder, level)
+    curves = Curves(
+        tuple(outcome.protocol.values.labels),
+        outcome.estimates(decoder)[0],
+        low,
+        high,
+        outcome.truth,
+        f"Share of {outcome.devices:,} simulated devices, {decoder}",
+        f"{outcome.protocol.guarantee}{clipped}",
+    )
+    return drawn(curves, title=title, unit=unit, most=most, level=level)
+
+
+def drawn(curves: Curves, *, title: str, unit: int, most: int, level: float = 0.95) -> Figure:
     """Return the largest items' curves, one panel each, on one scale."""
-    width = outcome.truth.shape[1]
-    order = np.argsort(-np.nanmean(outcome.estimates(decoder)[0], axis=0), kind="stable")
+    width = curves.truth.shape[1]
+    order = np.argsort(-np.nanmean(curves.values, axis=0), kind="stable")
     places = order[:most].tolist()
     columns = 1 if len(places) == 1 else 2
     rows = -(-len(places) // columns)
@@ -50,12 +91,12 @@ def bands(
         box = (0.07 + column * 0.495, bottom / height, side, panel / height)
         axes: Axes = figure.add_axes(box, sharey=first)
         first = first or axes
-        _curve(axes, outcome, decoder, place, level)
+        _curve(axes, curves, place)
         if width > 1:
-            axes.set_title(label(outcome.protocol.values.labels[place]), loc="left", size=11.5)
+            axes.set_title(label(curves.labels[place]), loc="left", size=11.5)
         if row == rows - 1 or index + columns >= len(places):
             axes.set_xlabel(_period(unit), color=QUIET, size=9.5, labelpad=4)
-    _words(figure, outcome, decoder, title, height, len(places), level)
+    _words(figure, curves, title, height, len(places), level)
     return figure
 
 
@@ -67,9 +108,8 @@ def _period(seconds: int) -> str:
     return "period"
 
 
-def _curve(axes: Axes, outcome: Simulation, decoder: str, place: int, level: float) -> None:
-    values = outcome.estimates(decoder)[0][:, place]
-    low, high = (end[:, place] for end in outcome.interval(decoder, level))
+def _curve(axes: Axes, curves: Curves, place: int) -> None:
+    values, low, high = (each[:, place] for each in (curves.values, curves.low, curves.high))
     periods = np.arange(1, len(values) + 1)
     for part in np.linspace(1, 0.05, 20):  # the sfumato: densest at the estimate
         axes.fill_between(
@@ -80,12 +120,13 @@ def _curve(axes: Axes, outcome: Simulation, decoder: str, place: int, level: flo
             alpha=0.035,
             linewidth=0,
         )
-    axes.plot(periods, outcome.truth[:, place], color=TRUTH, linewidth=1.3)
+    axes.plot(periods, curves.truth[:, place], color=TRUTH, linewidth=1.3)
     axes.plot(periods, values, color=ACCENT, linewidth=1.5)
     axes.axhline(0, color=QUIET, linewidth=0.8)
     axes.set_xlim(1, len(values))
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g}%"))
+    if curves.shares:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g}%"))
     axes.tick_params(length=0, labelcolor=QUIET, labelsize=9.5, pad=5)
     axes.grid(color=GRID, linewidth=0.9)
     axes.set_axisbelow(True)
@@ -93,18 +134,12 @@ def _curve(axes: Axes, outcome: Simulation, decoder: str, place: int, level: flo
 
 
 def _words(
-    figure: Figure,
-    outcome: Simulation,
-    decoder: str,
-    title: str,
-    height: float,
-    shown: int,
-    level: float,
+    figure: Figure, curves: Curves, title: str, height: float, shown: int, level: float
 ) -> None:
     figure.text(0.03, 1 - 0.42 / height, title, size=16, weight="bold", color=INK)
-    width = outcome.truth.shape[1]
+    width = curves.truth.shape[1]
     which = "" if shown == width else f", the {shown} largest of {width} items"
-    subtitle = f"Share of {outcome.devices:,} simulated devices, {decoder}{which}"
+    subtitle = f"{curves.subtitle}{which}"
     figure.text(0.03, 1 - 0.7 / height, subtitle, size=11.5, color=INK)
     handles: list[Any] = [
         Line2D([], [], color=ACCENT, linewidth=1.5, label="estimate"),
@@ -122,12 +157,5 @@ def _words(
         handletextpad=0.5,
         columnspacing=1.6,
     )
-    bias = float(np.abs(outcome.clipping(decoder)).max())
-    clipped = (
-        f" Changes beyond {outcome.protocol.changes} bias the curves by up to "
-        f"{100 * bias:.2g} points, which no interval shows."
-        if bias > 1e-9
-        else ""
-    )
-    note = textwrap.fill(f"{outcome.protocol.guarantee}{clipped}", 126)
+    note = textwrap.fill(curves.note, 126)
     figure.text(0.03, 0.12 / height, note, size=8.8, color=QUIET, linespacing=1.5)

@@ -146,12 +146,15 @@ class Run:
         The true values, one row for each period.
     asked
         Every question, in order.
+    devices
+        How many took part.
     seconds
         How long it took.
 
     """
 
     protocol: Window | Tiers
+    devices: int = 0
     releases: list[Release] = field(default_factory=list)
     truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     asked: list[Asked] = field(default_factory=list)
@@ -177,10 +180,15 @@ class Run:
         """The mean squared error over periods and items."""
         return float(np.mean((self.values - self.truth) ** 2))
 
-    def coverage(self, level: float = 0.95) -> float:
-        """Return how many intervals of the releases hold the truth."""
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return both ends of all intervals, one row for each period."""
         ends = [release.interval(level) for release in self.releases]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
+        return low, high
+
+    def coverage(self, level: float = 0.95) -> float:
+        """Return how many intervals of the releases hold the truth."""
+        low, high = self.interval(level)
         return float(np.mean((low <= self.truth) & (self.truth <= high)))
 
 
@@ -208,7 +216,7 @@ def run(
     began = time.perf_counter()
     curator = protocol.curator()
     crowds = _crowds(protocol, population.devices, rng)
-    done = Run(protocol)
+    done = Run(protocol, population.devices)
     truths = []
     for period in range(1, population.periods + 1):
         values = population.values(period)
