@@ -86,7 +86,7 @@ def test_trips_of_a_folder(tmp_path: Path) -> None:
     foreign = np.datetime64("2009-01-01T00:00")
     table = pa.table(
         {
-            "pickup": np.array([*when, foreign], dtype="datetime64[s]"),
+            "pickup": pa.array(np.array([*when, foreign], dtype="datetime64[s]")),
             "zone": [132] * len(when) + [1],
         }
     )

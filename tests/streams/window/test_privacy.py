@@ -295,7 +295,7 @@ def lying_tallies(draw: np.random.Generator, everybody: int) -> Callable[[int, i
 
 
 @pytest.mark.parametrize("method", list(METHODS))
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(window=st.integers(1, 9), epsilon=st.floats(0.05, 4.0), seed=st.integers(0, 1 << 30))
 def test_methods_ask_for_what_devices_can_give(
     method: str, window: int, epsilon: float, seed: int

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window.adaptive import LBA, LBD, LPA, LPD
 from sfumato.streams.window.curators import WindowCurator
+from sfumato.streams.window.dsat import LBDSAT, LPDSAT
+from sfumato.streams.window.fast import LBFAST, LPFAST
 from sfumato.streams.window.filtered import Filtered
+from sfumato.streams.window.pegasus import LBPeGaSus, LPPeGaSus
+from sfumato.streams.window.rescue_dp import LBRescueDP, LPRescueDP
 from sfumato.streams.window.uniform import LBU, LPU, LSP
 
 if TYPE_CHECKING:
@@ -28,6 +32,14 @@ METHODS: Final[Mapping[str, type[WindowCurator]]] = {
         LPD,
         LPA,
         Filtered,
+        LBDSAT,
+        LPDSAT,
+        LBRescueDP,
+        LPRescueDP,
+        LBPeGaSus,
+        LPPeGaSus,
+        LBFAST,
+        LPFAST,
     )
 }
 

@@ -1,0 +1,125 @@
+"""PeGaSus: periods that look alike form a group, and a group is smoothed.
+
+Chen, Machanavajjhala, Hay, Miklau, "PeGaSus: Data-Adaptive Differentially Private Stream
+Processing" (2017), with local answers in place of central noise: in every period a fifth of its
+part goes to the grouper and the rest to what is published. The grouper's answers are private
+already, so no noise is added to its decisions; what pure noise would make of a group's deviation
+is taken off instead.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ConfigurationError
+from sfumato.streams.window.curators import Release, Step
+from sfumato.streams.window.divisions import Budget, Divided, Population, between
+from sfumato.streams.window.readings import Reading
+
+if TYPE_CHECKING:
+    from sfumato.streams.window.protocol import Window
+
+__all__ = ["LBPeGaSus", "LPPeGaSus"]
+
+Floats = NDArray[np.float64]
+
+SMOOTHERS: Final = ("median", "mean", "james-stein")
+LONGEST: Final = 4096
+"""A stream has no end and memory has: a group does not grow beyond so many periods."""
+
+
+class _PeGaSus(Divided):
+    """Perturb, group, smooth.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    grouping
+        The share of each period that the grouper has.
+    threshold
+        How much deviation a group may have, in units of a grouper's answer's.
+    smoother
+        What is released of a group: ``median``, ``mean`` or ``james-stein``.
+
+    """
+
+    def __init__(
+        self,
+        protocol: Window,
+        *,
+        grouping: float = 0.2,
+        threshold: float = 5 / sqrt(2),
+        smoother: str = "median",
+    ) -> None:
+        super().__init__(protocol)
+        between("grouping", grouping, 0, 1)
+        if smoother not in SMOOTHERS:
+            raise ConfigurationError(f"smoother is {smoother!r}; {', '.join(SMOOTHERS)} are there.")
+        self.smoother = smoother
+        self.threshold = between("threshold", threshold, 0)
+        self.group = self.parts(grouping / self.window, "the grouper")
+        self.perturb = self.parts((1 - grouping) / self.window, "a period")
+        self._grouped: list[Floats] = []
+        self._answers: list[Reading] = []
+        self._open = False
+
+    def step(self, period: int) -> Step:
+        """Ask for what is published and for the grouper; release the group's smoothed value."""
+        del period
+        fresh = yield from self.asked(self.perturb)
+        look = yield from self.asked(self.group)
+        if fresh is None or look is None:
+            return self.repeat()
+        if self._open and len(self._grouped) < LONGEST and self._alike(look):
+            self._grouped.append(look.values)
+            self._answers.append(fresh)
+        else:
+            # After a group that was closed by a stranger the stranger stands alone.
+            self._open = not self._open
+            self._grouped, self._answers = [look.values], [fresh]
+        return self._smoothed()
+
+    def _alike(self, look: Reading) -> bool:
+        """Whether the group with one period more deviates by little more than noise does."""
+        values = np.array([*self._grouped, look.values])
+        count = len(values)
+        deviation = float(np.abs(values - values.mean(axis=0)).sum(axis=0).mean())
+        noise = sqrt(self.error(self.group, look))
+        expected = count * noise * sqrt(2 * (1 - 1 / count) / pi)
+        return deviation - expected < self.threshold * noise
+
+    def _smoothed(self) -> Release:
+        values = np.array([each.values for each in self._answers])
+        noise = np.array([each.variance for each in self._answers])
+        count = len(values)
+        variance = noise.mean(axis=0) / count
+        if self.smoother == "median":
+            found = np.median(values, axis=0)
+            variance = variance * (pi / 2 if count > 2 else 1.0)
+        else:
+            found = values.mean(axis=0)
+            if self.smoother == "james-stein":
+                found = found + (values[-1] - found) / count
+                others = 1 / count - 1 / count**2
+                weights = (count - 1) * others**2 + (others + 1 / count) ** 2
+                variance = noise.mean(axis=0) * weights
+        return Release(self.period, found, variance, published=True)
+
+
+class LBPeGaSus(_PeGaSus, Budget):
+    """PeGaSus by budget: everybody answers twice in every period."""
+
+    name: ClassVar[str] = "lb-pegasus"
+    summary: ClassVar[str] = "groups of like periods, smoothed, dividing budget"
+
+
+class LPPeGaSus(_PeGaSus, Population):
+    """PeGaSus by population: two cohorts in every period."""
+
+    name: ClassVar[str] = "lp-pegasus"
+    summary: ClassVar[str] = "groups of like periods, smoothed, dividing devices"
