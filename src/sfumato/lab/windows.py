@@ -7,7 +7,7 @@ those whose window affords the question; what they send is drawn as one tally fr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -25,7 +25,7 @@ from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
 from sfumato.streams.window import Release, TierAsk, Tiers, Window
 
-__all__ = ["Asked", "Ledgers", "Population", "Run", "run"]
+__all__ = ["Asked", "Ledgers", "Population", "Run", "run", "steps"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -213,12 +213,23 @@ def run(
         Told of each release.
 
     """
-    began = time.perf_counter()
+    done = Run(protocol, population.devices)
+    for done in steps(protocol, population, rng):
+        progress(len(done.releases), done.releases[-1])
+    return done
+
+
+def steps(protocol: Window | Tiers, population: Population, rng: Source) -> Iterator[Run]:
+    """Yield the same run again and again, longer by a period each time.
+
+    Several methods can so be driven side by side, through a population that is made once.
+    """
     curator = protocol.curator()
     crowds = _crowds(protocol, population.devices, rng)
     done = Run(protocol, population.devices)
-    truths = []
+    truths: list[Floats] = []
     for period in range(1, population.periods + 1):
+        began = time.perf_counter()
         values = population.values(period)
         if len(values) != population.devices:
             raise InputError(
@@ -234,13 +245,12 @@ def run(
                 done.asked.append(Asked(period, ask.mechanism, ask.probability, tally.n))
                 ask = step.send(tally)
         except StopIteration as end:
-            release: Release = end.value
-        done.releases.append(release)
+            done.releases.append(end.value)
         truths.append(population.truth(period))
-        progress(period, release)
-    done.truth = np.array(truths)
-    done.seconds = time.perf_counter() - began
-    return done
+        if period == population.periods:
+            done.truth = np.array(truths)
+        done.seconds += time.perf_counter() - began
+        yield done
 
 
 def _crowds(protocol: Window | Tiers, devices: int, rng: Source) -> list[_Crowd]:

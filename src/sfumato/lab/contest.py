@@ -1,0 +1,211 @@
+"""All methods for endless streams, side by side on one population: error, intervals, events, bits.
+
+Bits are counted as the paper counts them: a report over two items has one bit, over d items
+ceil(log2 d) by randomized response and d by unary encoding; whoever is asked has been told so by
+one bit more, unless everybody answers the same question in every period. Bytes are what a report
+has on our wire, its envelope included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+from sfumato.lab.endless import Stream
+from sfumato.lab.windows import Run, steps
+from sfumato.mechanisms import GRR, OUE
+from sfumato.queries.events import ROC, Watch, roc, threshold
+from sfumato.randomness import seeded
+from sfumato.streams.window import METHODS, Window
+from sfumato.wire.reports import Layout
+
+__all__ = ["Row", "bits", "contest", "livest", "summed", "wire_bytes"]
+
+Floats = NDArray[np.float64]
+
+FLOOR: Final = 0.001
+"""A relative error counts at least so large a share, or part of an interval, as its truth."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """How one method did.
+
+    Parameters
+    ----------
+    method
+        Its name.
+    mre, mse
+        Mean relative and mean squared error over periods and items.
+    coverage
+        How many 95% intervals hold the truth.
+    curve
+        The ROC curve of the watched value.
+    bits, bytes
+        What one device sends and is told in one period, on average: by the paper's counting, and
+        what its reports have on our wire.
+    published
+        The share of periods with a fresh release.
+    seconds
+        How long it took.
+    run
+        All of it.
+
+    """
+
+    method: str
+    mre: float
+    mse: float
+    coverage: float
+    curve: ROC
+    bits: float
+    bytes: float
+    published: float
+    seconds: float
+    run: Run
+
+    @property
+    def auc(self) -> float:
+        """The area under the ROC curve."""
+        return self.curve.area
+
+
+def contest(  # noqa: PLR0913 - a setting of an experiment each
+    stream: Stream,
+    *,
+    epsilon: float,
+    window: int,
+    methods: Sequence[str] = tuple(METHODS),
+    oracle: str = "auto",
+    watch: Watch | None = None,
+    seed: int = 1,
+    progress: Callable[[int], None] = lambda _period: None,
+) -> list[Row]:
+    """Drive methods through one population, period by period.
+
+    Parameters
+    ----------
+    stream
+        Who holds what.
+    epsilon, window, oracle
+        As of :class:`Window`.
+    methods
+        Their names.
+    watch
+        Whose events are to be found: the value that moves most if left out.
+    seed
+        Of all coins; each method has its own.
+    progress
+        Told of each period.
+
+    """
+    if not methods:
+        raise ConfigurationError("there are no methods; at least one is expected.")
+    runs = {
+        method: steps(
+            Window(
+                window,
+                epsilon,
+                stream.devices,
+                domain=stream.labels or None,
+                interval=stream.interval,
+                method=method,
+                oracle=oracle,
+            ),
+            stream,
+            seeded(seed + place),
+        )
+        for place, method in enumerate(methods)
+    }
+    done: dict[str, Run] = {}
+    for period in range(1, stream.periods + 1):
+        for method, run in runs.items():
+            done[method] = next(run)
+        progress(period)
+    found = watch or livest(next(iter(done.values())).truth)
+    return [_row(method, run, stream, found) for method, run in done.items()]
+
+
+def livest(truth: Floats) -> Watch:
+    """Watch the value that moves furthest; of equal ones the last, which is 1 of 0 and 1."""
+    reach = truth.max(axis=0) - truth.min(axis=0)
+    place = int(np.flatnonzero(reach >= reach.max() - 1e-12)[-1])
+    return Watch.item(place, of=reach.size)
+
+
+def summed(rows: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    """Return each method's numbers on average over repeats."""
+    names = ("mre", "mse", "coverage", "auc", "bits", "bytes", "published", "seconds")
+    return {
+        first.method: {
+            name: float(np.mean([getattr(row[place], name) for row in rows])) for name in names
+        }
+        for place, first in enumerate(rows[0])
+    }
+
+
+def _row(method: str, run: Run, stream: Stream, watch: Watch) -> Row:
+    values, truth = run.values, run.truth
+    low, high = stream.interval or (0.0, 1.0)
+    size = np.maximum(np.abs(truth), FLOOR * (high - low))
+    watched = watch.of(truth)
+    return Row(
+        method=method,
+        mre=float(np.mean(np.abs(values - truth) / size)),
+        mse=run.mse,
+        coverage=run.coverage(),
+        curve=roc(watch.of(values), watched > threshold(watched)),
+        bits=bits(run, stream.devices),
+        bytes=wire_bytes(run, stream.devices),
+        published=run.published,
+        seconds=run.seconds,
+        run=run,
+    )
+
+
+# ---- communication ---------------------------------------------------------------------------
+
+
+def bits(run: Run, devices: int) -> float:
+    """Return how many bits a device sends and is told in a period, by the paper's counting."""
+    periods = len(run.releases)
+    order: list[int] = []  # of each question: the how manieth of its period it is
+    for place, asked in enumerate(run.asked):
+        again = place > 0 and run.asked[place - 1].period == asked.period
+        order.append(order[-1] + 1 if again else 0)
+    everybody = Counter(
+        question
+        for asked, question in zip(run.asked, order, strict=True)
+        if asked.received == devices
+    )
+    standing = {question for question, times in everybody.items() if times == periods}
+    total = sum(
+        asked.received * (_report_bits(asked.mechanism) + (question not in standing))
+        for asked, question in zip(run.asked, order, strict=True)
+    )
+    return total / (devices * periods)
+
+
+def _report_bits(mechanism: Mechanism) -> int:
+    if isinstance(mechanism, GRR):
+        return max(1, ceil(log2(mechanism.size)))
+    if isinstance(mechanism, OUE):
+        return mechanism.size
+    return 8 * mechanism.report_bytes
+
+
+def wire_bytes(run: Run, devices: int) -> float:
+    """Return how many bytes of reports a device sends in a period, envelopes included."""
+    total = sum(
+        asked.received * Layout(asked.mechanism.report_bytes).report_dtype.itemsize
+        for asked in run.asked
+    )
+    return total / (devices * len(run.releases))

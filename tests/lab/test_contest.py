@@ -1,0 +1,57 @@
+"""Methods side by side: the paper's counting of bits, and numbers that say what they count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ConfigurationError
+from sfumato.lab.contest import bits, contest, livest, summed, wire_bytes
+from sfumato.lab.endless import Binary, Drifting
+from sfumato.lab.windows import run
+from sfumato.randomness import seeded
+from sfumato.streams.window import Window
+
+N = 20_000
+
+
+def test_bits_by_the_paper_s_counting() -> None:
+    rows = {row.method: row for row in contest(Binary("sin", N, 60), epsilon=1.0, window=20)}
+    assert rows["lbu"].bits == 1.0
+    for method in ("lsp", "lpu", "filtered"):
+        assert rows[method].bits == pytest.approx(2 / 20, rel=0.05)
+    for method in ("lbd", "lba"):
+        assert rows[method].bits == pytest.approx(1 + 2 * rows[method].published)
+    for method in ("lpd", "lpa"):
+        received = sum(asked.received for asked in rows[method].run.asked)
+        assert rows[method].bits == pytest.approx(2 * received / (N * 60))
+    # A report on the wire has an id, a period, a head and its payload: 26 bytes for one bit.
+    assert rows["lbu"].bytes == 26
+    assert rows["lpu"].bytes == pytest.approx(26 / 20, rel=0.05)
+
+
+def test_bits_of_larger_domains() -> None:
+    stream = Drifting(5, N, 5)
+    done = run(Window(5, 1.0, N, domain=5, method="lbu", oracle="grr"), stream, seeded(1))
+    assert bits(done, N) == 3
+    done = run(Window(5, 1.0, N, domain=5, method="lbu", oracle="oue"), stream, seeded(1))
+    assert bits(done, N) == 5
+    assert wire_bytes(done, N) == 26
+
+
+def test_the_same_population_for_all_and_the_errors_counted() -> None:
+    rows = contest(Binary("log", N, 40), epsilon=1.0, window=10, methods=("lpu", "filtered"))
+    assert (rows[0].run.truth == rows[1].run.truth).all()
+    values, truth = rows[0].run.values, rows[0].run.truth
+    assert rows[0].mre == pytest.approx(np.mean(np.abs(values - truth) / truth))
+    assert rows[0].mse == pytest.approx(np.mean((values - truth) ** 2))
+    both = summed([rows, rows])
+    assert both["filtered"]["mse"] == pytest.approx(rows[1].mse)
+    assert 0.5 < rows[1].auc <= 1
+
+
+def test_what_moves_most_is_watched() -> None:
+    truth = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.2, 0.5, 0.3]])
+    assert livest(truth).weights.tolist() == [0, 0, 1]
+    with pytest.raises(ConfigurationError, match="there are no methods"):
+        contest(Binary("log", N, 4), epsilon=1.0, window=2, methods=())

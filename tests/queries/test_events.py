@@ -1,0 +1,71 @@
+"""Events: alarms as rare as said, curves that count what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.queries.events import Watch, roc, threshold
+from sfumato.streams.window import Release
+
+
+def releases(values: np.ndarray, variance: float) -> list[Release]:
+    return [
+        Release(period, row, np.full(row.size, variance), published=True)
+        for period, row in enumerate(values, start=1)
+    ]
+
+
+def test_false_alarms_are_as_rare_as_said_and_events_are_found() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 0.01, (20_000, 1))
+    watch = Watch.item(0, of=1)
+    for rate in (0.05, 0.001):
+        at = watch.events(releases(0.3 + noise, 1e-4), above=0.3, rate=rate)
+        limit = 5 * np.sqrt(rate / 20_000)
+        assert abs(np.mean([event.alarm for event in at]) - rate) < limit
+        above = watch.events(releases(0.36 + noise, 1e-4), above=0.3, rate=rate)
+        assert np.mean([event.alarm for event in above]) > 0.95
+
+
+def test_the_mean_of_a_histogram_counts_that_shares_sum_to_one() -> None:
+    rng = np.random.default_rng(2)
+    held = rng.multinomial(1000, (0.5, 0.2, 0.2, 0.1), 20_000) / 1000
+    release = Release(1, held[0], np.var(held, axis=0), published=True)
+    watch = Watch.mean([0, 0, 0, 1])
+    assert np.isclose(watch.deviation(release), np.std(watch.of(held)), rtol=0.02)
+    two = rng.multinomial(1000, (0.7, 0.3), 20_000) / 1000
+    release = Release(1, two[0], np.var(two, axis=0), published=True)
+    watch = Watch.mean([1, 3])
+    assert np.isclose(watch.deviation(release), np.std(watch.of(two)), rtol=0.02)
+
+
+def test_nothing_is_sounded_before_anything_is_known() -> None:
+    blank = Release(1, np.array([0.9]), np.array([np.inf]), published=False)
+    assert not Watch([1.0]).events([blank], above=0.1)[0].alarm
+
+
+def test_area_is_the_chance_of_a_higher_score_with_ties_halved() -> None:
+    rng = np.random.default_rng(3)
+    scores, events = rng.integers(0, 6, 200).astype(float), rng.random(200) < 0.3
+    pairs = scores[events][:, None] - scores[~events]
+    expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
+    curve = roc(scores, events)
+    assert np.isclose(curve.area, expected)
+    assert (np.diff(curve.true) >= 0).all()
+    assert (curve.true[-1], curve.false[-1]) == (1, 1)
+    assert np.isnan(roc(scores, np.ones(200, dtype=bool)).area)
+
+
+def test_the_paper_s_threshold() -> None:
+    assert threshold(np.array([0.1, 0.5, 0.3])) == pytest.approx(0.4)
+
+
+def test_bad_watches_get_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"item is 3; the items are 0\.\.1"):
+        Watch.item(3, of=2)
+    with pytest.raises(InputError, match="weights have shape"):
+        Watch([])
+    with pytest.raises(ConfigurationError, match="rate is 0"):
+        Watch([1.0]).events([], above=0.5, rate=0)
