@@ -202,7 +202,7 @@ def test_dividing_devices_is_better_than_dividing_budget(method: str) -> None:
     ],
 )
 def test_bad_parameters_get_one_sentence(
-    method: str, parameter: str, value: float, sentence: str
+    method: str, parameter: str, value: Any, sentence: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         made(method, **{parameter: value})
