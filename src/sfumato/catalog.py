@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, overload
 
 from sfumato import mechanisms
 from sfumato.accounting.shuffle import Requirement
@@ -14,11 +14,15 @@ from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.streams import crowd
 from sfumato.streams.flat import Flat
-from sfumato.streams.specs import values_of
+from sfumato.streams.specs import Streams, values_of, window_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.strands import Carrier
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.wire.task import Task
+from sfumato.wire.window_task import WindowTask
+
+if TYPE_CHECKING:
+    from sfumato.streams.window import Window
 
 __all__ = [
     "NOISES",
@@ -128,13 +132,27 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
     return build(name, **rest)
 
 
-def protocol(task: Task) -> Weave | Flat:
+@overload
+def protocol(task: Task) -> Weave | Flat: ...
+
+
+@overload
+def protocol(task: WindowTask) -> Window: ...
+
+
+@overload
+def protocol(task: Task | WindowTask) -> Streams: ...
+
+
+def protocol(task: Task | WindowTask) -> Streams:
     """Return the protocol a task asks for.
 
     Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
     queries. If reports are mixed, epsilon is the largest one up to the task's that keeps what the
     task promises of mixed reports.
     """
+    if isinstance(task, WindowTask):
+        return window_of(task.values, task.plain())
     found = _protocol(task)
     if task.shuffle is None or isinstance(found, Flat):
         return found

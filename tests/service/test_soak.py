@@ -63,7 +63,7 @@ def test_memory_is_bounded_over_ten_minutes(
     quarter = len(samples) // 4
     warm, last = max(samples[:quarter]), max(samples[-quarter:])
     with capsys.disabled():
-        print(
+        print(  # noqa: T201 -- the figure itself
             f"\n{accepted:,} reports and {looks} looks in {seconds:.0f} s: "
             f"{samples[0] >> 20} MiB at the start, at most {warm >> 20} MiB in the first quarter "
             f"and {last >> 20} MiB in the last."

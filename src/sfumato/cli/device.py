@@ -143,6 +143,7 @@ def _record(found: Device) -> dict[str, Any]:
             "task_id": bytes(task_id).hex(),
             "title": title,
             "epsilon": paid / UNITS,
+            "promise": promise,
             "joined": _time(at),
             "left": None if left_at is None else _time(left_at),
             "reports": [
@@ -150,7 +151,7 @@ def _record(found: Device) -> dict[str, Any]:
                 for period, outcome, when in found.journal.outcomes(bytes(task_id))
             ],
         }
-        for task_id, paid, title, at, left_at in found.journal.payments()
+        for task_id, paid, title, at, left_at, promise in found.journal.payments()
     ]
     return {"tasks": tasks, "spent": _spent(found)}
 

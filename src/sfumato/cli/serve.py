@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-VARIABLES = {"operator": "SFUMATO_OPERATOR_TOKEN", "analyst": "SFUMATO_ANALYST_TOKEN"}
+VARIABLES = {
+    "operator": "SFUMATO_OPERATOR_TOKEN",
+    "analyst": "SFUMATO_ANALYST_TOKEN",
+    "shuffler": "SFUMATO_SHUFFLER_TOKEN",
+}
+ON_REQUEST = "shuffler"
+"""A role that has a token only if it is given one."""
 
 
 def serve(
@@ -42,7 +48,8 @@ def serve(
     """Receive reports, close periods and answer questions until Ctrl-C.
 
     Tokens are drawn at the first start and shown this once, or read from SFUMATO_OPERATOR_TOKEN
-    and SFUMATO_ANALYST_TOKEN. Logs go to stderr as lines of JSON.
+    and SFUMATO_ANALYST_TOKEN. Reports of tasks with a shuffler come with SFUMATO_SHUFFLER_TOKEN, if
+    it is set. Logs go to stderr as lines of JSON.
 
     Example:  sfumato serve --store collector.db
     """
@@ -81,7 +88,7 @@ def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
     for role, variable in VARIABLES.items():
         if given := os.environ.get(variable):
             set_token(store, role, given)
-        elif renew or role not in known:
+        elif role != ON_REQUEST and (renew or role not in known):
             fresh[role] = new_token()
             set_token(store, role, fresh[role])
     return fresh

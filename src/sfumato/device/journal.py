@@ -21,17 +21,35 @@ from sfumato.errors import InputError, MismatchError
 
 __all__ = ["Joined", "Journal", "Waiting"]
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (task_id BLOB PRIMARY KEY, units INTEGER NOT NULL, title TEXT NOT NULL,
-                     at INTEGER NOT NULL, left_at INTEGER) WITHOUT ROWID;
+                     at INTEGER NOT NULL, left_at INTEGER,
+                     promise TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE tasks (task_id BLOB PRIMARY KEY, published BLOB NOT NULL, state TEXT NOT NULL,
                     ids BLOB NOT NULL, chain BLOB NOT NULL, value TEXT) WITHOUT ROWID;
-CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, body BLOB,
+CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTEGER NOT NULL,
+                      key_id INTEGER NOT NULL, body BLOB,
                       outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
-                      PRIMARY KEY (task_id, period)) WITHOUT ROWID;
+                      PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
 """
+_STEPS: Final = {
+    # Tasks had one key, one report for a period, and a horizon.
+    b"1": """
+ALTER TABLE ledger ADD COLUMN promise TEXT NOT NULL DEFAULT 'for everything it will ever send';
+ALTER TABLE reports RENAME TO before;
+CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTEGER NOT NULL,
+                      key_id INTEGER NOT NULL, body BLOB,
+                      outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
+                      PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
+INSERT INTO reports SELECT task_id, period, 0,
+  (SELECT count(*) FROM tasks, json_each(tasks.published, '$.keys')
+   WHERE tasks.task_id = before.task_id), body, outcome, at, tries FROM before;
+DROP TABLE before;
+UPDATE facts SET value = '2' WHERE name = 'schema'
+""",
+}
 
 
 @dataclass(frozen=True)
@@ -48,11 +66,13 @@ class Joined:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that has not been acknowledged."""
+    """A report that has not been acknowledged: where it belongs, and its bytes."""
 
     period: int
+    round: int
+    key_id: int
     body: bytes
-    tries: int
+    tries: int = 0
 
 
 class Journal:
@@ -81,6 +101,10 @@ class Journal:
             self.set_fact("schema", str(SCHEMA).encode())
         try:
             schema = self.fact("schema")
+            while schema in _STEPS:
+                for statement in _STEPS[schema].split(";"):
+                    self._base.execute(statement)
+                schema = self.fact("schema")
         except sqlite3.OperationalError:
             schema = None
         if schema != str(SCHEMA).encode():
@@ -118,15 +142,17 @@ class Journal:
 
     # ---- the ledger ------------------------------------------------------------------------
 
-    def payments(self) -> list[tuple[bytes, int, str, int, int | None]]:
-        """Return task id, units, title, when it was joined and when it was left, in order."""
-        query = "SELECT task_id, units, title, at, left_at FROM ledger ORDER BY at, task_id"
+    def payments(self) -> list[tuple[bytes, int, str, int, int | None, str]]:
+        """Return task id, units, title, when it was joined and left, and for what, in order."""
+        query = (
+            "SELECT task_id, units, title, at, left_at, promise FROM ledger ORDER BY at, task_id"
+        )
         return self._base.execute(query).fetchall()
 
-    def pay(self, task_id: bytes, units: int, title: str, at: int) -> None:
+    def pay(self, task_id: bytes, units: int, title: str, at: int, promise: str) -> None:
         """Record a payment."""
         self._base.execute(
-            "INSERT INTO ledger VALUES (?, ?, ?, ?, NULL)", [task_id, units, title, at]
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, NULL, ?)", [task_id, units, title, at, promise]
         )
 
     # ---- tasks -----------------------------------------------------------------------------
@@ -153,6 +179,10 @@ class Journal:
             [task.task_id, task.published, json.dumps(task.state), task.ids, task.chain],
         )
 
+    def set_published(self, task_id: bytes, published: bytes) -> None:
+        """Take over a task's new key."""
+        self._base.execute("UPDATE tasks SET published = ? WHERE task_id = ?", [published, task_id])
+
     def set_value(self, task_id: bytes, value: Any) -> None:
         """Write what was observed last."""
         self._base.execute(
@@ -174,25 +204,27 @@ class Journal:
 
     # ---- reports ---------------------------------------------------------------------------
 
-    def put(self, task_id: bytes, period: int, body: bytes) -> None:
+    def put(self, task_id: bytes, report: Waiting) -> None:
         """Keep a finished report until it is acknowledged."""
         self._base.execute(
-            "INSERT INTO reports (task_id, period, body) VALUES (?, ?, ?)", [task_id, period, body]
+            "INSERT INTO reports (task_id, period, round, key_id, body) VALUES (?, ?, ?, ?, ?)",
+            [task_id, report.period, report.round, report.key_id, report.body],
         )
 
     def waiting(self, task_id: bytes) -> list[Waiting]:
         """Return the reports that have not been acknowledged, in order."""
         query = (
-            "SELECT period, body, tries FROM reports WHERE task_id = ? AND outcome IS NULL "
-            "ORDER BY period"
+            "SELECT period, round, key_id, body, tries FROM reports "
+            "WHERE task_id = ? AND outcome IS NULL ORDER BY period, round"
         )
         return [Waiting(*row) for row in self._base.execute(query, [task_id])]
 
-    def settle(self, task_id: bytes, period: int, outcome: str, at: int) -> None:
+    def settle(self, task_id: bytes, report: Waiting, outcome: str, at: int) -> None:
         """Write what became of a report; its bytes are no longer needed."""
         self._base.execute(
-            "UPDATE reports SET outcome = ?, at = ?, body = NULL WHERE task_id = ? AND period = ?",
-            [outcome, at, task_id, period],
+            "UPDATE reports SET outcome = ?, at = ?, body = NULL "
+            "WHERE task_id = ? AND period = ? AND round = ?",
+            [outcome, at, task_id, report.period, report.round],
         )
 
     def tried(self, task_id: bytes) -> None:
@@ -203,7 +235,7 @@ class Journal:
 
     def outcomes(self, task_id: bytes) -> list[tuple[int, str | None, int | None]]:
         """Return each report's period, what became of it, and when."""
-        query = "SELECT period, outcome, at FROM reports WHERE task_id = ? ORDER BY period"
+        query = "SELECT period, outcome, at FROM reports WHERE task_id = ? ORDER BY period, round"
         return self._base.execute(query, [task_id]).fetchall()
 
 

@@ -121,4 +121,15 @@ class Chain:
 
     def next(self) -> tuple[Source, Chain]:
         """Return the coins of the next period, and the chain after it."""
-        return Keyed(self.key, "period"), Chain(_derived(self.key, b"next"))
+        return self.coins("period"), self.after(1)
+
+    def coins(self, purpose: str) -> Source:
+        """Return the coins that this period has for a purpose."""
+        return Keyed(self.key, purpose)
+
+    def after(self, periods: int) -> Chain:
+        """Return the chain so many periods later."""
+        key = self.key
+        for _ in range(periods):
+            key = _derived(key, b"next")
+        return Chain(key)

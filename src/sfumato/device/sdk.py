@@ -9,25 +9,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from sfumato.accounting.ledger import UNITS, Ledger, units
-from sfumato.device.journal import Joined, Journal
+from sfumato.device.journal import Joined, Journal, Waiting
 from sfumato.device.keys import Chain, Root
 from sfumato.device.transport import Http, Transport, Unreachable
-from sfumato.errors import BudgetError, ConfigurationError, InputError
+from sfumato.errors import BudgetError, ConfigurationError, InputError, SfumatoError
 from sfumato.randomness import Source, secure
-from sfumato.streams.flat import Flat, FlatDevice
-from sfumato.streams.specs import protocol_of
-from sfumato.streams.weave.device import Message, WeaveDevice
-from sfumato.streams.weave.protocol import Weave
+from sfumato.wire import questions
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, Layout, report_id
 from sfumato.wire.sealing import OVERHEAD, seal
+
+if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any protocol
+    from sfumato.device.parts import Asked, Message, Part, Standing
 
 __all__ = ["Device", "Flushed", "Limits"]
 
@@ -36,6 +37,8 @@ FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unkn
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
 LATEST: Final = 1 << 40
+BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+"""Another one after each start of the machine, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,17 @@ class Limits:
         Which kinds of values may be asked for; all, by default.
     unsealed
         Whether reports may travel without a seal.
+    windows
+        Whether tasks may be joined that have no horizon. They promise their epsilon for any so many
+        consecutive periods, not for ever; so then does the total, for any stretch of time that no
+        task's window is shorter than.
 
     """
 
     epsilon: float
     kinds: frozenset[str] | None = None
     unsealed: bool = False
+    windows: bool = False
 
     def check(self, published: Published) -> None:
         """Raise BudgetError if a task is not allowed."""
@@ -64,6 +72,11 @@ class Limits:
             raise BudgetError(
                 f"the task asks for values of kind {kind!r}; the owner allows "
                 f"{', '.join(sorted(self.kinds)) or 'none'}."
+            )
+        if published.spec["kind"] == "window" and not self.windows:
+            raise BudgetError(
+                "the task promises its epsilon for a window of time only; the owner asks for one "
+                "that promises it for ever."
             )
         if not published.keys and not self.unsealed:
             raise BudgetError("the task has no key to seal reports with; the owner asks for one.")
@@ -77,6 +90,14 @@ class Flushed:
     refused: int = 0
     waiting: int = 0
     problem: str = ""
+
+    def __add__(self, other: Flushed) -> Flushed:
+        return Flushed(
+            self.sent + other.sent,
+            self.refused + other.refused,
+            self.waiting + other.waiting,
+            self.problem or other.problem,
+        )
 
 
 @dataclass
@@ -96,7 +117,7 @@ class Device:
     transport: Transport = field(default_factory=Http)
     clock: Callable[[], float] = time.time
     rng: Source = field(default_factory=secure)
-    _protocols: dict[bytes, tuple[Published, Weave | Flat]] = field(default_factory=dict)
+    _parts: dict[bytes, tuple[Published, Part]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make the secret of a new device; start the clock."""
@@ -106,7 +127,15 @@ class Device:
         # Within a run time is monotonic; a restart may trust the wall clock, but not backwards.
         seen = float((self.journal.fact("now") or b"0").decode())
         self._offset = max(self.clock(), seen) - time.monotonic()
+        self._boot = _boot() if self.clock is time.time else ""
+        self._slept = self._trusted_sleep()
+        self._awake: set[bytes] = set()
         self._patience: dict[bytes, float] = {}
+
+    def _trusted_sleep(self) -> float:
+        """Return for how long nobody had the journal, as far as no wall clock is needed to know."""
+        boot, _, steady = (self.journal.fact("steady") or b"").decode().partition(" ")
+        return max(0.0, time.monotonic() - float(steady)) if boot and boot == self._boot else 0.0
 
     @classmethod
     def open(
@@ -150,26 +179,37 @@ class Device:
         """
         published = self._published(task)
         task_id = published.task_id
-        if any(joined.task_id == task_id for joined in self.journal.tasks()):
-            return task_id.hex()
-        protocol = protocol_of(published.spec)
+        for joined in self.journal.tasks():
+            if joined.task_id == task_id:
+                self._renew(joined, published)
+                return task_id.hex()
         _check_numbers(published.spec)
+        part = _part_of(published)
         self.limits.check(published)
-        paid = self.ledger.paid(task_id, protocol.epsilon)
+        paid = self.ledger.paid(task_id, part.epsilon)
         root = Root.decode(self.journal.fact("root") or b"")
         task_key, rest = root.take(task_id)
         ids, coins, chain = Chain.start(task_key)
-        machine = protocol.device(coins)
-        self._layout(published).fits(machine.message_bytes)
-        state = machine.save()
+        state, size = part.begin(coins)
+        self._layout(published).fits(size)
         title = str(published.spec.get("title", ""))[:200]
         with self.journal.transaction():
             self.journal.set_fact("root", rest.encode())
             if len(paid.entries) > len(self.ledger.entries):
-                self.journal.pay(task_id, units(protocol.epsilon), title, int(self.now))
+                price = units(part.epsilon)
+                self.journal.pay(task_id, price, title, int(self.now), part.promise)
             self.journal.add(Joined(task_id, published.encode(), state, ids, chain.key, None))
-        self._protocols[task_id] = (published, protocol)
+        self._parts[task_id] = (published, part)
         return task_id.hex()
+
+    def _renew(self, joined: Joined, published: Published) -> None:
+        """Take over a task's new key and address; what waits stays as it was sealed."""
+        before, part = self._part(joined)
+        if published == before or bool(published.keys) != bool(before.keys):
+            return
+        with self.journal.transaction():
+            self.journal.set_published(joined.task_id, published.encode())
+        self._parts[joined.task_id] = (published, part)
 
     def _published(self, task: str | bytes | Published) -> Published:
         if isinstance(task, Published):
@@ -188,14 +228,11 @@ class Device:
         tells of it; ``strict`` raises instead, for an app under test.
         """
         joined = self._one(task)
-        _, protocol = self._protocol(joined)
+        _, part = self._part(joined)
         self._advance(joined)
         try:
             plain = _plain(value)
-            if isinstance(protocol, Flat):
-                protocol.moves(plain)
-            else:
-                protocol.values.encode(plain)
+            part.check(plain)
         except InputError:
             if strict:
                 raise
@@ -209,13 +246,8 @@ class Device:
         tasks = self.journal.tasks()
         for joined in tasks:
             self._advance(joined)
-            done = self._upload(joined, force=force)
-            total = Flushed(
-                total.sent + done.sent,
-                total.refused + done.refused,
-                total.waiting + done.waiting,
-                total.problem or done.problem,
-            )
+            total += self._interview(joined, force=force)
+            total += self._upload(joined, force=force)
         if tasks:
             self.journal.settle_down()
         return total
@@ -250,62 +282,100 @@ class Device:
             )
         return joined[0]
 
-    def _protocol(self, joined: Joined) -> tuple[Published, Weave | Flat]:
-        if joined.task_id not in self._protocols:
+    def _part(self, joined: Joined) -> tuple[Published, Part]:
+        if joined.task_id not in self._parts:
             published = Published.parse(joined.published)
-            self._protocols[joined.task_id] = (published, protocol_of(published.spec))
-        return self._protocols[joined.task_id]
+            self._parts[joined.task_id] = (published, _part_of(published))
+        return self._parts[joined.task_id]
 
     def _advance(self, joined: Joined) -> None:
-        """Take in the periods that have ended, each in a transaction of its own."""
-        published, protocol = self._protocol(joined)
-        seconds = published.spec["period_seconds"]
-        ended = int((self.now - published.spec["start"]) // seconds)
-        last = min(ended, protocol.periods)
-        state, chain, value = joined.state, Chain(joined.chain), self._value(protocol, joined)
+        """Take in the periods that have ended."""
+        published, part = self._part(joined)
+        ended = int((self.now - published.spec["start"]) // published.spec["period_seconds"])
+        last = max(0, min(ended, published.spec["periods"]))
+        if part.is_asked:
+            self._move(joined, published, part, last)
+        else:
+            self._live(joined, published, part, last)
+
+    def _live(self, joined: Joined, published: Published, part: Standing, last: int) -> None:
+        """Live through the periods up to the last that ended, each in a transaction of its own."""
+        state, chain = joined.state, Chain(joined.chain)
+        value = part.present(joined.value, state)
         while state["period"] < last:
-            if isinstance(protocol, Flat):
-                machine: Any = FlatDevice.restore(protocol, state)
-            else:
-                machine = WeaveDevice.restore(protocol, state)
             coins, chain = chain.next()
-            message = machine.observe(value, coins)
-            state = machine.save()
-            if isinstance(protocol, Flat):
-                value = None  # a move is of one period
+            state, message = part.step(state, value, coins)
             with self.journal.transaction():
-                self.journal.step(joined.task_id, state, chain.key)
-                self.journal.set_fact("now", repr(self.now).encode())
-                if isinstance(protocol, Flat):
+                self._save(joined, state, chain)
+                if not part.lasts:
+                    value = None
                     self.journal.set_value(joined.task_id, None)
                 if message is not None:
-                    body = self._sealed(published, joined.ids, message)
-                    self.journal.put(joined.task_id, message.period, body)
+                    self.journal.put(joined.task_id, self._report(published, joined.ids, message))
 
-    @staticmethod
-    def _value(protocol: Weave | Flat, joined: Joined) -> Any:
-        if joined.value is not None or isinstance(protocol, Flat):
-            return joined.value
-        if protocol.values.always_there and not any(joined.state["value"]):
-            # Before the first value: a public default, as silence would tell.
-            return protocol.values.default
-        return None
+    def _move(self, joined: Joined, published: Published, part: Asked, last: int) -> None:
+        """Go on to the last period that has ended, with the value that was held then."""
+        passed = last - joined.state["period"]
+        if passed > 0:
+            ticks = passed
+            if joined.task_id not in self._awake:
+                # A restart may trust the wall clock for one period; more only without it.
+                ticks = min(passed, max(1, int(self._slept // published.spec["period_seconds"])))
+            state = part.moved(joined.state, last, joined.value, ticks)
+            with self.journal.transaction():
+                self._save(joined, state, Chain(joined.chain).after(passed))
+        self._awake.add(joined.task_id)
+
+    def _save(self, joined: Joined, state: dict[str, Any], chain: Chain) -> None:
+        self.journal.step(joined.task_id, state, chain.key)
+        self.journal.set_fact("now", repr(self.now).encode())
+        if self._boot:
+            self.journal.set_fact("steady", f"{self._boot} {time.monotonic()!r}".encode())
+
+    def _interview(self, joined: Joined, *, force: bool) -> Flushed:
+        """Look whether anything is asked, and put the answer to what waits."""
+        published, part = self._part(joined)
+        if not part.is_asked:
+            return Flushed()
+        joined = self.journal.task(joined.task_id)
+        patient = force or self.now >= self._patience.get(joined.task_id, 0.0)
+        if not patient or not part.expects(joined.state):
+            return Flushed()
+        try:
+            said = self.transport.fetch(questions.address(published.endpoint))
+            question = questions.Question.parse(said)
+            if question is None:
+                return Flushed()
+            chain = Chain(joined.chain)
+            state, message = part.answer(joined.state, question, chain)
+        except Unreachable as error:
+            self._wait(joined.task_id, 0)
+            return Flushed(problem=str(error))
+        except SfumatoError as error:  # whatever a server asks, an app that flushes is not stopped
+            return Flushed(problem=str(error))
+        if state != joined.state:
+            with self.journal.transaction():
+                self._save(joined, state, chain)
+                if message is not None:
+                    self.journal.put(joined.task_id, self._report(published, joined.ids, message))
+        return Flushed()
 
     @staticmethod
     def _layout(published: Published) -> Layout:
         return Layout(published.spec["payload"], OVERHEAD if published.keys else 0)
 
     @staticmethod
-    def _sealed(published: Published, ids: bytes, message: Message) -> bytes:
+    def _report(published: Published, ids: bytes, message: Message) -> Waiting:
         layout = Device._layout(published)
         content = layout.content(message.span, message.block, message.payload)
-        name = report_id(ids, published.task_id, message.period)
+        number = message.block if published.spec["kind"] == "window" else 0
+        name = report_id(ids, published.task_id, message.period, number)
         key = published.public_key
         if key is not None:
             content = seal(content, key, published.context, name, message.period)
         report = np.zeros(1, dtype=layout.report_dtype)
         report["id"], report["period"], report["sealed"] = name, message.period, content
-        return report.tobytes()
+        return Waiting(message.period, number, published.key_id, report.tobytes())
 
     def _upload(self, joined: Joined, *, force: bool) -> Flushed:
         waiting = self.journal.waiting(joined.task_id)
@@ -313,19 +383,26 @@ class Device:
             return Flushed()
         if not force and self.now < self._patience.get(joined.task_id, 0.0):
             return Flushed(waiting=len(waiting))
-        published, _ = self._protocol(joined)
-        layout = self._layout(published)
+        published, _ = self._part(joined)
+        total = Flushed()
+        for key_id, group in groupby(sorted(waiting, key=_key_id), key=_key_id):
+            total += self._send(published, key_id, list(group))
+        return total
+
+    def _send(self, published: Published, key_id: int, waiting: list[Waiting]) -> Flushed:
+        """Send what waits under one key."""
+        task_id = published.task_id
         bodies = b"".join(report.body for report in waiting)
-        reports = np.frombuffer(bodies, dtype=layout.report_dtype)
-        batch = Batch(published.task_id, published.key_id, reports).encode()
+        reports = np.frombuffer(bodies, dtype=self._layout(published).report_dtype)
+        batch = Batch(task_id, key_id, reports).encode()
         try:
             outcome = self.transport.send(published.endpoint, batch)
         except Unreachable as error:
             with self.journal.transaction():
-                self.journal.tried(joined.task_id)
-            self._wait(joined.task_id, waiting[0].tries)
+                self.journal.tried(task_id)
+            self._wait(task_id, waiting[0].tries)
             return Flushed(waiting=len(waiting), problem=str(error))
-        self._patience.pop(joined.task_id, None)
+        self._patience.pop(task_id, None)
         sent = refused = kept = 0
         with self.journal.transaction():
             for place, report in enumerate(waiting):
@@ -334,8 +411,20 @@ class Device:
                     kept += 1  # too early, or not now
                     continue
                 sent, refused = sent + (reason is None), refused + (reason is not None)
-                self.journal.settle(joined.task_id, report.period, reason or "sent", int(self.now))
+                self.journal.settle(task_id, report, reason or "sent", int(self.now))
+        if outcome.key_id not in (None, published.key_id):
+            self._pick_up(published)
         return Flushed(sent, refused, kept)
+
+    def _pick_up(self, published: Published) -> None:
+        """Ask for a task's new key; it seals what is still to come, and nothing else changes."""
+        try:
+            found = Published.parse(self.transport.fetch(published.endpoint.rpartition("/")[0]))
+        except (Unreachable, SfumatoError):
+            return  # until the next time
+        if found.task_id == published.task_id:
+            joined = self.journal.task(published.task_id)
+            self._renew(joined, replace(found, endpoint=published.endpoint))
 
     def _wait(self, task_id: bytes, tries: int) -> None:
         """Wait twice as long after each try, give or take a half drawn for this alone."""
@@ -352,10 +441,10 @@ class Device:
         if not payments:
             return [f"This device takes part in nothing. {left}"]
         lines = []
-        for task_id, paid, title, at, left_at in payments:
+        for task_id, paid, title, at, left_at, promise in payments:
             lines.append(
                 f"{_day(at)}: joined {title!r} ({bytes(task_id).hex()[:12]}), which costs epsilon "
-                f"{paid / UNITS:g} for everything it will ever send."
+                f"{paid / UNITS:g} {promise}."
             )
             lines += list(self._told(bytes(task_id)))
             if left_at is not None:
@@ -372,13 +461,30 @@ class Device:
                 yield f"  Period {period}: one blurred report was refused ({outcome})."
 
 
+def _part_of(published: Published) -> Part:
+    from sfumato.device.parts import part_of  # noqa: PLC0415 -- see above
+
+    return part_of(published)
+
+
+def _key_id(report: Waiting) -> int:
+    return report.key_id
+
+
+def _boot() -> str:
+    try:
+        return BOOT.read_text().strip()
+    except OSError:
+        return ""
+
+
 def _day(at: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))
 
 
 def _check_numbers(spec: Mapping[str, Any]) -> None:
     """Refuse a task whose clock would stop the device later on."""
-    for name, least in (("start", 0), ("period_seconds", 1), ("payload", 1)):
+    for name, least in (("start", 0), ("period_seconds", 1), ("payload", 1), ("periods", 1)):
         value = spec.get(name)
         if type(value) is not int or not least <= value <= LATEST:
             raise ConfigurationError(

@@ -21,16 +21,26 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a batch: the reasons of reports that were refused, by place."""
+    """What became of a batch.
+
+    Parameters
+    ----------
+    refused
+        The reasons of reports that were refused, by place.
+    key_id
+        The key that new reports should be sealed to, if the collector has said so.
+
+    """
 
     refused: Mapping[int, str] = field(default_factory=dict)
+    key_id: int | None = None
 
 
 class Transport(Protocol):
     """What a device needs of the world."""
 
     def fetch(self, url: str) -> bytes:
-        """Return a published task."""
+        """Return what is at an address: a published task, or an open question."""
 
     def send(self, url: str, batch: bytes) -> Outcome:
         """Hand a batch over; return once it is safe, or raise Unreachable."""
@@ -43,7 +53,7 @@ class Http:
     timeout: float = 10.0
 
     def fetch(self, url: str) -> bytes:
-        """Return a published task."""
+        """Return what is at an address."""
         return self._open(_checked(url), None)
 
     def send(self, url: str, batch: bytes) -> Outcome:
@@ -57,7 +67,8 @@ class Http:
             refused = {int(one["index"]): str(one["reason"]) for one in said["refused"]}
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise Unreachable(f"the answer makes no sense ({str(error)[:80]})") from error
-        return Outcome(refused)
+        key_id = said.get("key_id")
+        return Outcome(refused, key_id if type(key_id) is int else None)
 
     def _open(self, url: str, batch: bytes | None) -> bytes:
         # An app that has a way of its own, or nothing to send yet, does not pay for this one.

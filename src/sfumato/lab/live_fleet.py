@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.device import Device, Flushed, Limits, Outcome
+from sfumato.device.parts import part_of
 from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError
 from sfumato.lab.fleets import Recorded
@@ -96,14 +97,14 @@ class LiveFleet:
         # A device asks for what a task costs; this one's owner allows it, and nothing more.
         limits = Limits(protocol.epsilon, unsealed=True)
         # What all devices of a process know about a task is the same, and read once.
-        known: dict[bytes, Any] = {published.task_id: (published, protocol)}
+        known: dict[bytes, Any] = {published.task_id: (published, part_of(published))}
         names = [
             MEMORY if folder is None else folder / f"{place}.journal"
             for place in range(len(streams))
         ]
         self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
         for device in self.devices:
-            device._protocols = known  # noqa: SLF001 -- a cache
+            device._parts = known  # noqa: SLF001 -- a cache
         self._speak = spoken(protocol.values)
         self._observed = 0
 

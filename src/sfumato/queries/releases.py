@@ -111,9 +111,7 @@ class Releases:
         """Return how each item's value has changed from one period to another."""
         _known(decoder)
         weights = {before: -1.0, after: 1.0} if before != after else {after: 0.0}
-        return self._answers(
-            f"{self.noun}, change from period {before} to {after}", weights, level
-        )
+        return self._answers(f"{self.noun}, change from period {before} to {after}", weights, level)
 
     def top(
         self, k: int, period: int, decoder: Decoder = "online", level: float = 0.95

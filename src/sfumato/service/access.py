@@ -1,4 +1,4 @@
-"""Who may do what: tokens for operators and analysts, of which only digests are kept."""
+"""Who may do what: tokens of operator, analyst and shuffler, of which only digests are kept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from sfumato.errors import InputError
 from sfumato.service.problems import Refused
 from sfumato.store import Store
 
-__all__ = ["ROLES", "Access", "new_token", "set_token"]
+__all__ = ["ROLES", "SHUFFLER", "Access", "new_token", "set_token"]
 
 ROLES: Final = ("analyst", "operator")
 """In the order of what they may do: each may do what those before it may."""
+
+SHUFFLER: Final = "shuffler"
+"""Hands in the reports of tasks that are mixed first; nothing else, and nobody else does."""
 
 SHORTEST: Final = 20
 
@@ -52,6 +55,10 @@ class Access:
         token = _token(request.headers.get("authorization", ""))
         return None if token is None else self._roles.get(_digest(token))
 
+    def is_shuffler(self, request: Request) -> bool:
+        """Return whether who asks is the shuffler."""
+        return self.role(request) == SHUFFLER
+
     def need(self, request: Request, role: str) -> None:
         """Raise unless who asks has this role or a higher one."""
         found = self.role(request)
@@ -61,7 +68,7 @@ class Access:
                 f"This is for the {role}; send the token as `Authorization: Bearer ...`.",
                 {"WWW-Authenticate": 'Bearer realm="sfumato", Basic realm="sfumato"'},
             )
-        if ROLES.index(found) < ROLES.index(role):
+        if found not in ROLES[ROLES.index(role) :]:
             raise Refused("not-allowed", f"This is for the {role}; the token is of the {found}.")
 
 

@@ -34,6 +34,7 @@ from sfumato.service.problems import Refused, handlers
 from sfumato.service.publishing import PublishRequest
 from sfumato.service.writer import WAITING, Busy, Writer
 from sfumato.store.buckets import Full
+from sfumato.wire.questions import Question
 from sfumato.wire.reports import BATCH_TYPE
 
 __all__ = ["Service", "make_app"]
@@ -118,7 +119,7 @@ class Service:
             now = self.collector.clock()
             soonest = min(
                 (
-                    desk.closes_at(desk.closed + 1) - now
+                    desk.next_at - now
                     for desk in list(self.collector.desks.values())
                     if not desk.is_over
                 ),
@@ -136,7 +137,9 @@ class Service:
         try:
             self.rate.check(request)
             async with self.gate.body(request) as body:
-                entry = await _in(self._doors, self.collector.receive, desk, body)
+                mixed = self.access.is_shuffler(request)
+                receive = partial(self.collector.receive, desk, body, mixed=mixed)
+                entry = await _in(self._doors, receive)
                 await self._written(entry)
         except ReportError as error:
             raise Refused("not-a-batch", str(error)) from None
@@ -173,6 +176,13 @@ class Service:
         """Return a task as devices join it."""
         return Response(self._desk(request).published.encode(), media_type="application/json")
 
+    async def question(self, request: Request) -> Response:
+        """Return what is asked now, if anything is."""
+        desk = self._desk(request)
+        asked = desk.question_at(self.collector.clock())
+        body = Question.none() if asked is None else asked.encode()
+        return Response(body, media_type="application/json")
+
     # ---- operators ---------------------------------------------------------------------------
 
     async def _publish(self, request: Request) -> Response:
@@ -186,6 +196,18 @@ class Service:
         log().info("task published", task=desk.name)
         address = {"Location": f"/v1/tasks/{desk.name}"}
         return JSONResponse(_summary(desk), 201, headers=address)
+
+    async def keys(self, request: Request) -> Response:
+        """Give a task a new key."""
+        desk = self._desk(request)
+        self.access.need(request, "operator")
+        try:
+            work = self.writer.call(partial(self.collector.rotate, desk))
+            key_id = await asyncio.wrap_future(work)
+        except ConfigurationError as error:
+            raise Refused("no-key", str(error)) from None
+        log().info("key renewed", task=desk.name, key=key_id)
+        return JSONResponse({"task_id": desk.name, "key_id": key_id}, 201)
 
     async def metrics_text(self, request: Request) -> Response:
         """Return the metrics."""
@@ -323,6 +345,8 @@ def make_app(service: Service) -> ASGIApp:
         Route("/v1/tasks", service.tasks, methods=["GET", "POST"]),
         Route("/v1/tasks/{task_id}", service.task),
         Route("/v1/tasks/{task_id}/reports", service.upload, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/question", service.question),
+        Route("/v1/tasks/{task_id}/keys", service.keys, methods=["POST"]),
         Route("/v1/tasks/{task_id}/answers", service.answers),
         Route("/v1/tasks/{task_id}/events", service.events),
         Route("/tasks/{task_id}", service.page),

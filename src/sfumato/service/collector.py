@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from sfumato import catalog
-from sfumato.errors import InputError, ReportError
-from sfumato.service.desk import Desk
+from sfumato.errors import ConfigurationError, InputError, ReportError
+from sfumato.service.desk import Desk, Key
 from sfumato.store import Buckets, Filled, Release, Store
 from sfumato.store.buckets import MOST
 from sfumato.streams.specs import spec_of
@@ -26,6 +25,7 @@ from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
 from sfumato.wire.sealing import new_key, open_sealed
 from sfumato.wire.task import Task
+from sfumato.wire.window_task import WindowTask
 
 __all__ = ["REASONS", "Collector", "Entry", "Receipt"]
 
@@ -37,11 +37,15 @@ REASONS: Final = (
     "invalid",
     "future",
     "stale",
+    "direct",
 )
 """Why a report is refused, in words that stay."""
 
 PATIENCE: Final = 0.5
 """Seconds for which periods are closed before reports have their turn."""
+
+OVERLAP: Final = 1
+"""Periods after the present one whose reports a replaced key still opens."""
 
 Mask = NDArray[np.bool_]
 
@@ -58,17 +62,25 @@ class Receipt:
         How many had been counted before.
     refused
         Place and reason of each of the others.
+    key_id
+        The key that new reports should be sealed to; 0 if they are not.
 
     """
 
     accepted: int = 0
     repeated: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
+    key_id: int = 0
 
     def plain(self) -> dict[str, Any]:
         """Return the receipt as plain data."""
         refused = [{"index": place, "reason": why} for place, why in sorted(self.refused)]
-        return {"accepted": self.accepted, "repeated": self.repeated, "refused": refused}
+        return {
+            "accepted": self.accepted,
+            "repeated": self.repeated,
+            "refused": refused,
+            "key_id": self.key_id,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +141,13 @@ class Collector:
 
     def publish(
         self,
-        task: Task,
+        task: Task | WindowTask,
         start: int | None = None,
         *,
         grace: int | None = None,
         sealed: bool = True,
         public: bool = False,
+        endpoint: str = "",
     ) -> Desk:
         """Take in a task; by default its first period begins at the next full one.
 
@@ -144,16 +157,40 @@ class Collector:
         if start is None:
             start = (int(self.clock()) // length + 1) * length
         grace = length if grace is None else grace
+        if isinstance(task, WindowTask) and not 1 <= grace <= length:
+            raise ConfigurationError(
+                f"grace is {grace}; the questions about a period are over before the next one "
+                f"ends, so 1..{length} seconds are expected."
+            )
         spec = spec_of(task, catalog.protocol(task), start, grace=grace, sealed=sealed)
         private = {1: new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
-        published = Published(spec, keys, "")
+        published = Published(spec, keys, endpoint)
         secret = {name: key.private_bytes_raw() for name, key in private.items()}
         self.store.add_task(published.task_id, published.encode(), secret, public=public)
         if published.task_id not in self.desks:
             (stored,) = (t for t in self.store.tasks() if t.task_id == published.task_id)
             self.desks[published.task_id] = Desk(stored, self.store, self.base)
         return self.desks[published.task_id]
+
+    def rotate(self, desk: Desk, overlap: int = OVERLAP) -> int:
+        """Give a task a new key; return its number.
+
+        Reports that are sealed to the key before still open if they speak of a period that has
+        begun, or of so many after it; then that key is erased. Only the thread that settles may do
+        this.
+        """
+        if not desk.keys:
+            raise ConfigurationError("the task's reports are not sealed; there is no key to renew.")
+        key_id, key = max(desk.keys) + 1, new_key()
+        public = {key_id: key.public_key().public_bytes_raw()}
+        published = Published(desk.published.spec, public, desk.elsewhere).encode()
+        until = max(desk.period_at(self.clock()), desk.closed + 1) + overlap
+        private = key.private_bytes_raw()
+        self.store.replace_key(desk.task_id, key_id, private, published, until)
+        (stored,) = (t for t in self.store.tasks() if t.task_id == desk.task_id)
+        desk.renew(stored)
+        return key_id
 
     def desk(self, name: str) -> Desk:
         """Return a task by its id in hexadecimal digits."""
@@ -164,11 +201,15 @@ class Collector:
 
     # ---- first door --------------------------------------------------------------------------
 
-    def receive(self, desk: Desk, body: bytes) -> Entry:
-        """Return the reports of a batch that may count; raise ReportError if it is no batch."""
+    def receive(self, desk: Desk, body: bytes, *, mixed: bool = False) -> Entry:
+        """Return the reports of a batch that may count; raise ReportError if it is no batch.
+
+        Where reports are to be mixed with others first, only those that were may count.
+        """
         batch = Batch.decode(body, desk.layout)
         reports = batch.reports
-        receipt = Receipt()
+        keys, until = desk.keys, desk.until  # which may be renewed meanwhile
+        receipt = Receipt(key_id=desk.published.key_id)
         alive = np.ones(len(reports), dtype=bool)
 
         def refuse(which: Mask, reason: str) -> None:
@@ -177,20 +218,23 @@ class Collector:
             alive[gone] = False
 
         refuse(np.full(len(reports), batch.task_id != desk.task_id), "wrong_task")
-        known = batch.key_id in desk.keys if desk.keys else batch.key_id == 0
+        refuse(np.full(len(reports), desk.is_mixed and not mixed), "direct")
+        known = batch.key_id in keys if keys else batch.key_id == 0
         refuse(np.full(len(reports), not known), "unknown_key")
         periods = reports["period"]
-        refuse((periods < 1) | (periods > desk.protocol.periods), "invalid")
-        refuse(periods > desk.period_at(self.clock()), "future")
+        refuse((periods < 1) | (periods > desk.periods), "invalid")
+        refuse(periods > desk.last_begun(self.clock()), "future")
         refuse(periods <= desk.closed, "stale")
-        if desk.keys and alive.any():
-            contents, opened = _opened(desk, desk.keys[batch.key_id], reports, alive)
+        refuse(periods > until.get(batch.key_id, desk.periods), "unknown_key")
+        if keys and alive.any():
+            contents, opened = _opened(desk, keys[batch.key_id], reports, alive)
             refuse(~opened, "unopened")
-        elif desk.keys:
+        elif keys:
             contents = np.zeros(len(reports), dtype=desk.layout.content_dtype)
         else:
             contents = np.ascontiguousarray(reports["sealed"]).view(desk.layout.content_dtype)
         refuse(~desk.judge.well_formed(contents), "malformed")
+        refuse(desk.is_late(periods, contents), "stale")
         rows = np.flatnonzero(alive)
         if len(rows) < len(reports):
             reports, contents, periods = reports[rows], contents[rows], periods[rows]
@@ -254,16 +298,18 @@ class Collector:
         closed = []
         now, end = self.clock(), time.monotonic() + patience
         for desk in list(self.desks.values()):
-            for period in list(desk.due(now)):
-                closed.append((desk, desk.close(period)))
-                self._buckets.forget(desk.task_id, period)
+            while not desk.is_over and desk.next_at <= now:
+                release = desk.close_next()
+                if release is not None:
+                    closed.append((desk, release))
+                    self._buckets.forget(desk.task_id, release.period)
                 if time.monotonic() > end:
                     return closed
         return closed
 
-    def take(self, desk: Desk, body: bytes) -> Receipt:
+    def take(self, desk: Desk, body: bytes, *, mixed: bool = False) -> Receipt:
         """Pass a batch through both doors: a collector of one thread."""
-        entry = self.receive(desk, body)
+        entry = self.receive(desk, body, mixed=mixed)
         self.settle([entry])
         return entry.receipt
 
@@ -272,22 +318,19 @@ def _by_bucket(entries: Sequence[Entry]) -> dict[Bucket, list[Share]]:
     """Return which rows of which batches belong to each bucket; those that closed are refused."""
     parts: dict[Bucket, list[Share]] = {}
     for entry in entries:
-        for period in np.unique(entry.periods).tolist():
-            rows = np.flatnonzero(entry.periods == period)
-            if period <= entry.desk.closed:  # while the batch was waiting
-                entry.receipt.refused += [(int(entry.places[row]), "stale") for row in rows]
-                continue
+        late = entry.desk.is_late(entry.periods, entry.contents)  # while the batch was waiting
+        entry.receipt.refused += [(int(entry.places[row]), "stale") for row in np.flatnonzero(late)]
+        for period in np.unique(entry.periods[~late]).tolist():
+            rows = np.flatnonzero((entry.periods == period) & ~late)
             bucket = (entry.desk.task_id, entry.key_id, period)
             parts.setdefault(bucket, []).append((entry, rows))
     return parts
 
 
-def _opened(
-    desk: Desk, key: X25519PrivateKey, reports: NDArray[Any], alive: Mask
-) -> tuple[NDArray[Any], Mask]:
+def _opened(desk: Desk, key: Key, reports: NDArray[Any], alive: Mask) -> tuple[NDArray[Any], Mask]:
     """Return the contents of sealed reports, and which of them opened."""
     size = desk.layout.content_dtype.itemsize
-    context = desk.published.context
+    private, context = key.private, key.context
     nothing = bytes(size)
     opened = np.zeros(len(reports), dtype=bool)
     contents = []
@@ -297,7 +340,7 @@ def _opened(
         content = nothing
         if alive[place]:
             try:
-                content = open_sealed(sealed[place], key, context, names[place], periods[place])
+                content = open_sealed(sealed[place], private, context, names[place], periods[place])
                 opened[place] = True
             except ReportError:
                 pass

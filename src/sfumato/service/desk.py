@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import NDArray
 
-from sfumato.core.estimate import Estimate
-from sfumato.core.protocol import Ask
-from sfumato.core.tally import Tallies
-from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.errors import MismatchError
 from sfumato.queries.history import History
+from sfumato.queries.releases import Releases
+from sfumato.service.driving import Driver
 from sfumato.service.judging import Judge
 from sfumato.store import Release, Store, StoredTask
 from sfumato.streams.flat import Flat
 from sfumato.streams.specs import protocol_of
+from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.window import Window
 from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
-from sfumato.wire.sealing import OVERHEAD
+from sfumato.wire.sealing import OVERHEAD, Context
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "Key"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A private key, and what reports that are sealed to it are bound to."""
+
+    private: X25519PrivateKey
+    context: Context
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
+        """Return a key of a task: devices were told this one, and no other."""
+        key = X25519PrivateKey.from_private_bytes(private)
+        told = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
+        return cls(key, told.context)
 
 
 class Desk:
@@ -39,25 +59,47 @@ class Desk:
     """
 
     def __init__(self, stored: StoredTask, store: Store, base: str = "") -> None:
-        given = Published.parse(stored.published)
-        endpoint = f"{base}/v1/tasks/{stored.task_id.hex()}/reports"
-        self.published = Published(given.spec, given.keys, endpoint)
         self.task_id = stored.task_id
         self.name = stored.task_id.hex()
         self.public = stored.public
-        self.protocol = protocol_of(given.spec)
-        self.layout = Layout(self.protocol.payload, OVERHEAD if given.keys else 0)
-        self.judge = Judge(self.protocol, self.layout)
-        self.keys = {
-            name: X25519PrivateKey.from_private_bytes(key) for name, key in stored.keys.items()
-        }
-        self.releases = store.releases(self.task_id)
         self._store = store
-        self._curator = self.protocol.curator()
-        for release in self.releases:
-            self._step(release.period)
-        self._asked: tuple[int, History] | None = None
+        self._base = base
+        self.elsewhere = Published.parse(stored.published).endpoint
+        self.renew(stored)
+        spec = self.published.spec
+        self.protocol = protocol_of(spec)
+        self.periods = int(spec["periods"])
+        self.layout = Layout(self.protocol.payload, OVERHEAD if spec["sealed"] else 0)
+        self.releases = store.releases(self.task_id)
+        self.driver = Driver(
+            self.protocol,
+            store,
+            self.task_id,
+            self.layout,
+            periods=self.periods,
+            closed=len(self.releases),
+        )
+        self.judge = Judge(self.protocol, self.layout, self.periods, self.driver.asked)
+        self._asked: tuple[int, History | Releases] | None = None
         self._lock = Lock()
+
+    def renew(self, stored: StoredTask) -> None:
+        """Take over what a task has published and its keys, as the store has them."""
+        given = Published.parse(stored.published)
+        here = f"{self._base}/v1/tasks/{self.name}/reports"
+        self.published = Published(given.spec, given.keys, self.elsewhere or here)
+        self.keys = {name: Key.of(given.spec, name, key) for name, key in stored.keys.items()}
+        self.until = dict(stored.until)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether reports come through a shuffler, and from nobody else."""
+        return self.published.spec.get("shuffle") is not None
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether devices are asked anew in each period."""
+        return isinstance(self.protocol, Window)
 
     # ---- time --------------------------------------------------------------------------------
 
@@ -69,63 +111,81 @@ class Desk:
     @property
     def is_over(self) -> bool:
         """Whether all periods have closed."""
-        return self.closed == self.protocol.periods
+        return self.closed == self.periods
 
     def period_at(self, now: float) -> int:
         """Return the period that goes on at a time; 0 before the first, T + 1 after the last."""
         spec = self.published.spec
         passed = int((now - spec["start"]) // spec["period_seconds"])
-        return min(max(passed + 1, 0), self.protocol.periods + 1)
+        return min(max(passed + 1, 0), self.periods + 1)
+
+    def ends_at(self, period: int) -> float:
+        """Return when a period is over, and its first question opens if it has one."""
+        spec = self.published.spec
+        return float(spec["start"] + period * spec["period_seconds"])
 
     def closes_at(self, period: int) -> float:
         """Return when no report of a period is taken any more."""
-        spec = self.published.spec
-        return float(spec["start"] + period * spec["period_seconds"] + spec["grace"])
+        return self.ends_at(period) + float(self.published.spec["grace"])
 
-    def due(self, now: float) -> Iterator[int]:
-        """Yield the periods that should have closed by now and have not, in order."""
-        for period in range(self.closed + 1, self.protocol.periods + 1):
-            if self.closes_at(period) > now:
-                return
-            yield period
+    @property
+    def next_at(self) -> float:
+        """When something closes next: a period, or a round of it."""
+        if not self.is_interactive:
+            return self.closes_at(self.closed + 1)
+        share = (self.driver.round + 1) / self.protocol.rounds  # type: ignore[union-attr]
+        open_ = float(self.published.spec["grace"]) * min(share, 1.0)
+        return self.ends_at(self.driver.period) + open_
+
+    def question_at(self, now: float) -> Question | None:
+        """Return what is asked at a time; nothing before a period has ended."""
+        if self.is_over or not self.ends_at(self.driver.period) <= now < self.next_at:
+            return None
+        return self.driver.question
+
+    def last_begun(self, now: float) -> int:
+        """Return the last period that reports can speak of at a time."""
+        if not self.is_interactive:
+            return self.period_at(now)
+        return self.driver.period - (now < self.ends_at(self.driver.period))
+
+    def is_late(self, periods: NDArray[Any], contents: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which opened contents are too late for their period, or for its round."""
+        late = periods <= self.closed
+        if self.is_interactive:
+            late |= (periods == self.driver.period) & (contents["block"] < self.driver.round)
+        return np.asarray(late)
 
     # ---- closing -----------------------------------------------------------------------------
 
-    def close(self, period: int) -> Release:
-        """Release a period's estimate; it is final."""
-        estimate = self._step(period)
-        variances = estimate.covariance.variances()
-        release = Release(period, estimate.n, estimate.values, variances)
-        self._store.close_period(self.task_id, release)
-        self.releases.append(release)
+    def close_next(self) -> Release | None:
+        """Close what is due next; return what a period releases, which is final."""
+        release = self.driver.close_round()
+        if release is not None:
+            self.releases.append(release)
+            self._drop_keys()
         return release
 
-    def _step(self, period: int) -> Estimate:
-        """Drive the curator through a period by the tallies that the store has."""
-        step = self._curator.timestep(period)
-        asked = next(step)
-        if isinstance(asked, Ask):
-            raise MismatchError(f"period {period} asks devices anew; standing questions are known.")
-        try:
-            asked = step.send(self._store.tallies(self.task_id, period))
-        except StopIteration as done:
-            found: Estimate = done.value
-            return found
-        raise MismatchError(f"period {period} has a second question, {asked}; one is known.")
+    def _drop_keys(self) -> None:
+        """Forget the keys whose last period has closed."""
+        over = [name for name, last in self.until.items() if last <= self.closed]
+        if over:
+            self._store.erase_keys(self.task_id)
+        for name in over:
+            self.keys.pop(name, None)
+            del self.until[name]
 
     # ---- asking ------------------------------------------------------------------------------
 
     @property
     def labels(self) -> tuple[Any, ...]:
         """What the entries are called."""
-        if isinstance(self.protocol, Flat):
-            return self.protocol.labels
-        return tuple(self.protocol.values.labels)
+        if isinstance(self.protocol, Weave):
+            return tuple(self.protocol.values.labels)
+        return self.protocol.labels
 
-    def history(self) -> History:
+    def history(self) -> History | Releases:
         """Return all that can be asked; raise if it is too early for that."""
-        if isinstance(self.protocol, Flat):
-            raise ConfigurationError("the task asks for moves; their releases are all there is.")
         with self._lock:
             closed = self.closed
             if not closed:
@@ -133,9 +193,27 @@ class Desk:
                     "no period has closed yet; the first answer comes when one does."
                 )
             if self._asked is None or self._asked[0] != closed:
-                tallies: Tallies[Any] = self._store.tallies(self.task_id)
-                self._asked = (closed, History(self.protocol, tallies, closed))
+                self._asked = (closed, self._history(closed))
             return self._asked[1]
+
+    def _history(self, closed: int) -> History | Releases:
+        if isinstance(self.protocol, Weave):
+            return History(self.protocol, self._store.tallies(self.task_id), closed)
+        moves = isinstance(self.protocol, Flat)
+        released = self.releases[:closed]
+        return Releases(
+            self.labels,
+            np.array([release.values for release in released]),
+            np.array([release.variances for release in released]),
+            tuple(release.n for release in released),
+            self.protocol.guarantee,
+            noun="Mean move" if moves else "Mean" if self._is_mean else "Share of devices",
+            separate=moves,
+        )
+
+    @property
+    def _is_mean(self) -> bool:
+        return bool(self.published.spec["values"]["kind"] == "number")
 
     def participation(self) -> dict[int, int]:
         """Return how many reports each period has."""

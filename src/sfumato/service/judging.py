@@ -6,18 +6,23 @@ block, each by the protocol's own objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.protocol import Ask
 from sfumato.core.tally import Tally
+from sfumato.service.driving import ASKED
 from sfumato.streams.flat import Flat
+from sfumato.streams.specs import Streams
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.window import Window
 from sfumato.wire.reports import VERSION, Layout
 
 __all__ = ["Judge"]
@@ -32,6 +37,11 @@ class _Form:
     dtype: np.dtype[Any]
     valid: Callable[[NDArray[Any]], Mask]
     tally: Callable[[NDArray[Any]], Tally]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Self:
+        """Return how the reports of a mechanism are read."""
+        return cls(mechanism.report_dtype, mechanism.valid, mechanism.tally)
 
     def read(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
         """Return payloads without their padding, as messages."""
@@ -48,12 +58,24 @@ class Judge:
         The task's.
     layout
         Of its reports.
+    periods
+        How many there are.
+    asked
+        Every question so far, by period and round, where devices are asked anew.
 
     """
 
-    def __init__(self, protocol: Weave | Flat, layout: Layout) -> None:
+    def __init__(
+        self,
+        protocol: Streams,
+        layout: Layout,
+        periods: int,
+        asked: Mapping[tuple[int, int], Ask],
+    ) -> None:
         self._protocol = protocol
         self._content = layout.content_dtype
+        self._periods = periods
+        self._asked = asked
         self._forms: dict[tuple[int, int, int], _Form | None] = {}
 
     def well_formed(self, contents: NDArray[Any]) -> Mask:
@@ -92,6 +114,9 @@ class Judge:
         return counted
 
     def _form(self, span: int, period: int, block: int) -> _Form | None:
+        if isinstance(self._protocol, Window):
+            ask = self._asked.get((period, block))
+            return None if ask is None else _Form.of(ask.mechanism)
         key = (span, period, block)
         if key not in self._forms:
             self._forms[key] = self._found(*key) if self._is_due(span, period) else None
@@ -99,11 +124,9 @@ class Judge:
 
     def _is_due(self, span: int, period: int) -> bool:
         """Return whether any device sends a message of a span in a period."""
-        if not 1 <= period <= self._protocol.periods:
+        if not 1 <= period <= self._periods:
             return False
-        if isinstance(self._protocol, Flat):
-            return True
-        if span == SNAPSHOT:
+        if not isinstance(self._protocol, Weave) or span == SNAPSHOT:
             return True
         offset = period % span
         if offset not in self._protocol.offsets(span):
@@ -113,20 +136,23 @@ class Judge:
 
     @cached_property
     def _spans(self) -> list[int]:
+        if isinstance(self._protocol, Window):
+            return [ASKED]
         return [1] if isinstance(self._protocol, Flat) else list(self._protocol.spans)
 
     @cached_property
     def _blocks(self) -> int:
+        if isinstance(self._protocol, Window):
+            return self._protocol.rounds
         return 1 if isinstance(self._protocol, Flat) else len(self._protocol.snapshots)
 
     def _found(self, span: int, period: int, block: int) -> _Form:
-        if isinstance(self._protocol, Flat):
-            difference = self._protocol.form
-        elif span == SNAPSHOT:
-            look = self._protocol.snapshots[block].mechanism
-            return _Form(look.report_dtype, look.valid, look.tally)
-        else:
+        if isinstance(self._protocol, Weave):
+            if span == SNAPSHOT:
+                return _Form.of(self._protocol.snapshots[block].mechanism)
             difference = self._protocol.form(Thread(span, period % span))
+        else:
+            difference = self._protocol.form  # type: ignore[union-attr]
         return _Form(difference.dtype, difference.valid, difference.tally)
 
 

@@ -76,6 +76,26 @@ def _paths() -> dict[str, Any]:
                 problems=(400, 404, 408, 411, 413, 415, 429),
             )
         },
+        f"{task}/question": {
+            "get": _operation(
+                "readQuestion",
+                "What an interactive task asks now of whoever is free; null if nothing.",
+                _json("Question"),
+                parameters=[_TASK_ID],
+                problems=(404,),
+            )
+        },
+        f"{task}/keys": {
+            "post": _operation(
+                "renewKey",
+                "Give a task a new key to seal reports to; for the operator.",
+                _json("NewKey"),
+                status=201,
+                parameters=[_TASK_ID],
+                problems=(401, 403, 404, 409),
+                secure=True,
+            )
+        },
         f"{task}/answers": {
             "get": _operation(
                 "ask",
@@ -207,13 +227,35 @@ def _schemas() -> dict[str, Any]:
                 "grace": {"type": ["integer", "null"], "minimum": 0, "maximum": 1 << 31},
                 "sealed": {"type": "boolean", "default": True},
                 "public": {"type": "boolean", "default": False},
+                "endpoint": {
+                    "type": ["string", "null"],
+                    "description": "Where devices send, if not here: to a shuffler.",
+                },
             },
             "required": ["task"],
             "additionalProperties": False,
         },
         "Receipt": _object(
-            accepted=_COUNT, repeated=_COUNT, refused={"type": "array", "items": refused}
+            accepted=_COUNT,
+            repeated=_COUNT,
+            refused={"type": "array", "items": refused},
+            key_id=_COUNT,
         ),
+        "Question": _object(
+            version={"const": 1},
+            question={
+                "anyOf": [
+                    {"type": "null"},
+                    _object(
+                        period=_COUNT,
+                        round=_COUNT,
+                        mechanism={"type": "object"},
+                        probability={"type": "number", "minimum": 0, "maximum": 1},
+                    ),
+                ]
+            },
+        ),
+        "NewKey": _object(task_id=text, key_id=_COUNT),
         "Answers": _object(
             query={"enum": list(QUERIES)},
             question=text,

@@ -101,7 +101,7 @@ def of_all(desks: Sequence[Desk]) -> str:
     """Return the page that lists all tasks."""
     rows = "".join(
         f'<tr><td><a href="/tasks/{desk.name}">{escape(desk.published.spec["title"])}</a></td>'
-        f'<td class="number">{desk.closed} of {desk.protocol.periods}</td>'
+        f'<td class="number">{desk.closed} of {desk.periods}</td>'
         f"<td>{'anybody' if desk.public else 'analysts'}</td></tr>"
         for desk in desks
     )
@@ -181,7 +181,7 @@ def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[s
             "bands are wide until more devices take part."
         )
     age = max(0, int(now - desk.closes_at(desk.closed)))
-    return "live", f"Period {desk.closed} of {desk.protocol.periods} closed {age} s ago."
+    return "live", f"Period {desk.closed} of {desk.periods} closed {age} s ago."
 
 
 def _order(history: Sequence[dict[str, Any]], width: int) -> list[int]:

@@ -29,6 +29,7 @@ _TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "wrong-method": (405, "Not with this method"),
     "too-slow": (408, "The body did not arrive in time"),
     "too-early": (409, "There is no answer yet"),
+    "no-key": (409, "The task has no key"),
     "length-needed": (411, "The length of the body is needed"),
     "too-large": (413, "The body is too large"),
     "wrong-type": (415, "The body has another type"),

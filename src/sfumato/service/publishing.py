@@ -10,12 +10,14 @@ from typing import Any, Final
 from sfumato.errors import InputError
 from sfumato.service.collector import Collector
 from sfumato.service.desk import Desk
-from sfumato.wire.task import Task
+from sfumato.wire.task import Task, task_of
+from sfumato.wire.window_task import WindowTask
 
 __all__ = ["PublishRequest"]
 
 LATEST: Final = 1 << 40
 LONGEST_GRACE: Final = 1 << 31
+LONGEST_ADDRESS: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,17 @@ class PublishRequest:
         Whether reports are sealed to the collector.
     public
         Whether anybody may read answers.
+    endpoint
+        Where devices send, if not here: to a shuffler.
 
     """
 
-    task: Task
+    task: Task | WindowTask
     start: int | None = None
     grace: int | None = None
     sealed: bool = True
     public: bool = False
+    endpoint: str | None = None
 
     @classmethod
     def parse(cls, body: bytes) -> PublishRequest:
@@ -60,17 +65,23 @@ class PublishRequest:
                     f"{', '.join(cls.__dataclass_fields__)}."
                 )
         return cls(
-            Task.of(given["task"]),
+            task_of(given["task"]),
             _whole(given, "start", LATEST),
             _whole(given, "grace", LONGEST_GRACE),
             sealed=_truth(given, "sealed", usual=True),
             public=_truth(given, "public", usual=False),
+            endpoint=_address(given.get("endpoint")),
         )
 
     def publish(self, collector: Collector) -> Desk:
         """Publish the task."""
         return collector.publish(
-            self.task, self.start, grace=self.grace, sealed=self.sealed, public=self.public
+            self.task,
+            self.start,
+            grace=self.grace,
+            sealed=self.sealed,
+            public=self.public,
+            endpoint=self.endpoint or "",
         )
 
 
@@ -81,6 +92,15 @@ def _whole(given: Mapping[str, Any], name: str, most: int) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise InputError(f"{name} is {str(value)[:40]!r}; whole seconds in 0..{most} are expected.")
     return value
+
+
+def _address(given: Any) -> str | None:
+    if given is None:
+        return None
+    good = isinstance(given, str) and given.isascii() and given.isprintable() and " " not in given
+    if not good or not given.startswith(("http://", "https://")) or len(given) > LONGEST_ADDRESS:
+        raise InputError(f"endpoint is {str(given)[:40]!r}; an address with https:// is expected.")
+    return str(given)
 
 
 def _truth(given: Mapping[str, Any], name: str, *, usual: bool) -> bool:

@@ -81,6 +81,8 @@ class StoredTask:
         Whether anybody may ask, or analysts only.
     closed
         The last period that has closed.
+    until
+        Of a key that was replaced: the last period whose reports it opens.
 
     """
 
@@ -89,6 +91,7 @@ class StoredTask:
     keys: Mapping[int, bytes] = field(repr=False)
     public: bool
     closed: int
+    until: Mapping[int, int] = field(default_factory=dict)
 
 
 class Store(ABC):
@@ -103,6 +106,16 @@ class Store(ABC):
     @abstractmethod
     def tasks(self) -> list[StoredTask]:
         """Return all tasks, in the order in which they came."""
+
+    @abstractmethod
+    def replace_key(
+        self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
+    ) -> None:
+        """Give a task a new key; those before open reports up to a period, and no later ones."""
+
+    @abstractmethod
+    def erase_keys(self, task_id: bytes) -> None:
+        """Erase the keys that open only reports of periods that have closed."""
 
     @abstractmethod
     def commit(self, filled: Sequence[Filled]) -> None:
@@ -123,6 +136,14 @@ class Store(ABC):
     @abstractmethod
     def participation(self, task_id: bytes) -> dict[int, int]:
         """Return how many reports each period has."""
+
+    @abstractmethod
+    def close_round(self, task_id: bytes, period: int, number: int) -> None:
+        """Write down that a round is over; no answer to it counts any more."""
+
+    @abstractmethod
+    def rounds(self, task_id: bytes) -> dict[int, int]:
+        """Return how many rounds of each period are over, but for those of one round."""
 
     @abstractmethod
     def close_period(self, task_id: bytes, release: Release) -> None:

@@ -63,6 +63,15 @@ STEPS: Final = (
         digest BLOB NOT NULL UNIQUE
     );
     """,
+    """
+    CREATE TABLE rounds (
+        task_id BLOB NOT NULL REFERENCES tasks,
+        period INTEGER NOT NULL,
+        round INTEGER NOT NULL,
+        PRIMARY KEY (task_id, period, round)
+    ) WITHOUT ROWID;
+    ALTER TABLE keys ADD COLUMN until INTEGER;
+    """,
 )
 
 

@@ -102,7 +102,7 @@ class SQLiteStore(Store):
             if not added.rowcount:
                 return False
             db.executemany(
-                "INSERT INTO keys VALUES (?, ?, ?)",
+                "INSERT INTO keys (task_id, key_id, private) VALUES (?, ?, ?)",
                 [(task_id, name, private) for name, private in keys.items()],
             )
         return True
@@ -114,11 +114,46 @@ class SQLiteStore(Store):
             "SELECT task_id, published, public FROM tasks ORDER BY rowid"
         ):
             keys = self._rows("SELECT key_id, private FROM keys WHERE task_id = ?", task_id)
+            until = self._rows(
+                "SELECT key_id, until FROM keys WHERE task_id = ? AND until IS NOT NULL", task_id
+            )
             ((closed,),) = self._rows(
                 "SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?", task_id
             )
-            found.append(StoredTask(task_id, published, dict(keys), bool(public), closed))
+            found.append(
+                StoredTask(task_id, published, dict(keys), bool(public), closed, dict(until))
+            )
         return found
+
+    def replace_key(
+        self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
+    ) -> None:
+        """Give a task a new key; those before open reports up to a period, and no later ones."""
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE keys SET until = min(coalesce(until, ?1), ?1) WHERE task_id = ?2",
+                (until, task_id),
+            )
+            db.execute(
+                "INSERT INTO keys (task_id, key_id, private) VALUES (?, ?, ?)",
+                (task_id, key_id, private),
+            )
+            db.execute("UPDATE tasks SET published = ? WHERE task_id = ?", (published, task_id))
+
+    def erase_keys(self, task_id: bytes) -> None:
+        """Erase the keys that open only reports of periods that have closed."""
+        with self._lock:
+            self._connection.execute("PRAGMA secure_delete = ON")
+            try:
+                with self._transaction() as db:
+                    db.execute(
+                        "DELETE FROM keys WHERE task_id = ?1 AND until <= "
+                        "(SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?1)",
+                        (task_id,),
+                    )
+            finally:
+                self._connection.execute("PRAGMA secure_delete = OFF")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
 
     # ---- reports -----------------------------------------------------------------------------
 
@@ -170,6 +205,18 @@ class SQLiteStore(Store):
                 "SELECT period, sum(n) FROM tallies WHERE task_id = ? GROUP BY period", task_id
             )
         )
+
+    # ---- rounds ------------------------------------------------------------------------------
+
+    def close_round(self, task_id: bytes, period: int, number: int) -> None:
+        """Write down that a round is over; no answer to it counts any more."""
+        with self._transaction() as db:
+            db.execute("INSERT INTO rounds VALUES (?, ?, ?)", (task_id, period, number))
+
+    def rounds(self, task_id: bytes) -> dict[int, int]:
+        """Return how many rounds of each period are over, but for those of one round."""
+        query = "SELECT period, count(*) FROM rounds WHERE task_id = ? GROUP BY period"
+        return dict(self._rows(query, task_id))
 
     # ---- releases ----------------------------------------------------------------------------
 

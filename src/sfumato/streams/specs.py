@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfumato.errors import ConfigurationError
 from sfumato.streams.flat import Flat
@@ -12,8 +12,15 @@ from sfumato.streams.weave.strands import Sized
 from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.task import Task
 from sfumato.wire.values import TaskValues
+from sfumato.wire.window_task import WINDOW, WindowTask
 
-__all__ = ["protocol_of", "spec_of", "values_of"]
+if TYPE_CHECKING:  # numbers and windows need mechanisms that other tasks do not
+    from sfumato.streams.window import Window
+
+__all__ = ["Streams", "protocol_of", "spec_of", "values_of", "window_of"]
+
+Streams: TypeAlias = "Weave | Flat | Window"
+"""What a task may run."""
 
 
 def values_of(given: TaskValues) -> Values:
@@ -33,8 +40,27 @@ def values_of(given: TaskValues) -> Values:
     return Category(items) if given.kind == "category" else Items(items, given.most)
 
 
+def window_of(values: TaskValues, given: Mapping[str, Any]) -> Window:
+    """Return the stream without an end that a task asks for, from plain data."""
+    from sfumato.streams.window import Window  # noqa: PLC0415 -- see above
+
+    domain: Any = values.items if values.kind == "category" else None
+    interval: Any = None if domain is not None else (values.low, values.high)
+    return Window(
+        given["window"],
+        given["epsilon"],
+        given["devices"],
+        domain,
+        interval,
+        values.clip,
+        given["method"],
+        given["oracle"],
+        tuple((str(name), value) for name, value in given["parameters"]),
+    )
+
+
 def spec_of(
-    task: Task, protocol: Weave | Flat, start: int, *, grace: int = 0, sealed: bool = True
+    task: Task | WindowTask, protocol: Streams, start: int, *, grace: int = 0, sealed: bool = True
 ) -> dict[str, Any]:
     """Return the task with everything written out, as plain data that devices obey.
 
@@ -58,7 +84,7 @@ def spec_of(
         "sealed": sealed,
         "payload": protocol.payload,
     }
-    if isinstance(protocol, Flat):
+    if not isinstance(protocol, Weave):
         return plain
     fixed = protocol.resolved()
     return plain | {
@@ -73,7 +99,7 @@ def spec_of(
     }
 
 
-def protocol_of(given: Mapping[str, Any]) -> Weave | Flat:
+def protocol_of(given: Mapping[str, Any]) -> Streams:
     """Return the protocol of a spec, without choosing anything; raise if the spec is none.
 
     Examples
@@ -100,11 +126,13 @@ def protocol_of(given: Mapping[str, Any]) -> Weave | Flat:
         raise ConfigurationError(f"the spec of the task has something wrong ({error!r}).") from None
 
 
-def _protocol_of(given: Mapping[str, Any]) -> Weave | Flat:
+def _protocol_of(given: Mapping[str, Any]) -> Streams:
     plain = dict(given["values"])
     if "attributes" in plain:
         plain["attributes"] = dict(plain["attributes"])
     observed = TaskValues.of(plain)
+    if given["kind"] == WINDOW:
+        return window_of(observed, given)
     numbers = (given["periods"], given["changes"], given["epsilon"])
     if given["protocol"] == "flat":
         items: Any = observed.items

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sfumato.core.domain import Domain, Label
 from sfumato.errors import ConfigurationError
@@ -18,11 +19,22 @@ __all__ = [
     "items",
     "label",
     "refuse_unknown",
+    "seconds",
     "shown",
     "text",
+    "title",
 ]
 
 Path = tuple[str, ...]
+
+LONGEST_TITLE: Final = 200
+UNITS: Final[Mapping[str, int]] = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "week": 604_800,
+}
 
 
 class Problem(ConfigurationError):
@@ -85,6 +97,29 @@ def items(given: Any, path: Path) -> int | tuple[Label, ...]:
     except ConfigurationError as error:
         raise Problem(path, str(error).replace("domain", name, 1)) from error
     return found
+
+
+def title(given: Any) -> str:
+    """Return the title of a task."""
+    found = text(given, ("title",))
+    if len(found) > LONGEST_TITLE:
+        raise Problem(
+            ("title",),
+            f"title has {len(found)} characters; up to {LONGEST_TITLE} are expected.",
+        )
+    return found
+
+
+def seconds(given: Any) -> int:
+    """Return the length of a period."""
+    said = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
+    if said is None or said[2] not in UNITS or not int(said[1]):
+        raise Problem(
+            ("period",),
+            f"period is {shown(given)}; a whole number of {'s, '.join(UNITS)}s is expected, "
+            'as in "15 minutes".',
+        )
+    return int(said[1]) * UNITS[said[2]]
 
 
 def choice(given: Any, path: Path, known: Sequence[str], words: str = "") -> str:

@@ -40,9 +40,14 @@ _HEAD = struct.Struct("<4s32sII")
 _CONTENT = struct.Struct("<BHH")
 
 
-def report_id(secret: bytes, task_id: bytes, period: int) -> bytes:
-    """Return the id of a device's report: the same whenever the report is made again."""
+def report_id(secret: bytes, task_id: bytes, period: int, number: int = 0) -> bytes:
+    """Return the id of a device's report: the same whenever the report is made again.
+
+    A period's second question, and each after it, has its number in the id.
+    """
     said = b"sfumato report id 1" + task_id + struct.pack("<I", period)
+    if number:
+        said += struct.pack("<H", number)
     return hmac.digest(secret, said, "sha256")[:ID_BYTES]
 
 

@@ -12,10 +12,10 @@ import hashlib
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -24,8 +24,11 @@ from sfumato.wire import fields, lines
 from sfumato.wire.canonical import canonical
 from sfumato.wire.fields import Problem
 from sfumato.wire.values import TaskValues
+from sfumato.wire.window_task import WINDOW, WindowTask
 
-__all__ = ["Task", "parse", "read"]
+__all__ = ["Task", "parse", "parse_any", "read", "read_any", "task_of"]
+
+T = TypeVar("T")
 
 KINDS: Final = ("horizon",)
 QUERIES: Final = ("online", "history", "prefix", "ranges")
@@ -33,16 +36,8 @@ PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
 MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
 DECODERS: Final = ("online", "smoothed", "filtered")
-UNITS: Final[Mapping[str, int]] = {
-    "second": 1,
-    "minute": 60,
-    "hour": 3600,
-    "day": 86_400,
-    "week": 604_800,
-}
 
 FORMAT: Final = 1
-LONGEST_TITLE: Final = 200
 LARGEST_FILE: Final = 1 << 22
 MOST_PERIODS: Final = 1 << 14
 MOST_ENTRIES: Final = 1 << 24
@@ -141,6 +136,11 @@ class Task:
 
     def __post_init__(self) -> None:
         """Refuse numbers that do not fit together, whoever made the task."""
+        if self.values.kind == "number":
+            raise Problem(
+                ("values", "kind"),
+                f"values.kind is 'number' over a horizon; numbers are for kind = {WINDOW!r}.",
+            )
         _check_numbers(self)
         if (self.values.kind == "moves") != (self.protocol == "flat"):
             raise Problem(
@@ -195,11 +195,11 @@ class Task:
         values = TaskValues.of(given["values"])
         usual = "flat" if values.kind == "moves" else "weave"
         return cls(
-            title=_title(given["title"]),
+            title=fields.title(given["title"]),
             values=values,
             epsilon=given["epsilon"],
             periods=given["periods"],
-            period_seconds=_seconds(given["period"]),
+            period_seconds=fields.seconds(given["period"]),
             changes=given["changes"],
             queries=_queries(given.get("queries", "online")),
             protocol=fields.choice(given.get("protocol", usual), ("protocol",), PROTOCOLS),
@@ -214,6 +214,15 @@ class Task:
 
 def read(path: str | Path) -> Task:
     """Return the task of a file; raise with one sentence if it is none."""
+    return parse(_text(path), str(path))
+
+
+def read_any(path: str | Path) -> Task | WindowTask:
+    """Return the task of a file, whichever kind it is of."""
+    return parse_any(_text(path), str(path))
+
+
+def _text(path: str | Path) -> str:
     path = Path(path)
     if path.exists() and not path.is_file():
         msg = f"{path} is not a regular file; the name of a task file is expected."
@@ -223,24 +232,37 @@ def read(path: str | Path) -> Task:
         msg = f"{path} has {len(content):,} bytes; a task file has {LARGEST_FILE:,} at most."
         raise InputError(msg)
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         byte = content[error.start]
         msg = f"{path}, line {line}: byte {byte:#04x} is no text; a file in UTF-8 is expected."
         raise InputError(msg) from error
-    return parse(text, str(path))
 
 
 def parse(text: str, source: str = "task") -> Task:
-    """Return the task that a text describes; errors name the source and the line."""
+    """Return the task over a horizon that a text describes; errors name the source and line."""
+    return _parsed(text, source, Task.of)
+
+
+def parse_any(text: str, source: str = "task") -> Task | WindowTask:
+    """Return the task that a text describes, whichever kind it is of."""
+    return _parsed(text, source, task_of)
+
+
+def task_of(given: Mapping[str, Any]) -> Task | WindowTask:
+    """Return the checked task of a parsed file, whichever kind it is of."""
+    return WindowTask.of(given) if given.get("kind") == WINDOW else Task.of(given)
+
+
+def _parsed(text: str, source: str, of: Callable[[Mapping[str, Any]], T]) -> T:
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         broken, said = lines.syntax_error(error, text)
         raise InputError(f"{source}, line {broken}: {said}; TOML is expected.") from error
     try:
-        return Task.of(given)
+        return of(given)
     except Problem as problem:
         line = lines.line_of(text, problem.path)
         where = f"{source}, line {line}" if line else source
@@ -288,27 +310,6 @@ def _check_spans(task: Task) -> None:
                 f"mix has the span {span}; spans of 1..{task.periods // 2} periods, or "
                 f"{SNAPSHOT}, are expected.",
             )
-
-
-def _title(given: Any) -> str:
-    title = fields.text(given, ("title",))
-    if len(title) > LONGEST_TITLE:
-        raise Problem(
-            ("title",),
-            f"title has {len(title)} characters; up to {LONGEST_TITLE} are expected.",
-        )
-    return title
-
-
-def _seconds(given: Any) -> int:
-    said = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
-    if said is None or said[2] not in UNITS or not int(said[1]):
-        raise Problem(
-            ("period",),
-            f"period is {fields.shown(given)}; a whole number of {'s, '.join(UNITS)}s is expected, "
-            'as in "15 minutes".',
-        )
-    return int(said[1]) * UNITS[said[2]]
 
 
 def _queries(given: Any) -> tuple[tuple[str, float], ...]:

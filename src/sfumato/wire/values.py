@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sfumato.core.domain import Label
+from sfumato.core.exact import is_finite_number
 from sfumato.wire import fields
 from sfumato.wire.fields import Path, Problem
 
@@ -18,10 +19,11 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "set": ("items", "most"),
     "attributes": ("attributes",),
     "moves": ("items",),
+    "number": ("low", "high", "clip"),
 }
 """Each kind of value and its fields."""
 
-_WORDS: Final = "binary (on or off), category (one of the items), set, attributes or moves"
+_WORDS: Final = "binary (on or off), category (one of the items), set, attributes, moves or number"
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,16 @@ class TaskValues:
     ----------
     kind
         ``binary`` (on or off), ``category`` (one of the items), ``set`` (any of the items),
-        ``attributes`` (several categories) or ``moves`` (each item rises, falls or does neither).
+        ``attributes`` (several categories), ``moves`` (each item rises, falls or does neither) or
+        ``number`` (in an interval).
     items
         How many items there are, or what they are called; of a binary value, the one label.
     most
         Of a set, how many items it holds at most.
     attributes
         Of attributes, each one's name and items, in order.
+    low, high, clip
+        Of a number, the interval it lies in, and whether others are cut to it.
 
     """
 
@@ -46,13 +51,16 @@ class TaskValues:
     items: int | tuple[Label, ...] | None = None
     most: int | None = None
     attributes: tuple[tuple[str, int | tuple[Label, ...]], ...] = ()
+    low: float | None = None
+    high: float | None = None
+    clip: bool = False
 
     @property
     def width(self) -> int:
         """How many entries the value has."""
         if self.kind == "attributes":
             return sum(_count(items) for _, items in self.attributes)
-        return _count(self.items)
+        return 1 if self.kind == "number" else _count(self.items)
 
     @property
     def least_changes(self) -> int:
@@ -68,6 +76,8 @@ class TaskValues:
             plain["most"] = self.most
         if self.attributes:  # a list, as their order is the order of the entries
             plain["attributes"] = [[name, _plain(items)] for name, items in self.attributes]
+        if self.kind == "number":
+            plain |= {"low": self.low, "high": self.high, "clip": self.clip}
         return plain
 
     @classmethod
@@ -85,6 +95,8 @@ class TaskValues:
             raise Problem(at, f"values.{needed} is missing; {kind} values have them.")
         if kind == "attributes":
             return cls(kind, attributes=_attributes(given[needed], (*at, needed)))
+        if kind == "number":
+            return cls(kind, **_interval(given, at))
         if kind == "binary":
             return cls(kind, items=_only(given.get("items", ["on"]), (*at, "items")))
         if kind == "moves" and isinstance(given["items"], list) and len(given["items"]) == 1:
@@ -106,6 +118,22 @@ def _attributes(given: Any, at: Path) -> tuple[tuple[str, int | tuple[Label, ...
     return tuple(
         (fields.text(name, at), fields.items(items, (*at, name))) for name, items in given.items()
     )
+
+
+def _interval(given: Mapping[str, Any], at: Path) -> dict[str, Any]:
+    ends = [given.get("low"), given.get("high")]
+    if not all(map(is_finite_number, ends)) or not ends[0] < ends[1]:  # type: ignore[operator]
+        raise Problem(
+            at,
+            f"values.low is {fields.shown(ends[0])} and values.high is {fields.shown(ends[1])}; "
+            "two numbers, the first below the second, are expected.",
+        )
+    clip = given.get("clip", False)
+    if not isinstance(clip, bool):
+        raise Problem(
+            (*at, "clip"), f"values.clip is {fields.shown(clip)}; true or false is expected."
+        )
+    return {"low": float(ends[0]), "high": float(ends[1]), "clip": clip}  # type: ignore[arg-type]
 
 
 def _only(given: Any, at: Path) -> tuple[Label, ...]:

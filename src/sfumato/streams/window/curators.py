@@ -112,6 +112,8 @@ class WindowCurator(Curator):
     """One line for people who choose."""
     divides: ClassVar[str]
     """What it divides over a window: ``budget`` or ``population``."""
+    rounds: ClassVar[int] = 1
+    """How many questions a period has, at most."""
 
     def __init__(self, protocol: Window) -> None:
         self.protocol = protocol

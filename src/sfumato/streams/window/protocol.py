@@ -29,6 +29,9 @@ COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
 """What a device lets itself be asked with about an item; about a number it is the hybrid."""
 
 
+LARGEST_SYMBOL: Final = 8
+
+
 @lru_cache(maxsize=4096)
 def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> Mechanism:
     if oracle in ("grr", "oue"):
@@ -169,6 +172,22 @@ class Window(Protocol):
                 f"the question is asked with {mechanism.name} as {mechanism!r}; this task allows "
                 f"{about}."
             )
+
+    @property
+    def payload(self) -> int:
+        """The bytes of the longest report: of no method's question it has more than a bit an item.
+
+        (Or an item's number, where there are few; and the hybrid's symbols fit into eight bytes.)
+        """
+        if self.domain is None:
+            return LARGEST_SYMBOL
+        number = GRR(self.epsilon, self.domain).report_bytes
+        return max((Domain(self.domain).size + 7) // 8, number)
+
+    @property
+    def rounds(self) -> int:
+        """How many questions a period has, at most."""
+        return self.curator().rounds
 
     # ---- both halves -----------------------------------------------------------------------
 

@@ -1,0 +1,190 @@
+"""What a device does for a task, by the kind of its stream; loaded when a task is joined.
+
+A *standing* part sends at times that follow from the task alone. One that is *asked* answers, by
+its own coin and as far as its window allows, what a collector asks in each period.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from sfumato.accounting.windows import whole_units
+from sfumato.core.mechanism import Mechanism
+from sfumato.device.keys import Chain
+from sfumato.errors import MismatchError
+from sfumato.randomness import Source
+from sfumato.streams.flat import Flat, FlatDevice
+from sfumato.streams.specs import protocol_of
+from sfumato.streams.weave.device import Message, WeaveDevice
+from sfumato.streams.weave.protocol import Weave
+from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
+
+__all__ = ["Asked", "Message", "Part", "Standing", "part_of"]
+
+ASKED: Final = 0
+"""What answers to questions have where others have their span; their block is the round."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A part in a stream over a horizon."""
+
+    protocol: Weave | Flat
+
+    is_asked: ClassVar[Literal[False]] = False
+
+    @property
+    def epsilon(self) -> float:
+        """What it costs."""
+        return self.protocol.epsilon
+
+    @property
+    def promise(self) -> str:
+        """For what."""
+        return "for everything it will ever send"
+
+    def begin(self, coins: Source) -> tuple[dict[str, Any], int]:
+        """Return a new state, drawn before any data, and the bytes of its messages."""
+        machine = self.protocol.device(coins)
+        return machine.save(), machine.message_bytes
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the task knows no such value."""
+        if isinstance(self.protocol, Flat):
+            self.protocol.moves(value)
+        else:
+            self.protocol.values.encode(value)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a value stays until the next one; a move is of one period."""
+        return not isinstance(self.protocol, Flat)
+
+    def present(self, value: Any, state: Mapping[str, Any]) -> Any:
+        """Return what counts as observed."""
+        if value is not None or isinstance(self.protocol, Flat):
+            return value
+        if self.protocol.values.always_there and not any(state["value"]):
+            # Before the first value: a public default, as silence would tell.
+            return self.protocol.values.default
+        return None
+
+    def step(
+        self, state: dict[str, Any], value: Any, coins: Source
+    ) -> tuple[dict[str, Any], Message | None]:
+        """Live through one period; return the state after it, and what is due."""
+        if isinstance(self.protocol, Flat):
+            machine: Any = FlatDevice.restore(self.protocol, state)
+        else:
+            machine = WeaveDevice.restore(self.protocol, state)
+        message = machine.observe(value, coins)
+        return machine.save(), message
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A part in a stream without an end.
+
+    Its state has the last period that has ended, the value that was held then, the last round that
+    was looked at, and a ledger of what the present window has spent. The ledger has a clock of its
+    own (``tick``), which never runs ahead of what this device has lived through.
+    """
+
+    protocol: Any  # a Window: its module is loaded for those who need it
+
+    is_asked: ClassVar[Literal[True]] = True
+
+    @property
+    def epsilon(self) -> float:
+        """What it costs."""
+        return float(self.protocol.epsilon)
+
+    @property
+    def promise(self) -> str:
+        """For what."""
+        return f"for what it sends in any {self.protocol.window} consecutive periods"
+
+    def begin(self, coins: Source) -> tuple[dict[str, Any], int]:
+        """Return a new state, and the bytes of the longest answer."""
+        ledger = self.protocol.device(coins).save()
+        state = {"period": 0, "tick": 0, "held": None, "round": -1, "ledger": ledger}
+        return state, self.protocol.payload
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the task knows no such value."""
+        self._usual.encode([value])
+
+    @property
+    def _usual(self) -> Mechanism:
+        """A mechanism that it may be asked with."""
+        found: Mechanism = self.protocol.mechanism(whole_units(self.protocol.epsilon))
+        return found
+
+    @staticmethod
+    def moved(state: dict[str, Any], period: int, held: Any, ticks: int) -> dict[str, Any]:
+        """Return the state after a period has ended with a value held, and some ticks more."""
+        tick = state["tick"] + ticks
+        return state | {"period": period, "tick": tick, "held": held, "round": -1}
+
+    def expects(self, state: Mapping[str, Any]) -> bool:
+        """Return whether there may be a question that was not looked at."""
+        return bool(state["period"] and state["round"] + 1 < self.protocol.rounds)
+
+    def answer(
+        self, state: dict[str, Any], question: Question, chain: Chain
+    ) -> tuple[dict[str, Any], Message | None]:
+        """Return the state after a question, and the answer if there is one.
+
+        A question of another period, of a round that was looked at, or of one that the task does
+        not have, changes nothing. Raises if it is asked in a way that the task does not allow.
+        """
+        new = state["round"] < question.round < self.protocol.rounds
+        if question.period != state["period"] or not new:
+            return state, None
+        ask = self._ask(question)
+        from sfumato.streams.window.device import WindowDevice  # noqa: PLC0415 -- see above
+
+        looked = state | {"round": question.round}
+        if state["held"] is None:  # who has no value yet has not come yet
+            return looked, None
+        machine = WindowDevice.restore(self.protocol, state["ledger"])
+        # Other questions get other coins: a copy of this device that is asked another one in the
+        # same place pays for it, but never gives away its coins.
+        coins = chain.coins("ask " + hashlib.sha256(question.digest).hexdigest())
+        report = machine.answer(state["tick"], ask, state["held"], coins)
+        looked["ledger"] = machine.save()
+        if report is None:
+            return looked, None
+        return looked, Message(ASKED, question.period, question.round, report.tobytes())
+
+    def _ask(self, question: Question) -> Any:
+        from sfumato.catalog import from_configuration  # noqa: PLC0415 -- for who is asked
+        from sfumato.core.protocol import Ask  # noqa: PLC0415
+
+        given = dict(question.mechanism)
+        usual = self._usual.configuration()
+        for name in ("domain", "low", "high", "clip"):  # before anything is built of them
+            if _listed(given.get(name)) != _listed(usual.get(name)):
+                raise MismatchError(f"the question has another {name} than its task.")
+        if isinstance(given.get("domain"), list):
+            given["domain"] = tuple(given["domain"])
+        return Ask(from_configuration(given), question.probability)
+
+
+def _listed(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given
+
+
+Part = Standing | Asked
+
+
+def part_of(published: Published) -> Part:
+    """Return the part that a task asks to be taken; raise if its spec makes no sense."""
+    protocol = protocol_of(published.spec)
+    if isinstance(protocol, (Weave, Flat)):
+        return Standing(protocol)
+    return Asked(protocol)

@@ -1,0 +1,161 @@
+"""A task without a horizon: any w consecutive periods of a device share one budget.
+
+Its file has ``kind = "window"``. What it asks in a period depends on what it has learnt before, so
+devices are asked anew in each period and answer by their own coin.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sfumato.core.exact import is_finite_number
+from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
+from sfumato.wire import fields
+from sfumato.wire.canonical import canonical
+from sfumato.wire.fields import Problem
+from sfumato.wire.values import TaskValues
+
+__all__ = ["WINDOW", "WindowTask"]
+
+WINDOW: Final = "window"
+KINDS: Final = ("category", "number")
+ORACLES: Final = ("auto", "grr", "oue", "ada")
+FORMAT: Final = 1
+MOST_PERIODS: Final = 1 << 14
+MOST_PEOPLE: Final = 10**15
+
+_NEEDED: Final = {
+    "title": "a few words on what the task is about",
+    "epsilon": "a positive number, the privacy of any window of a device's stream,",
+    "window": "a whole number, how many consecutive periods are protected together,",
+    "devices": "a whole number, how many devices are expected to take part,",
+    "periods": "a whole number, after how many periods the task ends,",
+    "period": 'the length of a period, as in "1 hour",',
+    "values": 'a table with a kind, as in values = {kind = "category", items = ["a", "b"]},',
+}
+_OPTIONAL: Final = ("kind", "method", "oracle", "parameters")
+
+
+@dataclass(frozen=True)
+class WindowTask:
+    """What is asked of devices, window by window.
+
+    Parameters
+    ----------
+    title
+        What the task is about, for people.
+    values
+        What a device observes: a category, or a number in an interval.
+    epsilon
+        Privacy of what a device sends in any so many consecutive periods.
+    window
+        How many these are.
+    devices
+        How many take part, in expectation; public.
+    periods
+        After how many the task ends; a stream that goes on is another task.
+    period_seconds
+        How long a period is.
+    method, oracle, parameters
+        Who is asked what, when; see ``streams.window``.
+
+    Examples
+    --------
+    >>> task = WindowTask.of({
+    ...     "kind": "window", "title": "Where people are", "epsilon": 1, "window": 24,
+    ...     "devices": 5000, "periods": 720, "period": "1 hour",
+    ...     "values": {"kind": "category", "items": ["home", "work"]},
+    ... })
+    >>> task.window, task.period_seconds, task.method
+    (24, 3600, 'auto')
+
+    """
+
+    title: str
+    values: TaskValues
+    epsilon: float
+    window: int
+    devices: int
+    periods: int
+    period_seconds: int
+    method: str = "auto"
+    oracle: str = "auto"
+    parameters: tuple[tuple[str, Any], ...] = ()
+    kind: str = WINDOW
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that do not fit together, whoever made the task."""
+        low, high = SMALLEST_EPSILON, LARGEST_EPSILON
+        if not is_finite_number(self.epsilon) or not low <= self.epsilon <= high:
+            raise Problem(
+                ("epsilon",),
+                f"epsilon is {fields.shown(self.epsilon)}; a number in {low:g}..{high:g} is "
+                "expected.",
+            )
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        fields.in_range(self.periods, ("periods",), 1, MOST_PERIODS)
+        fields.in_range(self.window, ("window",), 1, MOST_PERIODS)
+        fields.in_range(self.devices, ("devices",), 1, MOST_PEOPLE)
+        if self.values.kind not in KINDS:
+            raise Problem(
+                ("values", "kind"),
+                f"values.kind is {self.values.kind!r} where kind is {WINDOW!r}; "
+                f"{' or '.join(KINDS)} is expected.",
+            )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the task as plain data."""
+        plain: dict[str, Any] = {"format": FORMAT}
+        for field in dataclasses.fields(self):
+            plain[field.name] = getattr(self, field.name)
+        plain["values"] = self.values.plain()
+        plain["parameters"] = [list(pair) for pair in self.parameters]
+        return plain
+
+    def canonical(self) -> bytes:
+        """Return the one form in which two parties compare tasks."""
+        return canonical(self.plain())
+
+    @property
+    def task_id(self) -> str:
+        """The SHA-256 of the canonical form."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> WindowTask:
+        """Return the checked task of a parsed file."""
+        fields.refuse_unknown(given, (*_NEEDED, *_OPTIONAL), (), "a task of kind window has")
+        for name, words in _NEEDED.items():
+            if name not in given:
+                raise Problem((), f"{name} is missing; {words} is expected.")
+        return cls(
+            title=fields.title(given["title"]),
+            values=TaskValues.of(given["values"]),
+            epsilon=given["epsilon"],
+            window=given["window"],
+            devices=given["devices"],
+            periods=given["periods"],
+            period_seconds=fields.seconds(given["period"]),
+            method=fields.text(given.get("method", "auto"), ("method",)),
+            oracle=fields.choice(given.get("oracle", "auto"), ("oracle",), ORACLES),
+            parameters=_parameters(given.get("parameters", {})),
+        )
+
+
+def _parameters(given: Any) -> tuple[tuple[str, Any], ...]:
+    if not isinstance(given, Mapping):
+        raise Problem(
+            ("parameters",),
+            f"parameters is {fields.shown(given)}; a table of the method's own is expected.",
+        )
+    for name, value in given.items():
+        if not isinstance(value, (bool, int, float, str)):
+            raise Problem(
+                ("parameters", name),
+                f"parameters.{name} is {fields.shown(value)}; a number or a word is expected.",
+            )
+    return tuple(sorted(given.items()))
