@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,8 @@ from sfumato.service.access import new_token, set_token
 from sfumato.service.app import Service, make_app
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
-from sfumato.wire.reports import BATCH_TYPE
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import BATCH_TYPE, Batch
 
 START = 1_000_000
 TASK = {
@@ -37,7 +39,7 @@ class World:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.now = START + 11.0
         self.store = SQLiteStore(folder / "collector.db")
-        self.tokens = {role: new_token() for role in ("operator", "analyst")}
+        self.tokens = {role: new_token() for role in ("operator", "analyst", "shuffler")}
         for role, token in self.tokens.items():
             set_token(self.store, role, token)
         self.collector = Collector(self.store, "http://testserver", lambda: self.now)
@@ -52,9 +54,12 @@ class World:
         token = self.tokens.get(role, role)
         return {"Authorization": f"Bearer {token}"}
 
-    def upload(self, desk: Desk, body: bytes, kind: str = BATCH_TYPE) -> Any:
+    def upload(
+        self, desk: Desk, body: bytes, kind: str = BATCH_TYPE, role: str | None = None
+    ) -> Any:
         url = f"/v1/tasks/{desk.name}/reports"
-        return self.client.post(url, content=body, headers={"Content-Type": kind})
+        headers = {"Content-Type": kind} | self.headers(role)
+        return self.client.post(url, content=body, headers=headers)
 
     def close_periods(self) -> None:
         self.service.writer.call(self.collector.close_due).result()
@@ -85,7 +90,7 @@ def test_a_batch_is_acknowledged_once_it_is_on_disk(world: World) -> None:
     body = Fleet(world.open, len(VALUES)).body(VALUES)
     first = world.upload(world.open, body)
     assert first.status_code == 200
-    assert first.json() == {"accepted": len(messages), "repeated": 0, "refused": []}
+    assert first.json() == {"accepted": len(messages), "repeated": 0, "refused": [], "key_id": 1}
     assert sum(len(blob) for blob in world.store.ids(world.open.task_id, 1)) == 16 * len(messages)
     assert world.upload(world.open, body).json()["repeated"] == len(messages)
 
@@ -133,6 +138,8 @@ ENDPOINTS = {
     ("GET", "/v1/tasks/{open}"): None,
     ("GET", "/v1/tasks/{hidden}"): None,
     ("POST", "/v1/tasks/{hidden}/reports"): None,
+    ("GET", "/v1/tasks/{open}/question"): None,
+    ("POST", "/v1/tasks/{hidden}/keys"): "operator",
     ("GET", "/v1/tasks/{open}/answers"): None,
     ("GET", "/v1/tasks/{hidden}/answers"): "analyst",
     ("GET", "/v1/tasks/{hidden}/events"): "analyst",
@@ -144,11 +151,16 @@ ENDPOINTS = {
     ("GET", "/metrics"): "analyst",
     ("GET", "/openapi.json"): None,
 }
-MAY = {None: (None,), "analyst": (None, "analyst"), "operator": (None, "analyst", "operator")}
+MAY = {
+    None: (None,),
+    "shuffler": (None,),
+    "analyst": (None, "analyst"),
+    "operator": (None, "analyst", "operator"),
+}
 
 
 @pytest.mark.parametrize(("method", "path"), ENDPOINTS)
-@pytest.mark.parametrize("role", [None, "analyst", "operator", "x" * 43])
+@pytest.mark.parametrize("role", [None, "shuffler", "analyst", "operator", "x" * 43])
 def test_each_endpoint_with_each_role_and_none(
     shared: World, method: str, path: str, role: str | None
 ) -> None:
@@ -164,6 +176,63 @@ def test_each_endpoint_with_each_role_and_none(
         assert answer.status_code == (403 if role in shared.tokens else 401)
         assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_every_address_is_tried_with_each_role(world: World) -> None:
+    """A new address that nobody has added to the list above fails here."""
+    app: Any = make_app(world.service)
+    known = {(method, re.sub(r"{\w+}|page\.js", "*", path)) for method, path in ENDPOINTS}
+    there = {
+        (method, re.sub(r"{\w+}", "*", route.path))
+        for route in app._app.routes  # noqa: SLF001
+        for method in route.methods - {"HEAD"}
+    }
+    assert there == known
+
+
+def test_reports_of_a_mixed_task_come_through_its_shuffler_only(world: World) -> None:
+    shuffle = {"epsilon": 1.0, "delta": 1e-6, "min_batch": 1000}
+    asked = {"task": TASK | {"shuffle": shuffle}, "start": int(world.now) - 3601, "sealed": False}
+    headers = world.headers("operator")
+    elsewhere = "https://shuffler.example/v1/reports"
+    given = asked | {"endpoint": elsewhere}
+    made = world.client.post("/v1/tasks", json=given, headers=headers).json()
+    desk = world.collector.desk(made["task_id"])
+    assert desk.published.endpoint == elsewhere
+    body = Fleet(desk, 40).body([1] * 40)
+    n = Batch.head(body)[2]
+    for role in (None, "analyst", "operator"):
+        refused = world.upload(desk, body, role=role).json()
+        assert refused["accepted"] == 0
+        assert {one["reason"] for one in refused["refused"]} == {"direct"}
+    assert world.upload(desk, body, role="shuffler").json()["accepted"] == n
+    bad = world.client.post("/v1/tasks", json=asked | {"endpoint": "ftp://x"}, headers=headers)
+    assert "endpoint is 'ftp://x'" in _is_problem(bad, 400, "not-a-task")
+
+
+def test_what_is_asked_now_is_told_to_anybody(world: World) -> None:
+    task = {
+        "kind": "window",
+        "title": "Where people are",
+        "epsilon": 1.0,
+        "window": 4,
+        "devices": 100,
+        "periods": 10,
+        "period": "1 hour",
+        "values": {"kind": "category", "items": ["home", "work"]},
+        "method": "lpu",
+    }
+    asked = {"task": task, "start": int(world.now) - 3601, "public": True}
+    made = world.client.post("/v1/tasks", json=asked, headers=world.headers("operator"))
+    assert made.status_code == 201, made.text
+    assert "any 4 consecutive periods" in made.json()["guarantee"]
+    url = f"/v1/tasks/{made.json()['task_id']}"
+    question = Question.parse(world.client.get(f"{url}/question").content)
+    assert question is not None
+    assert (question.period, question.round, question.probability) == (1, 0, 0.25)
+    assert question.mechanism == {"mechanism": "grr", "epsilon": 1.0, "domain": ["home", "work"]}
+    assert Question.parse(world.client.get(f"/v1/tasks/{world.open.name}/question").content) is None
+    assert "any 4 consecutive periods" in world.client.get(f"/tasks/{made.json()['task_id']}").text
 
 
 def test_a_browser_sends_the_token_as_a_password(world: World) -> None:
@@ -289,7 +358,7 @@ def test_no_secret_is_in_logs_errors_or_answers(
     private = dict(world.store.tasks()[0].keys)[1]
     secrets = [*world.tokens.values(), private.hex()]
     shown = []
-    for role in (None, "analyst", "operator"):
+    for role in (None, "shuffler", "analyst", "operator"):
         for method, path in ENDPOINTS:
             if path.endswith("/events"):
                 continue

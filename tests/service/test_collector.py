@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.service.fleets import LISTENING, Fleet, batch, report
 
-from sfumato.errors import ConfigurationError, ReportError
-from sfumato.service import Collector, Desk, page
+from sfumato.errors import ReportError
+from sfumato.service import Collector, Desk, page, questions
 from sfumato.service.metrics import Metrics
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import Batch
@@ -245,7 +245,10 @@ def test_moves_are_collected_and_released_as_well(setting: Setting) -> None:
     ((_, release),) = setting.collector.close_due()
     assert (np.abs(release.values - [1, -1]) < 6 * np.sqrt(release.variances)).all()
     assert (np.abs(release.values - [-1, 1]) > 6 * np.sqrt(release.variances)).any()
-    with pytest.raises(ConfigurationError, match="moves"):
-        desk.history()
+    asked = questions.answer(desk, {"query": "mean", "period": "1", "item": "up"})
+    ((one,),) = (asked["answers"],)
+    assert asked["question"] == "Mean move in period 1"
+    assert one["low"] < 1 < one["high"]
+    assert len(questions.answer(desk, {"query": "curve", "item": "down"})["answers"]) == 1
     text = page.of_task(desk, setting.clock.now, Metrics(setting.collector))
     assert "how much each item moves" in text

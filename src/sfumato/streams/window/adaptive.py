@@ -126,6 +126,8 @@ class _Adaptive(WindowCurator):
     parts: Distribution | Absorption
     """How publications share the rest."""
 
+    rounds: ClassVar[int] = 2
+
     def step(self, period: int) -> Step:
         """Look, and publish if the truth is further away than a fresh release would be."""
         looking = self.mechanism(self.look)
