@@ -1,0 +1,119 @@
+"""The public design: what can be asked for, and one sentence for what cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sfumato.core.exact import log_above
+from sfumato.core.protocol import Ask
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
+from sfumato.randomness import seeded
+from sfumato.streams.window import METHODS, Window
+from sfumato.streams.window.methods import BEST, parameters
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"window": 0}, "window is 0; a whole number in 1..16384 is expected"),
+        ({"window": 2.5}, "window is 2.5; a whole number in 1..16384 is expected"),
+        ({"epsilon": 0}, "epsilon is 0; a positive number is expected"),
+        ({"epsilon": -1.0}, "epsilon is -1.0; a positive number is expected"),
+        ({"epsilon": 1e-7}, "epsilon is 1e-07; it must lie in 1e-06..20"),
+        ({"epsilon": 21}, "epsilon is 21; it must lie in 1e-06..20"),
+        ({"devices": 0}, "devices is 0; at least 1 is expected"),
+        ({"devices": "many"}, "devices is 'many'; at least 1 is expected"),
+        ({"domain": 1}, r"domain has 1 item\(s\); 2..16777216 are possible"),
+        ({"domain": ("only",)}, r"domain has 1 item\(s\); 2..16777216 are possible"),
+        ({"domain": ("a", "a")}, "domain names 'a' more than once"),
+        ({"domain": None}, "domain is None and interval is None; one of them is expected"),
+        ({"interval": (0, 1)}, r"domain is 3 and interval is \(0, 1\); one of them is expected"),
+        ({"domain": None, "interval": (1, 0)}, r"interval is \[1, 0\]; the first number must be"),
+        ({"domain": None, "interval": (0,)}, r"interval is \(0,\); two numbers are expected"),
+        ({"domain": None, "interval": (0, float("inf"))}, r"interval is \[0, inf\]; the first"),
+        ({"method": "best"}, "method is 'best'; auto, lbu, lsp, lpu"),
+        ({"oracle": "olh"}, "oracle is 'olh'; auto, grr, oue, ada are there"),
+        ({"parameters": (("speed", 1),)}, "lpu has no parameter 'speed'; it takes nothing beyond"),
+    ],
+)
+def test_what_no_stream_can_have_is_said(given: dict[str, Any], sentence: str) -> None:
+    usual: dict[str, Any] = {
+        "window": 5,
+        "epsilon": 1.0,
+        "devices": 100,
+        "domain": 3,
+        "method": "lpu",
+    }
+    with pytest.raises(ConfigurationError, match=sentence):
+        Window(**(usual | given))
+
+
+def test_values_outside_are_said() -> None:
+    ask = Ask(GRR(1.0, ("a", "b")), 1.0)
+    device = Window(5, 1.0, 100, domain=("a", "b"), method="lpu").device(seeded(0))
+    with pytest.raises(InputError, match="is 'c'; the domain has the items 'a', 'b'"):
+        device.answer(1, ask, "c", seeded(1))
+    number = Window(5, 1.0, 100, interval=(0, 10), method="lpu").device(seeded(0))
+    with pytest.raises(InputError, match=r"is 11; it must lie in \[0, 10\]"):
+        number.answer(1, Ask(Hybrid(1.0, 0, 10), 1.0), 11.0, seeded(1))
+
+
+def test_a_value_that_cannot_be_told_still_counts_as_spent() -> None:
+    """Otherwise an app that tries again would draw twice."""
+    device = Window(5, 1.0, 100, domain=("a", "b"), method="lpu").device(seeded(0))
+    ask = Ask(GRR(1.0, ("a", "b")), 1.0)
+    with pytest.raises(InputError):
+        device.answer(1, ask, "c", seeded(1))
+    assert device.answer(2, ask, "a", seeded(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("oracle", "size", "kind"),
+    [("grr", 50, GRR), ("oue", 2, OUE), ("ada", 9, GRR), ("ada", 50, OUE), ("auto", 50,
+                                                                              SubsetSelection)],
+)  # fmt: skip
+def test_the_oracle_is_the_one_that_was_asked_for(oracle: str, size: int, kind: type) -> None:
+    protocol = Window(5, 1.0, 100, domain=size, method="lpu", oracle=oracle)
+    assert type(protocol.mechanism(1_000_000)) is kind
+
+
+def test_no_oracle_has_less_variance_than_the_automatic_one() -> None:
+    for size in (2, 5, 30, 200):
+        for price in (20_000, 500_000, 3_000_000):
+            found = {
+                oracle: Window(5, 3.0, 100, domain=size, method="lpu", oracle=oracle)
+                .mechanism(price)
+                .mse
+                for oracle in ("auto", "grr", "oue", "ada")
+            }
+            assert found["auto"] <= min(found.values()) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("price", [1, 7, 100_000, 123_457, 1_000_000])
+def test_mechanisms_cost_no_more_than_they_are_asked_to(price: int) -> None:
+    for domain, interval in ((3, None), (None, (0, 5))):
+        protocol = Window(5, 1.0, 100, domain=domain, interval=interval, method="lsp")
+        assert log_above(protocol.mechanism(price).worst_ratio) <= price / 1_000_000 * (1 + 1e-12)
+
+
+def test_automatic_is_ours() -> None:
+    protocol = Window(5, 1.0, 100, domain=3)
+    assert type(protocol.curator()) is METHODS[BEST]
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_method_says_what_it_is(method: str) -> None:
+    kind = METHODS[method]
+    assert kind.name == method
+    assert kind.summary
+    assert kind.divides in ("budget", "population")
+    assert isinstance(parameters(method), dict)
+
+
+def test_the_promise_is_said_in_words() -> None:
+    said = str(Window(24, 0.5, 100, domain=3).guarantee)
+    assert "epsilon 0.5 over any 24 consecutive periods" in said
+    assert "the device's own clock counts the periods" in said
