@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from sfumato import planner
-from sfumato.cli import console, files, parameters, tables
+from sfumato.cli import console, contest, files, parameters, tables
 from sfumato.cli.options import Force, Json
 from sfumato.errors import ConfigurationError
 
@@ -48,18 +48,86 @@ def compare(  # noqa: PLR0913 - one for each option
             help="What to estimate of each: its mean (value) or how often it is there (frequency)."
         ),
     ] = "value",
-    devices: Annotated[int, typer.Option(min=1, help="How many will report.")] = 10_000,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many will report: 10,000 if left out, 200,000 of an endless stream.",
+            show_default=False,
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            help="Of an endless stream: over how many periods epsilon is spent; compares methods.",
+            show_default=False,
+        ),
+    ] = None,
+    stream: Annotated[
+        str, typer.Option(help=f"With --window: streams, with commas: {', '.join(contest.NAMES)}.")
+    ] = "lns,sin,log",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --window: a .csv or .parquet with the columns device, period and value to "
+            "take instead, or the folder of the taxi trips.",
+            show_default=False,
+        ),
+    ] = None,
+    periods: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --window: how many at most.", show_default=False),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(help="With --window: names, with commas; all.", show_default=False),
+    ] = None,
+    oracle: Annotated[str, typer.Option(help="With --window: auto, grr, oue or ada.")] = "auto",
+    item: Annotated[
+        str | None,
+        typer.Option(
+            help="With --window: whose events are to be found, or mean; what moves most.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="With --window: how often each is run.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="With --window: of streams and coins.")] = 1,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw the error over epsilon: a .png, .svg or .pdf.", show_default=False),
+        typer.Option(
+            help="Draw the error over epsilon, or of the methods: a .png, .svg or .pdf.",
+            show_default=False,
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Compare all mechanisms for one question by exact error, bytes and time.
 
+    With --window, compare all methods for an endless stream on simulated devices instead.
+
     Example:  sfumato compare --domain 128 --epsilon 1 --plot errors.png
+
+    Example:  sfumato compare --window 20 --epsilon 1 --stream sin,flights --plot methods.png
     """
+    if window is not None:
+        asked = contest.Contest(
+            window=window,
+            epsilon=epsilon,
+            streams=stream,
+            data=data,
+            domain=None if domain is None else parameters.read("grr", "domain", domain),
+            devices=devices,
+            periods=periods,
+            methods=methods,
+            oracle=oracle,
+            item=item,
+            repeats=repeats,
+            seed=seed,
+        )
+        contest.compare_methods(asked, plot, force=force, as_json=as_json)
+        return
+    devices = devices or 10_000
     question = _question(domain, interval, dimension, sparsity, goal)
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
