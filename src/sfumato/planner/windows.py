@@ -117,7 +117,7 @@ def _option(protocol: Window, name: str) -> WindowOption:
         rmse, fresh, reports = known[name]
         return WindowOption(*given, rmse, fresh, reports, reports)
     if kind.divides == "budget":
-        return WindowOption(*given, None, 0.0, 0.0, 2.0)
+        return WindowOption(*given, None, 0.0, 0.0, float(kind.rounds))
     return WindowOption(*given, None, 0.0, 0.0, 1 / w)
 
 

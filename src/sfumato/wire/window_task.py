@@ -37,7 +37,9 @@ _NEEDED: Final = {
     "period": 'the length of a period, as in "1 hour",',
     "values": 'a table with a kind, as in values = {kind = "category", items = ["a", "b"]},',
 }
-_OPTIONAL: Final = ("kind", "method", "oracle", "parameters")
+_OPTIONAL: Final = ("kind", "method", "oracle", "parameters", "tiers")
+_TIER: Final = ("window", "epsilon", "devices")
+MOST_TIERS: Final = 4
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ class WindowTask:
         How long a period is.
     method, oracle, parameters
         Who is asked what, when; see ``streams.window``.
+    tiers
+        Other windows that an owner may pick instead, before there are any data: each a (window,
+        epsilon, devices) of its own.
 
     Examples
     --------
@@ -85,27 +90,50 @@ class WindowTask:
     method: str = "auto"
     oracle: str = "auto"
     parameters: tuple[tuple[str, Any], ...] = ()
+    tiers: tuple[tuple[int, float, int], ...] = ()
     kind: str = WINDOW
 
     def __post_init__(self) -> None:
         """Refuse numbers that do not fit together, whoever made the task."""
-        low, high = SMALLEST_EPSILON, LARGEST_EPSILON
-        if not is_finite_number(self.epsilon) or not low <= self.epsilon <= high:
-            raise Problem(
-                ("epsilon",),
-                f"epsilon is {fields.shown(self.epsilon)}; a number in {low:g}..{high:g} is "
-                "expected.",
-            )
+        _check_tier((self.window, self.epsilon, self.devices), ())
         object.__setattr__(self, "epsilon", float(self.epsilon))
         fields.in_range(self.periods, ("periods",), 1, MOST_PERIODS)
-        fields.in_range(self.window, ("window",), 1, MOST_PERIODS)
-        fields.in_range(self.devices, ("devices",), 1, MOST_PEOPLE)
+        self._check_tiers()
         if self.values.kind not in KINDS:
             raise Problem(
                 ("values", "kind"),
                 f"values.kind is {self.values.kind!r} where kind is {WINDOW!r}; "
                 f"{' or '.join(KINDS)} is expected.",
             )
+
+    def _check_tiers(self) -> None:
+        if len(self.tiers) >= MOST_TIERS:
+            raise Problem(
+                ("tiers",),
+                f"tiers has {len(self.tiers)} beside the task's own window; up to "
+                f"{MOST_TIERS - 1} are expected.",
+            )
+        seen = {(self.window, self.epsilon)}
+        for place, tier in enumerate(self.tiers):
+            _check_tier(tier, ("tiers",), f"tiers[{place}].")
+            if tier[:2] in seen:
+                raise Problem(
+                    ("tiers",),
+                    f"tiers[{place}] has window {tier[0]} and epsilon {tier[1]:g} once more; each "
+                    "pair may be there once.",
+                )
+            seen.add(tier[:2])
+        object.__setattr__(
+            self, "tiers", tuple((int(w), float(e), int(n)) for w, e, n in self.tiers)
+        )
+
+    def alone(self) -> tuple[WindowTask, ...]:
+        """Return a task for each tier, the task's own window first: what a device can join."""
+        own = (self.window, self.epsilon, self.devices)
+        return tuple(
+            dataclasses.replace(self, window=w, epsilon=e, devices=n, tiers=())
+            for w, e, n in (own, *self.tiers)
+        )
 
     def plain(self) -> dict[str, Any]:
         """Return the task as plain data."""
@@ -114,6 +142,9 @@ class WindowTask:
             plain[field.name] = getattr(self, field.name)
         plain["values"] = self.values.plain()
         plain["parameters"] = [list(pair) for pair in self.parameters]
+        plain["tiers"] = [list(tier) for tier in self.tiers]
+        if not self.tiers:  # the id of a task without them is older than they are
+            del plain["tiers"]
         return plain
 
     def canonical(self) -> bytes:
@@ -143,7 +174,42 @@ class WindowTask:
             method=fields.text(given.get("method", "auto"), ("method",)),
             oracle=fields.choice(given.get("oracle", "auto"), ("oracle",), ORACLES),
             parameters=_parameters(given.get("parameters", {})),
+            tiers=_tiers(given.get("tiers", [])),
         )
+
+
+def _check_tier(tier: tuple[Any, Any, Any], at: fields.Path, where: str = "") -> None:
+    window, epsilon, devices = tier
+    low, high = SMALLEST_EPSILON, LARGEST_EPSILON
+    if not is_finite_number(epsilon) or not low <= epsilon <= high:
+        raise Problem(
+            at or ("epsilon",),
+            f"{where}epsilon is {fields.shown(epsilon)}; a number in {low:g}..{high:g} is "
+            "expected.",
+        )
+    for name, value, most in (("window", window, MOST_PERIODS), ("devices", devices, MOST_PEOPLE)):
+        try:
+            fields.in_range(value, (name,), 1, most)
+        except Problem as problem:
+            raise Problem(at or (name,), f"{where}{problem}") from problem
+
+
+def _tiers(given: Any) -> tuple[tuple[int, float, int], ...]:
+    good = isinstance(given, (list, tuple)) and all(isinstance(tier, Mapping) for tier in given)
+    if not good:
+        raise Problem(
+            ("tiers",),
+            f"tiers is {fields.shown(given)}; a list of tables is expected, as in [{{window = 48, "
+            "epsilon = 0.5, devices = 1000}].",
+        )
+    for place, tier in enumerate(given):
+        if set(tier) != set(_TIER):
+            raise Problem(
+                ("tiers",),
+                f"tiers[{place}] has {', '.join(sorted(tier)) or 'nothing'}; {', '.join(_TIER)} "
+                "are expected.",
+            )
+    return tuple((tier["window"], tier["epsilon"], tier["devices"]) for tier in given)
 
 
 def _parameters(given: Any) -> tuple[tuple[str, Any], ...]:

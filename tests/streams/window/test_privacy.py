@@ -7,6 +7,7 @@ and all pairs of streams that differ within w consecutive periods. Devices with 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -311,6 +312,8 @@ def test_methods_ask_for_what_devices_can_give(
     answer = lying_tallies(np.random.default_rng(seed), devices)
     questions, releases = drive(curator, 3 * window + 5, answer)
     assert all(np.isfinite(release.values).all() for release in releases)
+    rounds = Counter(question.period for question in questions)
+    assert max(rounds.values()) <= protocol.rounds
     limit = whole_units(epsilon)
     if curator.divides == "budget":
         spent = [0] * (3 * window + 6)

@@ -40,6 +40,8 @@ class _DSAT(Divided):
 
     """
 
+    rounds: ClassVar[int] = 2
+
     def __init__(
         self,
         protocol: Window,

@@ -48,6 +48,8 @@ class _PeGaSus(Divided):
 
     """
 
+    rounds: ClassVar[int] = 2
+
     def __init__(
         self,
         protocol: Window,

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sfumato import catalog
+from sfumato.errors import ConfigurationError
+from sfumato.streams.window import Tiers, Window
+from sfumato.wire.task import parse_any
+from sfumato.wire.window_task import WindowTask
+
+FILE = """
+kind = "window"
+title = "Where people are"
+epsilon = 1.0
+window = 24
+devices = 5000
+periods = 720
+period = "1 hour"
+values = {kind = "category", items = ["home", "work"]}
+"""
+
+
+def parsed(text: str) -> WindowTask:
+    task = parse_any(text, "w.toml")
+    assert isinstance(task, WindowTask)
+    return task
+
+
+def test_a_file_is_a_window() -> None:
+    protocol = catalog.protocol(parsed(FILE))
+    assert isinstance(protocol, Window)
+    assert (protocol.window, protocol.epsilon, protocol.devices) == (24, 1.0, 5000)
+    assert protocol.labels == ("home", "work")
+    assert protocol.method == "auto"
+    assert catalog.tiers(parsed(FILE)) == protocol
+
+
+def test_a_number_has_an_interval() -> None:
+    text = FILE.replace(
+        'values = {kind = "category", items = ["home", "work"]}',
+        'values = {kind = "number", low = 0, high = 50, clip = true}',
+    )
+    protocol = catalog.protocol(parsed(text))
+    assert protocol.interval == (0.0, 50.0)
+    assert protocol.clip
+
+
+def test_tiers_are_windows_to_pick_from() -> None:
+    task = parsed(FILE + "tiers = [{window = 48, epsilon = 0.5, devices = 2000}]\n")
+    both = catalog.tiers(task)
+    assert isinstance(both, Tiers)
+    assert [(t.window, t.epsilon, t.devices) for t in both.tiers] == [
+        (24, 1.0, 5000),
+        (48, 0.5, 2000),
+    ]
+    alone = task.alone()
+    assert len({one.task_id for one in alone}) == 2
+    assert alone[0].task_id == parsed(FILE).task_id != task.task_id
+    assert WindowTask.of({"title": "t", "period": "1 hour"} | _table(task)).tiers == task.tiers
+    with pytest.raises(ConfigurationError, match="tiers has 1 beside the task's own window; dev"):
+        catalog.protocol(task)
+
+
+def _table(task: WindowTask) -> dict[str, Any]:
+    names = ("window", "epsilon", "devices")
+    return {
+        "kind": "window",
+        **{name: getattr(task, name) for name in (*names, "periods")},
+        "values": {"kind": "category", "items": ["home", "work"]},
+        "tiers": [dict(zip(names, tier, strict=True)) for tier in task.tiers],
+    }
+
+
+@pytest.mark.parametrize(
+    ("was", "put", "sentence"),
+    [
+        ("window = 24", "window = 0", r"w.toml, line 5: window is 0; a whole number in 1..16384"),
+        ("epsilon = 1.0", "epsilon = 0", r"w.toml, line 4: epsilon is 0; a number in 1e-06..20"),
+        ("devices = 5000", "devices = 0", r"w.toml, line 6: devices is 0; a whole number in 1.."),
+        ('["home", "work"]', '["home"]', r"line 9: values.items has 1 item\(s\); 2..16777216"),
+        ('["home", "work"]', "1", r"line 9: values.items has 1 item\(s\); 2..16777216"),
+        ('kind = "category", items = ["home", "work"]', 'kind = "number", low = 1, high = 1',
+         "values.low is 1 and values.high is 1; two numbers, the first below the second"),
+        ('kind = "category", items = ["home", "work"]', 'kind = "binary"',
+         "values.kind is 'binary' where kind is 'window'; category or number is expected"),
+        ("window = 24", 'window = 24\nmethod = "lpx"\n', "method is 'lpx'; auto, lbu, lsp"),
+        ("window = 24", "window = 24\ntiers = 3\n", "tiers is 3; a list of tables is expected"),
+        ("window = 24", "window = 24\ntiers = [{window = 3}]\n",
+         r"tiers\[0\] has window; window, epsilon, devices are expected"),
+        ("window = 24", "window = 24\ntiers = [{window = 0, epsilon = 1, devices = 9}]\n",
+         r"tiers\[0\].window is 0; a whole number in 1..16384 is expected"),
+        ("window = 24", "window = 24\ntiers = [{window = 3, epsilon = 99, devices = 9}]\n",
+         r"tiers\[0\].epsilon is 99; a number in 1e-06..20 is expected"),
+        ("window = 24", "window = 24\ntiers = [{window = 24, epsilon = 1, devices = 9}]\n",
+         r"tiers\[0\] has window 24 and epsilon 1 once more; each pair may be there once"),
+        ("window = 24", "window = 24\ntiers = [" + ", ".join(
+            f"{{window = {w}, epsilon = 1, devices = 9}}" for w in range(2, 6)) + "]\n",
+         "tiers has 4 beside the task's own window; up to 3 are expected"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_said_in_one_sentence(was: str, put: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        catalog.protocol(parsed(FILE.replace(was, put)))
