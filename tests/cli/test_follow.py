@@ -96,24 +96,30 @@ def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     monkeypatch.setattr(journals, "_to_disk", to_disk)
 
 
+RENEWED = plan(
+    epsilon=0.5, bound=50_000, holdout=3000, limit=1 << 14, block=64, reuse=0.2, renew=7000
+)
+
+
+@pytest.mark.parametrize("release", [RELEASE, RENEWED], ids=["once", "renewed"])
 @pytest.mark.parametrize("after", range(1, 16))
 def test_a_power_cut_at_any_write_changes_nothing(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int, release: Release
 ) -> None:
     monkeypatch.setattr("sfumato.cli.follow._BYTES", 1 << 15)
     output = tmp_path / "out.csv"
     with monkeypatch.context() as patch:
         crashing(patch, after)
         with pytest.raises(Killed):
-            follow(source, output, RELEASE, AMOUNTS, replay=False)
+            follow(source, output, release, AMOUNTS, replay=False)
     before = output.read_bytes() if output.exists() else b""
     if beside(output).exists():
         key = key_of(output)
         going_on: list[Journal] = []
-        follow(source, output, RELEASE, AMOUNTS, replay=False, started=going_on.append)
+        follow(source, output, release, AMOUNTS, replay=False, started=going_on.append)
         assert going_on[0].resumed
         assert going_on[0].key == key
-        to, sums = expected(key)
+        to, sums = expected(key, release)
         found = published(output)
         assert found[0] == to
         assert found[1] == pytest.approx(sums, rel=1e-12)

@@ -88,9 +88,30 @@ def test_nothing_private_is_said(fares: Path, tmp_path: Path) -> None:
     """Neither how many values were cut nor any true sum."""
     said = answer("release", fares, "--column", "fare", *HELD, "-o", tmp_path / "out.csv")
     assert set(said) == {
-        *("output", "values", "held_out", "sums", "block", "threshold"),
+        *("output", "values", "held_out", "sums", "block", "threshold", "thresholds"),
         *("range_error", "configuration", "guarantee"),
     }
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("block", [1, 16])
+def test_the_threshold_can_be_chosen_again(
+    fares: Path, tmp_path: Path, suffix: str, block: int
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    words = ["--column", "fare", *HELD, "--reuse", "0.2", "--renew", "2000", "--block", block]
+    said = answer("release", fares, *words, "-o", out, "--plot", tmp_path / "plot.png")
+    assert said["held_out"] == 0
+    assert len(said["thresholds"]) == 3  # at 1000, 3000 and 5000
+    stream = released.read(out)
+    assert [cut * 0.01 for cut in stream.thresholds] == pytest.approx(said["thresholds"])
+    found = answer("range", out, 1, FARES.size)
+    assert found["cut_to"] == pytest.approx(sorted(set(said["thresholds"])))
+    low, high = found["sum"]["low"], found["sum"]["high"]
+    assert low - 100 < FARES.sum() < high + found["cut_off_at_most"]
+    assert "Of values cut to" in run("range", out, 1, FARES.size).stdout
+    again = run("release", fares, *words, "-o", tmp_path / "again.csv")
+    assert "thresholds chosen" in again.stdout
 
 
 @pytest.mark.parametrize("method", ["tuned", "tops", "pak", "h16", "flat"])
@@ -209,6 +230,7 @@ def test_invalid_values_are_replaced_one_for_one(
         (["--smoother", "magic"], "smoother is 'magic'; recent, mean"),
         (["--column", "tip"], "has no column 'tip'; it has fare."),
         (["--reuse", "1"], "reuse is 1.0; a share from 0 to below 1 is expected."),
+        (["--renew", "10"], "renew is 10 and reuse 0; choosing a threshold from values"),
         (["--limit", "1"], "limit is 1; a range of at least 2 values is expected."),
     ],
 )

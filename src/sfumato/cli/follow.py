@@ -89,8 +89,7 @@ def _table(journal: Journal, publisher: Publisher, amounts: Amounts) -> Any:
     """Return the table that the output so far belongs to, if it has begun."""
     if not journal.progress.length:
         return None
-    threshold = publisher.state.threshold or 0
-    table = released.table(publisher.release, threshold, amounts.unit)
+    table = released.table(publisher.release, publisher.state.thresholds, amounts.unit)
     table.rows(released.read(journal.output).blocks)
     return table
 
@@ -99,10 +98,10 @@ def _rows(
     journal: Journal, publisher: Publisher, amounts: Amounts, table: Any, blocks: Blocks
 ) -> Any:
     """Put the rows of blocks into the pending output, after its beginning."""
-    threshold = publisher.state.threshold
-    if table is None and threshold is not None:
-        table = released.table(publisher.release, threshold, amounts.unit)
-        about = released.header(publisher.release, threshold, amounts.unit)
+    thresholds = publisher.state.thresholds
+    if table is None and thresholds:
+        table = released.table(publisher.release, thresholds, amounts.unit)
+        about = released.header(publisher.release, thresholds[0], amounts.unit)
         names = ",".join(f'"{name}"' for name in released.columns(publisher.release))
         journal.progress.pending += f"{released.MARK}{about}\n{names}\n"
     if blocks.to.size:

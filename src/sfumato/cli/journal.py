@@ -93,7 +93,6 @@ class Journal:
             raise InputError(msg) from error
         try:
             self.key, self.progress = self._read() if self._started else (key, Progress())
-            self._held = sum(part.size for part in self.progress.state.held)
             self._rewrite()
             self._publish()
         except BaseException:
@@ -109,9 +108,8 @@ class Journal:
         """Make the progress last, then publish what is pending."""
         state = self.progress.state
         assert self._file is not None  # noqa: S101 - open until it is closed
-        if state.threshold is not None and self._held:
-            self._held = 0
-            self._rewrite()  # the values held out are not needed any more
+        if len(state.thresholds) != self._choices:
+            self._rewrite()  # values held for a choice that is made are not needed any more
         elif self._file.tell() > _LONGEST and not self._held:
             self._rewrite()
         else:
@@ -168,7 +166,9 @@ class Journal:
         """Write the journal afresh: it is the old one or the new one, whatever happens."""
         if self._file is not None:
             self._file.close()
-        held = np.concatenate([*self.progress.state.held, np.zeros(0, dtype=np.int64)])
+        state = self.progress.state
+        held = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
+        self._held, self._choices = held.size, len(state.thresholds)
         part = self.path.with_name(self.path.name + ".part")
         part.unlink(missing_ok=True)
         with _opened(part, 0o600) as file:
@@ -193,9 +193,9 @@ class Journal:
                     "call it with what it was started with."
                 )
                 raise InputError(msg)
-            held = [np.array(record["held"], dtype=np.int64) for record in rest]
+            held = [np.array(record["held"], dtype=np.int64) for record in rest if record["held"]]
             last = rest[-1]
-            state = State(**last["state"], held=held if last["state"]["threshold"] is None else [])
+            state = State(**last["state"], held=held)
             names = ("lines", "offset", "length", "pending", "complete")
             return key, Progress(state, **{name: last[name] for name in names})
         except (ValueError, KeyError, TypeError, IndexError) as error:

@@ -163,7 +163,9 @@ def means(stream: Released) -> Figure:
     axes.spines[:].set_visible(False)
     title = f"Mean of each {count // shown:,} values, as published"
     figure.text(0.03, 0.92, title, size=16, weight="bold", color=INK)
-    cut = f"of values cut to {stream.threshold * stream.unit:,.10g}, with 95% intervals"
+    cuts = sorted({at * stream.unit for at, _ in stream.cuts(stream.first, stream.last)})
+    span = " to ".join(f"{at:,.10g}" for at in dict.fromkeys((cuts[0], cuts[-1])))
+    cut = f"of values cut to {span}, with 95% intervals"
     figure.text(0.03, 0.85, cut, size=11.5, color=INK)
     note = textwrap.fill(str(stream.release.guarantee), 126)
     figure.text(0.03, 0.03, note, size=8.8, color=QUIET, linespacing=1.5)

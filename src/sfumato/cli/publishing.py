@@ -61,7 +61,7 @@ def publish_file(
         for part in _parts(Origin(source, column, person=person), planned, amounts):
             blocks = publisher.feed(part.values)
             if writer.table is None and publisher.state.threshold is not None:
-                writer.start(planned, publisher.state.threshold, amounts.unit)
+                writer.start(planned, publisher.state.thresholds, amounts.unit)
             writer.write(blocks)
             bars.update(task, completed=part.share, count=publisher.state.count)
         state = publisher.state
@@ -87,7 +87,8 @@ def publish_groups(
                 if name not in writers:
                     names[name] = file_name(name, len(names) + 1, suffix)
                     made = open_.enter_context(released.writer(folder / names[name], force=False))
-                    made.start(groups.each, groups.threshold or 0, amounts.unit, groups.guarantee)
+                    cuts = groups.streams[name].state.thresholds
+                    made.start(groups.each, cuts, amounts.unit, groups.guarantee)
                     writers[name] = made
                 writers[name].write(blocks)
 

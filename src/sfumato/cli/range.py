@@ -35,6 +35,7 @@ def range_(
     stream = released.read(source)
     answer = stream.sum(first, last, level)
     mean = answer.mean
+    cuts = sorted({cut * stream.unit for cut, _ in stream.cuts(first, last)})
     if as_json:
         console.print_json(
             {
@@ -43,7 +44,7 @@ def range_(
                 "sum": {"value": answer.value, "low": answer.low, "high": answer.high},
                 "mean": {"value": mean.value, "low": mean.low, "high": mean.high},
                 "level": level,
-                "cut_to": stream.threshold * stream.unit,
+                "cut_to": cuts[-1] if len(cuts) == 1 else cuts,
                 "cut_off_at_most": answer.cut_off,
                 "as_of": answer.as_of,
                 "guarantee": str(answer.guarantee),
@@ -60,8 +61,9 @@ def range_(
             f"{number:,.{places}f}" for number in (found.value, reach, found.low, found.high)
         )
         console.say(f"{name:>6}  {value} ± {more}   ({percent}: {low} to {high})")
+    shown = " to ".join(f"{cut:,.10g}" for cut in dict.fromkeys((cuts[0], cuts[-1])))
     console.say(
-        f"\nOf values cut to {stream.threshold * stream.unit:,.10g}; what was cut off makes the "
+        f"\nOf values cut to {shown}; what was cut off makes the "
         f"true sum larger by {answer.cut_off:,.6g} at the very most."
     )
     console.say(f"{answer.guarantee}")

@@ -92,6 +92,12 @@ def release(  # noqa: PLR0913 - one argument for each option
             help="Publish them as well: the share of epsilon that the threshold then takes."
         ),
     ] = 0.0,
+    renew: Annotated[
+        int,
+        typer.Option(
+            help="With --reuse: choose the threshold again after every so many values; 0 for never."
+        ),
+    ] = 0,
     limit: Annotated[int, typer.Option(help="The longest range asked for often.")] = LIMIT,
     block: Annotated[
         int | None,
@@ -151,6 +157,7 @@ def release(  # noqa: PLR0913 - one argument for each option
         block=block,
         smoother=smoother,
         reuse=reuse,
+        renew=renew,
         per_person=_per_person(person, most, follow=follow),
     )
     if plot is not None:
@@ -280,6 +287,7 @@ def _report(
                 "sums": state.blocks,
                 "block": planned.block,
                 "threshold": None if found is None else found * amounts.unit,
+                "thresholds": [cut * amounts.unit for cut in state.thresholds],
                 "range_error": error,
                 "configuration": planned.configuration(),
                 "guarantee": str(planned.guarantee),
@@ -292,7 +300,10 @@ def _report(
     if planned.skipped:
         known["held out for the threshold"] = f"{min(planned.skipped, state.count):,}"
     if found is not None and error is not None:
-        known["values are cut to"] = f"{found * amounts.unit:,.10g}"
+        cuts = dict.fromkeys((min(state.thresholds), max(state.thresholds)))
+        known["values are cut to"] = " to ".join(f"{cut * amounts.unit:,.10g}" for cut in cuts)
+        if planned.renew:
+            known["thresholds chosen"] = f"{len(state.thresholds):,}"
         known[f"standard error, ranges up to {limit:,}"] = f"{error:,.3g}"
         shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
         known["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"

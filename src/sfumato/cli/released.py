@@ -30,6 +30,7 @@ KEY: Final = b"sfumato"
 MARK: Final = "# sfumato release "
 _SUMS: Final[dict[str, Any]] = {"to": pa.int64(), "sum": pa.float64()}
 _BLOCKS: Final[dict[str, Any]] = _SUMS | {"next": pa.float64()}
+_CUT: Final[dict[str, Any]] = {"cut": pa.float64()}
 _ROWS: Final = 1 << 16
 
 
@@ -52,36 +53,40 @@ def header(
 class Table:
     """Turns blocks into rows: where a block ends, its sum, and the guess for each next value.
 
-    Blocks of one value need no guess: the column is left out.
+    Blocks of one value need no guess: the column is left out. If the threshold is chosen again, a
+    column says where the values of a block were cut; ``thresholds`` grows as they are chosen.
     """
 
     release: Release
-    threshold: int
+    thresholds: list[int]
     unit: float
     guess: Smoother
     end: int
 
     def rows(self, blocks: Blocks) -> pa.Table:
         """Return the rows of the next blocks."""
-        if self.release.block == 1:
-            columns = (blocks.to, blocks.sums * self.unit)
-            return pa.table([pa.array(column) for column in columns], schema=pa.schema(_SUMS))
-        widths = np.diff(blocks.to, prepend=self.end)
-        if blocks.to.size:
-            self.end = int(blocks.to[-1])
-        rates = self.guess.push(blocks.sums / widths)
-        found = (blocks.to, blocks.sums * self.unit, rates * self.unit)
-        return pa.table([pa.array(column) for column in found], schema=pa.schema(_BLOCKS))
+        found = [blocks.to, blocks.sums * self.unit]
+        if self.release.block > 1:
+            widths = np.diff(blocks.to, prepend=self.end)
+            if blocks.to.size:
+                self.end = int(blocks.to[-1])
+            found.append(self.guess.push(blocks.sums / widths) * self.unit)
+        if self.release.renew:
+            cuts = np.array(self.thresholds)[self.release.chapter(blocks.to)]
+            found.append(cuts * self.unit)
+        schema = pa.schema(columns(self.release))
+        return pa.table([pa.array(column) for column in found], schema=schema)
 
 
-def table(release: Release, threshold: int, unit: float) -> Table:
+def table(release: Release, thresholds: list[int], unit: float) -> Table:
     """Return a table that starts after the values held out."""
-    return Table(release, threshold, unit, smoother(release.smoother, threshold), release.skipped)
+    guess = smoother(release.smoother, thresholds[0])
+    return Table(release, thresholds, unit, guess, release.skipped)
 
 
 def columns(release: Release) -> dict[str, Any]:
     """Return the names and types of a table's columns."""
-    return _SUMS if release.block == 1 else _BLOCKS
+    return (_SUMS if release.block == 1 else _BLOCKS) | (_CUT if release.renew else {})
 
 
 class Writer:
@@ -96,11 +101,15 @@ class Writer:
         self.table: Table | None = None
 
     def start(
-        self, release: Release, threshold: int, unit: float, guarantee: Guarantee | None = None
+        self,
+        release: Release,
+        thresholds: list[int],
+        unit: float,
+        guarantee: Guarantee | None = None,
     ) -> None:
         """Write the beginning, once the threshold is known."""
-        self.table = table(release, threshold, unit)
-        about = header(release, threshold, unit, guarantee)
+        self.table = table(release, thresholds, unit)
+        about = header(release, thresholds[0], unit, guarantee)
         plain = pa.schema(columns(release))
         if self._kind == ".parquet":
             schema = plain.with_metadata({KEY: about.encode()})
@@ -171,11 +180,21 @@ def read(path: Path) -> Released:
     except (ValueError, KeyError, TypeError, ConfigurationError) as error:
         msg = f"{path} describes its stream in a way that cannot be used: {error}"
         raise InputError(msg) from error
+    if rows.column_names != list(columns(release)):
+        raise _none(path)
     to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
     if to.size and not (to[0] > release.skipped and bool((np.diff(to) > 0).all())):
         msg = f"{path} has rows that are not in order; it is no released stream."
         raise InputError(msg)
-    return Released(release, threshold, Blocks(to, sums / unit), unit)
+    thresholds: tuple[int, ...] = ()
+    if release.renew:
+        chapters, where = np.unique(release.chapter(to), return_index=True)
+        cuts = np.rint(rows["cut"].to_numpy()[where] / unit).astype(np.int64)
+        if chapters.tolist() != list(range(chapters.size)) or (cuts < 1).any():
+            msg = f"{path} lacks a threshold; it is no released stream."
+            raise InputError(msg)
+        thresholds = tuple(cuts.tolist())
+    return Released(release, threshold, Blocks(to, sums / unit), unit, thresholds)
 
 
 def _parquet(path: Path) -> tuple[str, pa.Table]:
@@ -192,13 +211,14 @@ def _csv(path: Path) -> tuple[str, pa.Table]:
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MARK.encode()):
         raise _none(path)
-    kinds = pa.csv.ConvertOptions(column_types=_BLOCKS)
+    kinds = pa.csv.ConvertOptions(column_types=_BLOCKS | _CUT)
     rows = pa.csv.read_csv(io.BytesIO(rest), convert_options=kinds)
     return first[len(MARK) :].decode(), _checked(rows, path)
 
 
 def _checked(rows: pa.Table, path: Path) -> pa.Table:
-    if dict(zip(rows.schema.names, rows.schema.types, strict=True)) not in (_SUMS, _BLOCKS):
+    known = (_SUMS, _BLOCKS, _SUMS | _CUT, _BLOCKS | _CUT)
+    if dict(zip(rows.schema.names, rows.schema.types, strict=True)) not in known:
         raise _none(path)
     return rows
 

@@ -160,8 +160,8 @@ def test_memory_does_not_grow_with_the_stream() -> None:
     for _ in range(50):
         publisher.feed(np.full(1 << 16, 7))
     assert publisher.state.count == 50 << 16
-    held = [v for v in vars(publisher.state).values() if isinstance(v, list)]
-    assert held == [[]]
+    held = {name: v for name, v in vars(publisher.state).items() if isinstance(v, list)}
+    assert held == {"held": [], "thresholds": [50]}
 
 
 def test_a_threshold_too_large_for_the_unit_is_refused() -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from sfumato.core.noise import exact_epsilon
 from sfumato.errors import ConfigurationError
-from sfumato.streams.values.release import Release, mean_square_error, share_of
+from sfumato.streams.values.release import MOST_WATCHED, Release, mean_square_error, share_of
 from sfumato.streams.values.thresholds import Fixed, Quantile, ScaleFree, Threshold, ToPSThreshold
 from sfumato.streams.values.tree import Tree
 
@@ -162,6 +162,18 @@ METHODS: Final[Mapping[str, tuple[str, Callable[[Wish], Release]]]] = {
 }
 
 
+def _shared(made: Callable[[Wish], Release], wish: Wish, reuse: float, renew: int) -> Release:
+    """Return a release whose values share epsilon between the choice of thresholds and noise."""
+    share = Fraction(repr(reuse))
+    choosing = replace(wish, epsilon=share_of(wish.epsilon, share))
+    release = made(replace(wish, epsilon=share_of(wish.epsilon, 1 - share)))
+    release = replace(release, threshold=made(choosing).threshold, reuse=reuse)
+    if not renew:
+        return release
+    later = made(replace(choosing, holdout=min(renew, MOST_WATCHED))).threshold
+    return replace(release, renew=renew, later=later)
+
+
 def plan(  # noqa: PLR0913 - what a curator decides
     method: str = "tuned",
     *,
@@ -174,6 +186,7 @@ def plan(  # noqa: PLR0913 - what a curator decides
     smoother: str = "recent",
     reuse: float = 0.0,
     per_person: int = 0,
+    renew: int = 0,
 ) -> Release:
     """Return the release that a method's name stands for.
 
@@ -200,6 +213,8 @@ def plan(  # noqa: PLR0913 - what a curator decides
         published as well; otherwise they are not, and all of epsilon goes to either.
     per_person
         How many values of each person count, if the promise is to people and not to values.
+    renew
+        After how many values the threshold is chosen again, with the share ``reuse``; 0 for never.
 
     Examples
     --------
@@ -217,20 +232,18 @@ def plan(  # noqa: PLR0913 - what a curator decides
         raise ConfigurationError(f"reuse is {reuse}; a share from 0 to below 1 is expected.")
     if per_person < 0:
         raise ConfigurationError(f"per_person is {per_person}; it must be at least 0.")
+    if renew < 0:
+        raise ConfigurationError(f"renew is {renew}; it must be at least 0.")
     made, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))
     wish = Wish(each, bound, max(holdout, 1), limit)
-    if threshold is not None:
-        release = replace(made(wish), threshold=Fixed(threshold), holdout=0)
-    elif holdout < 1:
+    if threshold is None and holdout < 1:
         raise ConfigurationError(f"holdout is {holdout}; it must be at least 1.")
-    elif reuse:
-        share = Fraction(repr(float(reuse)))
-        chooser, noise = (
-            made(replace(wish, epsilon=share_of(each, part))) for part in (share, 1 - share)
-        )
-        release = replace(noise, threshold=chooser.threshold, reuse=float(reuse))
+    if reuse and (renew or threshold is None):
+        release = _shared(made, wish, float(reuse), renew)
     else:
-        release = made(wish)
+        release = replace(made(wish), renew=renew)
+    if threshold is not None:
+        release = replace(release, threshold=Fixed(threshold), holdout=0)
     if block is not None:
         release = replace(release, block=block)
     return replace(release, epsilon=epsilon, smoother=smoother, per_person=per_person)

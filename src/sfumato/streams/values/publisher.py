@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -41,6 +42,10 @@ class State:
         How many blocks are complete.
     partial, filled
         The sum of the cut values of the current block, and how many they are.
+    thresholds
+        The thresholds of all chapters so far.
+    begun
+        How many blocks were complete when the current chapter began.
 
     """
 
@@ -50,6 +55,13 @@ class State:
     blocks: int = 0
     partial: int = 0
     filled: int = 0
+    thresholds: list[int] = field(default_factory=list)
+    begun: int = 0
+
+    @property
+    def chapter(self) -> int:
+        """The current chapter, the first one as 0."""
+        return max(len(self.thresholds) - 1, 0)
 
     def plain(self) -> dict[str, Any]:
         """Return everything but the values held out."""
@@ -89,7 +101,7 @@ class Publisher:
         self.release = release
         self._key = key
         self.state = state or State()
-        self._row: tuple[int, Ints, Floats] | None = None
+        self._row: tuple[tuple[int, int], Ints, Floats] | None = None
         if not release.holdout and self.state.threshold is None:
             self._choose()
 
@@ -110,7 +122,25 @@ class Publisher:
                     values = np.concatenate([again, values])
         if not values.size or state.threshold is None:
             return Blocks(np.zeros(0, dtype=np.int64), np.zeros(0))
-        return self._add(np.minimum(values, state.threshold))
+        if not release.renew:
+            return self._add(np.minimum(values, state.threshold))
+        due = [*self._chapters(values)]
+        return Blocks(*(np.concatenate(column) for column in zip(*due, strict=True)))
+
+    def _chapters(self, values: Ints) -> Iterator[Blocks]:
+        """Yield the blocks of values that may go on into further chapters."""
+        state, release = self.state, self.release
+        while values.size:
+            end = release.holdout + len(state.thresholds) * release.renew
+            part, values = values[: end - state.count], values[end - state.count :]
+            assert state.threshold is not None  # noqa: S101 - it is chosen before any block
+            watched = part[max(end - release.watched - state.count, 0) :]
+            yield self._add(np.minimum(part, state.threshold))
+            if watched.size:
+                state.held.append(watched.astype(np.int64))
+            if state.count == end:
+                yield self.finish()  # a block belongs to one chapter
+                self._choose()
 
     def finish(self) -> Blocks:
         """Return the last block, which may be short, as nothing follows."""
@@ -125,9 +155,14 @@ class Publisher:
         """Choose the threshold, and forget and return the values it was chosen from."""
         state = self.state
         values = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
-        rng = Keyed(self._key, "threshold")
-        state.threshold = self.release.threshold.choose(values, self.release.bound, rng)
-        state.held = []
+        how, again = self.release.threshold, len(state.thresholds)
+        if again:
+            assert self.release.later is not None  # noqa: S101 - a release that renews has one
+            how = self.release.later
+        rng = Keyed(self._key, f"threshold {again}" if again else "threshold")
+        state.threshold = how.choose(values, self.release.bound, rng)
+        state.thresholds.append(state.threshold)
+        state.held, state.begun = [], state.blocks
         self.release.noise(state.threshold).law()  # raises if the unit is too fine
         return values
 
@@ -157,7 +192,7 @@ class Publisher:
         noisy = np.empty(sums.size)
         done = 0
         while done < sums.size:
-            row, leaf = divmod(self.state.blocks + done, leaves)
+            row, leaf = divmod(self.state.blocks - self.state.begun + done, leaves)
             integers, corrections = self._noise(row)
             take = slice(leaf, min(leaves, leaf + sums.size - done))
             size = take.stop - take.start
@@ -170,10 +205,12 @@ class Publisher:
 
     def _noise(self, row: int) -> tuple[Ints, Floats]:
         """Return the noise of a row of trees' leaves, drawn once."""
-        if self._row is None or self._row[0] != row:
+        place = (self.state.chapter, row)
+        if self._row is None or self._row[0] != place:
             release = self.release
             assert self.state.threshold is not None  # noqa: S101 - it is chosen before any block
             rate = release.noise(self.state.threshold).law().rate
-            nodes = release.tree.draw(rate, Keyed(self._key, f"trees {row}"))
-            self._row = (row, *release.tree.leaf_sums(nodes))
+            purpose = f"trees {row}" + (f" of chapter {place[0]}" if place[0] else "")
+            nodes = release.tree.draw(rate, Keyed(self._key, purpose))
+            self._row = (place, *release.tree.leaf_sums(nodes))
         return self._row[1:]

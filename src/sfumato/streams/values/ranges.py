@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,11 +67,13 @@ class Released:
     release
         How it was published.
     threshold
-        Where values were cut, in units.
+        Where values were cut, in units; at first, if there are several chapters.
     blocks
         The published blocks, in units.
     unit
         What one unit is worth.
+    thresholds
+        Where they were cut in each chapter, if there are several.
 
     Examples
     --------
@@ -90,6 +93,19 @@ class Released:
     threshold: int
     blocks: Blocks
     unit: float = 1.0
+    thresholds: tuple[int, ...] = ()
+
+    def cuts(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return where values of a range were cut, in units, and how many they are, in order."""
+        ends = self.release.chapter([first, last]).tolist()
+        if ends[0] == ends[1]:
+            return [(self._cut(ends[0]), last - first + 1)]
+        starts = self.release.holdout + np.arange(ends[0] + 1, ends[1] + 1) * self.release.renew
+        counts = np.diff([first - 1, *starts.tolist(), last]).tolist()
+        return [(self._cut(ends[0] + place), count) for place, count in enumerate(counts)]
+
+    def _cut(self, chapter: int) -> int:
+        return self.thresholds[chapter] if self.thresholds else self.threshold
 
     @property
     def first(self) -> int:
@@ -141,7 +157,8 @@ class Released:
         checked_level(level)
         value = float(self.sums([first], [last])[0])
         reach = self._reach(first, last, level) * self.unit
-        cut = (self.release.bound - min(self.threshold, self.release.bound)) * self.unit
+        bound = self.release.bound
+        cut = sum((bound - min(at, bound)) * count for at, count in self.cuts(first, last))
         return RangeAnswer(
             first,
             last,
@@ -149,7 +166,7 @@ class Released:
             value - reach,
             value + reach,
             level,
-            cut * (last - first + 1),
+            cut * self.unit,
             self.last,
             self.release.guarantee,
         )
@@ -165,16 +182,11 @@ class Released:
 
     def online(self) -> Floats:
         """Return one number for each value, as it could be said at its time: causal guesses."""
-        width = self.release.block
-        means = self.blocks.sums / np.diff(self._starts)
+        widths = np.diff(self._starts)
+        means = self.blocks.sums / widths
         guess = smoother(self.release.smoother, self.threshold)
         rates = np.concatenate([[guess.rate], guess.push(means)])[:-1]
-        last = int(self.blocks.to[-1] - self._starts[-2]) if means.size else 0
-        whole = means.size if last == width else means.size - 1
-        parts = [spread(self.blocks.sums[:whole], rates[:whole], width)]
-        if whole < means.size:
-            parts.append(spread(self.blocks.sums[whole:], rates[whole:], last))
-        return np.concatenate(parts) * self.unit
+        return spread(self.blocks.sums, rates, widths) * self.unit
 
     def _refuse(self, first: int, last: int) -> None:
         if first > last:
@@ -192,14 +204,31 @@ class Released:
     def _reach(self, first: int, last: int, level: float) -> float:
         """Return how far the interval reaches: noise by its exact moments, and order in blocks."""
         x, y = self._leaves([first - 1, last]).tolist()
-        moments = self.release.tree.moments(x, y)
-        law = self.release.noise(self.threshold).law()
-        noise = law.variance * moments.square
-        variance = noise + self._hidden(x, y)
+        variance, fourth = self._hidden(x, y), 0.0
+        for cut, start, end in self._by_chapters(first, last, x, y):
+            moments = self.release.tree.moments(start, end)
+            law = self.release.noise(cut).law()
+            variance += law.variance * moments.square
+            fourth += law.excess_kurtosis * law.variance**2 * moments.fourth
         # Cornish and Fisher: the noise of few nodes has longer tails than a normal number.
-        tails = law.excess_kurtosis * law.variance**2 * moments.fourth / variance**2
+        tails = fourth / variance**2
         z = z_score(level)
         return (z + tails * (z**3 - 3 * z) / 24) * math.sqrt(variance)
+
+    def _by_chapters(
+        self, first: int, last: int, x: float, y: float
+    ) -> Iterator[tuple[int, float, float]]:
+        """Yield where values were cut in each chapter of a range, and its ends in that chapter."""
+        begin, end = self.release.chapter([first, last]).tolist()
+        for chapter in range(begin, end + 1):
+            edges = np.searchsorted(self._chapters, [chapter, chapter + 1]).tolist()
+            ends = (max(x, edges[0]) - edges[0], min(y, edges[1]) - edges[0])
+            yield self._cut(chapter), *ends
+
+    @cached_property
+    def _chapters(self) -> NDArray[np.int64]:
+        """The chapter of each block."""
+        return self.release.chapter(self.blocks.to)
 
     def _hidden(self, x: float, y: float) -> float:
         """Return the variance of a cut block's part, were its values in no particular order.
@@ -215,7 +244,8 @@ class Released:
             if 0 < share < 1:
                 block = math.floor(start)
                 width = int(self._starts[block + 1] - self._starts[block])
-                mean = min(max(self.blocks.sums[block] / width, 0.0), float(self.threshold))
-                values = mean * (self.threshold - mean)
+                cut = float(self._cut(int(self._chapters[block])))
+                mean = min(max(self.blocks.sums[block] / width, 0.0), cut)
+                values = mean * (cut - mean)
                 total += values * share * (1 - share) * width**2 / max(width - 1, 1)
         return float(total)

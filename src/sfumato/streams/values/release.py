@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.noise import exact_epsilon
@@ -20,7 +21,10 @@ from sfumato.streams.values.smoothers import SMOOTHERS
 from sfumato.streams.values.thresholds import Fixed, Threshold, from_configuration
 from sfumato.streams.values.tree import Tree
 
-__all__ = ["Release", "mean_square_error", "share_of"]
+__all__ = ["MOST_WATCHED", "Release", "mean_square_error", "share_of"]
+
+MOST_WATCHED: Final = 1 << 16
+_LEAST: Final = {"bound": 1, "block": 1, "holdout": 0, "per_person": 0, "renew": 0}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Release:
     that are held out and values that are published are different ones, so each is protected with
     epsilon as a whole. With ``reuse`` the values held out are published, too: the threshold takes
     that share of epsilon and the noise the rest, and the two add up to epsilon exactly.
+
+    With ``renew`` the threshold is chosen again after every so many values, from the last ones of
+    them, for a new *chapter* with new trees. These values are published, too: every value takes
+    part in one choice at most, which has the share ``reuse``, and in the trees of one chapter,
+    which have the rest. The values that chose the first threshold choose no other one.
 
     Parameters
     ----------
@@ -57,6 +66,10 @@ class Release:
     per_person
         If the promise is to people: how many values of each count. Each value then has that part
         of epsilon, and all values of a person together have epsilon.
+    renew
+        After how many values the threshold is chosen again; 0 for never.
+    later
+        How it is chosen then, if at all.
 
     Examples
     --------
@@ -77,12 +90,14 @@ class Release:
     smoother: str = "recent"
     reuse: float = 0.0
     per_person: int = 0
+    renew: int = 0
+    later: Threshold | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
         exact_epsilon(self.epsilon)
         object.__setattr__(self, "epsilon", float(self.epsilon))
-        for name, least in (("bound", 1), ("block", 1), ("holdout", 0), ("per_person", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ConfigurationError(
                     f"{name} is {getattr(self, name)}; it must be at least {least}."
@@ -96,6 +111,11 @@ class Release:
         if not 0 <= self.reuse < 1:
             raise ConfigurationError(
                 f"reuse is {self.reuse}; a share from 0 to below 1 is expected."
+            )
+        if self.renew and not (self.reuse and self.later is not None):
+            raise ConfigurationError(
+                f"renew is {self.renew} and reuse {self.reuse:g}; choosing a threshold from values "
+                "that are published takes a share of epsilon."
             )
         if self.smoother not in SMOOTHERS:
             raise ConfigurationError(
@@ -113,9 +133,24 @@ class Release:
         return 0 if self.reuse else self.holdout
 
     @property
+    def watched(self) -> int:
+        """How many last values of a chapter choose the threshold of the next one."""
+        return min(self.renew, MOST_WATCHED)
+
+    def chapter(self, places: ArrayLike) -> NDArray[np.int64]:
+        """Return which chapter values at some places (from 1) belong to.
+
+        The first one is longer by the values that chose its threshold.
+        """
+        after = np.maximum(np.asarray(places, dtype=np.int64) - 1 - self.holdout, 0)
+        return after // self.renew if self.renew else np.zeros_like(after)
+
+    @property
     def guarantee(self) -> Guarantee:
         """What is promised to whoever is behind one value, or to a person behind several."""
         unit, differ, delta = "each value of the stream", "one value", self.threshold.delta
+        if self.later is not None:  # a value takes part in one choice at most
+            delta = max(delta, self.later.delta)
         if self.per_person:
             k = self.per_person  # by group privacy, which multiplies delta by more than epsilon
             delta *= k * math.exp(self.epsilon * (k - 1) / k)
@@ -134,6 +169,8 @@ class Release:
         """Return the release as plain data."""
         plain = asdict(self)
         plain["threshold"] = {"kind": self.threshold.name} | plain["threshold"]
+        if self.later is not None:
+            plain["later"] = {"kind": self.later.name} | plain["later"]
         return plain
 
     @classmethod
@@ -142,6 +179,8 @@ class Release:
         rest = dict(configuration)
         try:
             rest["threshold"] = from_configuration(rest["threshold"])
+            if rest.get("later") is not None:
+                rest["later"] = from_configuration(rest["later"])
             rest["tree"] = Tree(**rest["tree"])
             return cls(**rest)
         except (KeyError, TypeError) as error:

@@ -58,6 +58,11 @@ class Groups:
     """
 
     def __init__(self, release: Release, key: bytes) -> None:
+        if release.renew and release.holdout:
+            raise ConfigurationError(
+                f"renew is {release.renew}; for several streams that needs a threshold known in "
+                "advance to start with."
+            )
         self.release = release
         self._key = key
         self._held: list[tuple[NDArray[np.str_], Ints]] = []

@@ -143,15 +143,15 @@ def smoother(name: str, threshold: float) -> Smoother:
     return SMOOTHERS[name](threshold / 2)
 
 
-def spread(sums: Floats, rates: Floats, width: int) -> Floats:
+def spread(sums: Floats, rates: Floats, widths: int | NDArray[np.int64]) -> Floats:
     """Return one value for each position: the guess, and at a block's end what is left of its sum.
 
     Parameters
     ----------
     sums, rates
         The sum of each block and the guess that was made *before* it.
-    width
-        Values per block.
+    widths
+        Values per block, or in each block.
 
     Examples
     --------
@@ -159,6 +159,7 @@ def spread(sums: Floats, rates: Floats, width: int) -> Floats:
     [2.0, 2.0, 2.0, 4.0]
 
     """
-    values = np.repeat(rates, width)
-    values[width - 1 :: width] = sums - rates * (width - 1)
+    values = np.repeat(rates, widths)
+    ends = np.cumsum(np.broadcast_to(widths, sums.shape)) - 1
+    values[ends] = sums - rates * (np.asarray(widths) - 1)
     return values
