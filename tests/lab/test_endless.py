@@ -61,6 +61,11 @@ def test_the_curves_are_the_paper_s() -> None:
     assert Binary("lns", periods=5000, pace=0.1).curve.max() <= 1
 
 
+def test_steps_come_every_so_many_periods() -> None:
+    curve = Binary("steps", periods=60).curve
+    assert np.flatnonzero(np.diff(curve)).tolist() == [19, 39]
+
+
 def test_a_share_of_the_devices_is_drawn_anew() -> None:
     stream = Binary("sin", devices=1000, periods=3)
     assert stream.values(1).sum() == round(1000 * stream.curve[0])
@@ -106,7 +111,7 @@ def test_a_given_table() -> None:
 
 
 def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log are there"):
+    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log, steps are"):
         Binary("cos")
     with pytest.raises(ConfigurationError, match="devices is 0; at least 1"):
         Binary("sin", devices=0)

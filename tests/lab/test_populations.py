@@ -32,7 +32,9 @@ def test_curves_of_the_literature_are_of_two_items() -> None:
     assert populations.known("sin", ITEMS, 5, None, 1).devices == 500
     with pytest.raises(InputError, match=r"the task has 1 item\(s\); the curve 'sin' is of two"):
         populations.known("sin", NUMBERS, 5, None, 1)
-    with pytest.raises(InputError, match="data is 'moon'; synthetic, flights, lns, sin, log or"):
+    with pytest.raises(
+        InputError, match="data is 'moon'; synthetic, flights, lns, sin, log, steps or"
+    ):
         populations.known("moon", ITEMS, 5, None, 1)
 
 

@@ -20,7 +20,7 @@ __all__ = ["Contest", "compare_methods"]
 
 CONTINUOUS: Final = "-con"
 NAMES: Final = (
-    *("lns", "sin", "log"),
+    *("lns", "sin", "log", "steps"),
     *("lns-con", "sin-con", "log-con"),
     *("drifting", "flights", "taxi"),
 )

@@ -130,6 +130,11 @@ def _log(periods: int, rng: np.random.Generator, pace: float) -> Floats:
     return np.asarray(0.25 / (1 + np.exp(-pace * np.arange(1, periods + 1))))
 
 
+def _steps(periods: int, rng: np.random.Generator, pace: float) -> Floats:
+    del rng
+    return np.asarray(np.where((np.arange(periods) // int(pace)) % 2, 0.3, 0.1))
+
+
 @dataclass(frozen=True)
 class _Shape:
     draw: Callable[[int, np.random.Generator, float], Floats]
@@ -140,8 +145,10 @@ CURVES: Final[Mapping[str, _Shape]] = {
     "lns": _Shape(_lns, 0.0025),
     "sin": _Shape(_sin, 0.01),
     "log": _Shape(_log, 0.01),
+    "steps": _Shape(_steps, 20),
 }
-"""Each curve with the paper's pace: the deviation of a step of LNS, b of Sin and Log."""
+"""Each curve with its pace: the paper's deviation of a step of LNS and b of Sin and Log; and, of
+ours, after how many periods a curve of steps jumps from 0.1 to 0.3 and back."""
 
 
 def _curve(name: str, pace: float | None, periods: int, seed: int) -> Floats:
@@ -157,12 +164,11 @@ class Binary(Stream):
     Parameters
     ----------
     curve
-        ``lns``, ``sin`` or ``log``.
+        ``lns``, ``sin``, ``log`` or ``steps``.
     devices, periods, seed
         As of any stream.
     pace
-        How lively it is: the deviation of a step of LNS, b of Sin and Log; the paper's if left
-        out.
+        How lively it is, as :data:`CURVES` says; by default the paper's.
 
     Examples
     --------
