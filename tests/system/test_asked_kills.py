@@ -1,0 +1,156 @@
+"""Rounds of questions survive `kill -9`: asked alike, counted once, released as recorded."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.service.running import Running
+
+from sfumato.core.tally import Tally
+from sfumato.device import Device, Http, Limits, Outcome
+from sfumato.service import Desk
+from sfumato.service.driving import ASKED
+from sfumato.store import SQLiteStore
+from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import report_id
+
+DEVICES = 6
+TASK: dict[str, Any] = {
+    "kind": "window",
+    "title": "Killed",
+    "epsilon": 6.0,
+    "window": 3,
+    "devices": DEVICES,
+    "periods": 5000,
+    "period": "1 second",
+    "values": {"kind": "category", "items": ["home", "work", "road"]},
+    "method": "lba",
+}
+
+
+@dataclass
+class Heard:
+    """By HTTP, with a record of every question."""
+
+    asked: dict[tuple[int, int], set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    inner: Http = field(default_factory=lambda: Http(3.0))
+
+    def fetch(self, url: str) -> bytes:
+        said = self.inner.fetch(url)
+        if url.endswith("/question") and (question := Question.parse(said)) is not None:
+            self.asked[(question.period, question.round)].add(said)
+        return said
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        return self.inner.send(url, batch)
+
+
+class Crowd(Thread):
+    """Devices that live until they are told to rest, and then send what waits."""
+
+    def __init__(self, folder: Path, task: Published) -> None:
+        super().__init__()
+        self.folder, self.task = folder, task
+        self.heard = Heard()
+        self.tired, self.failed = Event(), ""
+        self.sent: Counter[bytes] = Counter()
+
+    def run(self) -> None:
+        limits = Limits(6.0, windows=True, unsealed=True)
+        devices = [
+            Device.open(self.folder / f"{name}.journal", limits, self.heard)
+            for name in range(DEVICES)
+        ]
+        for device in devices:
+            device.join(self.task)
+        rng = random.Random(1)  # noqa: S311
+        while not self.tired.is_set():
+            for device in devices:
+                device.observe(rng.choice(["home", "work", "road"]))
+                device.flush(force=True)
+        patience = time.monotonic() + 60
+        while any(device.flush(force=True).waiting for device in devices):
+            if time.monotonic() > patience:
+                self.failed = "something still waits"
+                break
+        for device in devices:
+            self._remember(device)
+            device.close()
+
+    def _remember(self, device: Device) -> None:
+        (joined,) = device.journal.tasks()
+        rows = device.journal._base.execute(  # noqa: SLF001
+            "SELECT period, round FROM reports WHERE outcome = 'sent'"
+        )
+        for period, number in rows:
+            self.sent[report_id(joined.ids, self.task.task_id, period, number)] += 1
+
+
+@pytest.mark.parametrize(
+    "kills", [6, pytest.param(60, marks=pytest.mark.slow)], ids=["a few", "many"]
+)
+def test_every_answer_counts_once_and_every_round_is_asked_alike(
+    tmp_path: Path, kills: int
+) -> None:
+    rng = random.Random(int(os.environ.get("SFUMATO_SEED", "1")))  # noqa: S311
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    store = tmp_path / "collector.db"
+    collector = Running(store, "--port", port)
+    start = int(time.time())
+    made = collector.publish(TASK, start=start, grace=1, sealed=False, public=True)
+    task = Published.parse(collector.read(f"/v1/tasks/{made['task_id']}"))
+    crowd = Crowd(tmp_path, task)
+    crowd.start()
+    try:
+        for _ in range(kills):
+            time.sleep(rng.uniform(0.3, 2.5))
+            collector.kill()
+            collector = Running(store, "--port", port)
+        time.sleep(3)
+    finally:
+        crowd.tired.set()
+        crowd.join(90)
+    assert not crowd.failed
+    assert collector.stop() == 0
+    _compare(store, crowd)
+
+
+def _compare(store: Path, crowd: Crowd) -> None:
+    opened = SQLiteStore(store)
+    desk = Desk(opened.tasks()[0], opened)
+    assert desk.closed >= 3
+    assert all(len(said) == 1 for said in crowd.heard.asked.values())
+    counted: Counter[bytes] = Counter()
+    for period in range(1, desk.driver.period + 1):
+        for blob in opened.ids(desk.task_id, period):
+            counted.update(blob[place : place + 16] for place in range(0, len(blob), 16))
+    assert counted
+    assert set(counted.values()) == {1}
+    assert set(crowd.sent) <= set(counted)  # acknowledged means counted
+    tallies = opened.tallies(desk.task_id)
+    assert dict(opened.recount(desk.task_id, desk.judge.count)) == dict(tallies)
+    curator = desk.protocol.curator()
+    for release in desk.releases:
+        step = curator.timestep(release.period)
+        ask: Any = next(step)
+        for number in range(desk.protocol.rounds):  # type: ignore[union-attr]
+            nothing = Tally.zero(ask.mechanism.tally_shape)
+            try:
+                ask = step.send(tallies.get((ASKED, release.period, number), nothing))
+            except StopIteration as done:
+                again = np.where(np.isfinite(done.value.variance), done.value.values, np.nan)
+                break
+        np.testing.assert_array_equal(again, release.values)
+    opened.close()
