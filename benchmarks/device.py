@@ -33,7 +33,7 @@ from sfumato.wire.task import Task
 __all__ = ["Costs", "main", "measure"]
 
 MOST_MILLISECONDS: Final = 3.0
-MOST_IMPORT: Final = 2.0
+MOST_IMPORT: Final = 1.7
 HOUR: Final = 3600
 
 FOUNDATION: Final = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sfumato import mechanisms
-from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
+from sfumato import core, mechanisms
 from sfumato.errors import SfumatoError
 from sfumato.randomness import secure, seeded
 
 if TYPE_CHECKING:
+    from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
     from sfumato.mechanisms import (
         GRR,
         OLH,
@@ -54,6 +54,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in mechanisms.__all__:  # imported when first asked for
-        return getattr(mechanisms, name)
+    if name in __all__:  # imported when first asked for
+        return getattr(mechanisms if name in mechanisms.__all__ else core, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,8 +16,8 @@ from sfumato.streams.specs import values_of
 from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
 from sfumato.streams.weave.mix import WORKLOADS
 from sfumato.streams.weave.strands import CARRIERS
-from sfumato.wire import Task, task
-from sfumato.wire.task import parse, read
+from sfumato.wire import task
+from sfumato.wire.task import Task, parse, read
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 

@@ -12,8 +12,8 @@ from sfumato import planner
 from sfumato.cli import console, tables, windows
 from sfumato.cli.options import Json
 from sfumato.errors import InputError
-from sfumato.wire import Task
 from sfumato.wire import task as task_files
+from sfumato.wire.task import Task
 
 if TYPE_CHECKING:
     from sfumato.planner import Option, Plan

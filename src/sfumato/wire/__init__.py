@@ -1,8 +1,1 @@
-"""What crosses a boundary, and how it is judged."""
-
-from __future__ import annotations
-
-from sfumato.wire.task import Task
-from sfumato.wire.values import TaskValues
-
-__all__ = ["Task", "TaskValues"]
+"""What crosses a boundary, and how it is judged; each part is imported by its own name."""

@@ -31,11 +31,13 @@ _plain = json.JSONEncoder(ensure_ascii=False).encode
 def _text(data: Any) -> str:
     if isinstance(data, str):
         return _plain(data)
-    if isinstance(data, (dict, Mapping)):
-        return "{" + ",".join(f"{_text(key)}:{_text(data[key])}" for key in sorted(data)) + "}"
+    if isinstance(data, float):
+        return _number(data)
     if isinstance(data, (list, tuple)):
         return "[" + ",".join(map(_text, data)) + "]"
-    return _number(data) if isinstance(data, float) else _plain(data)
+    if not isinstance(data, int) and isinstance(data, (dict, Mapping)):
+        return "{" + ",".join(f"{_text(key)}:{_text(data[key])}" for key in sorted(data)) + "}"
+    return _plain(data)
 
 
 def _number(value: float) -> str:

@@ -14,7 +14,7 @@ horizon, and nothing but the number of its non-zeros is bounded.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Self
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
@@ -95,7 +95,7 @@ class SubsetStream:
 
     def save(self) -> tuple[int, ...]:
         """Return the state as plain numbers; it is as secret as the vector itself."""
-        return astuple(self)
+        return self.agree, self.oppose, self.nonzeros, self.chosen, self.zeros
 
     @classmethod
     def restore(cls, state: tuple[int, ...]) -> Self:
@@ -157,7 +157,7 @@ class DenseStream:
 
     def save(self) -> tuple[int, ...]:
         """Return the state as plain numbers; it is as secret as the vector itself."""
-        return astuple(self)
+        return self.agree, self.nonzeros
 
     @classmethod
     def restore(cls, state: tuple[int, ...]) -> Self:
