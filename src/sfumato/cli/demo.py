@@ -37,6 +37,8 @@ CHANGES: Final = 13
 FLEETS: Final = 2
 TRIED: Final = 50
 """Devices that show how fast this machine is."""
+BEGAN: Final = time.monotonic() - time.process_time()
+"""When this command began: until here it has done nothing but import."""
 
 app = typer.Typer(invoke_without_command=True)
 app.command()(once.once)
@@ -119,6 +121,7 @@ class Show:
     labels: tuple[str, ...] = ()
     truth: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     released: list[dict[str, Any]] = field(default_factory=list)
+    live_after: float = math.nan
 
     # ---- starting ----------------------------------------------------------------------------
 
@@ -192,7 +195,7 @@ class Show:
         body = {
             "task": self._task(seconds),
             "start": start,
-            "grace": 2 * seconds + 2,
+            "grace": seconds + 2,
             "public": True,
         }
         said = collectors.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))
@@ -229,6 +232,9 @@ class Show:
         with Unfolding("Periods closed", self.periods, silent=self.silent) as chart:
             for release in self._events(running):
                 self.released.append(release)
+                if len(self.released) == 1:
+                    self.live_after = time.monotonic() - BEGAN
+                    chart.note(f"The page has a curve, {self.live_after:.0f} s after the start.")
                 period = release["period"]
                 chart.update(self.rows(-1), self.truth[period - 1], period, release["reports"])
 
@@ -268,7 +274,8 @@ class Show:
         inside = self.inside
         reports = sum(release["reports"] for release in self.released)
         console.say(
-            f"\nThe devices sent {reports:,} reports. Of the {inside.size} intervals of all "
+            f"\nThe page had a curve {self.live_after:.0f} s after the start. The devices sent "
+            f"{reports:,} reports.\nOf the {inside.size} intervals of all "
             f"periods {inside.sum()} hold the truth\n({inside.mean():.1%}; {LEVEL:.0%} is what "
             "they promise).\n"
         )
@@ -285,6 +292,7 @@ class Show:
             "devices": self.devices,
             "epsilon": self.epsilon,
             "seed": self.seed,
+            "live_after_seconds": round(self.live_after, 1),
             "labels": list(self.labels),
             "level": LEVEL,
             "periods": [

@@ -80,6 +80,13 @@ class Unfolding:
     ) -> None:
         self._live.stop()
 
+    def note(self, words: str) -> None:
+        """Say something once, above the chart."""
+        if self._shown:
+            self._live.console.print(words)
+        if self._told:
+            console.say(words)
+
     def update(self, rows: Rows, truth: NDArray[np.float64], period: int, reports: int) -> None:
         """Show what a period has released, and what is true."""
         self._reports += reports
