@@ -19,7 +19,6 @@ from sfumato.streams.weave.curve import (
     less_sampled,
     refuse_strangers,
     spread_at,
-    taken_together,
 )
 from sfumato.streams.weave.fusion import Growing
 
@@ -98,34 +97,45 @@ class _Block:
         self._look = protocol.snapshots[place]
         self._reader = Reader(protocol, place)
         self._growing = Growing(protocol.periods)
-        self._values: list[Floats] = []
-        self._noise: list[Floats] = []
-        self._pull: list[Floats] = []
-        self._threads: list[int] = []
+        counts = [
+            len(protocol.edges(thread))
+            for thread, _ in protocol.threads()
+            if not thread.is_snapshot or thread.block == place
+        ]
+        # Of each edge: what it has observed, and its noise, the part that is its thread's included.
+        self._values = np.zeros((sum(counts), self._width))
+        self._noise = np.zeros((sum(counts), self._width))
+        self._count = 0
+        self._threads: dict[int, _Along] = {}
+        self._room = max(counts)
 
     def close(
         self, period: int, due: list[tuple[int, Thread, int]], tallies: Tallies[Any]
     ) -> tuple[Floats, Floats]:
         """Return the value and the variance of each entry in a period."""
         starts, conductances = [], []
-        names = len(self._values)
+        first = self._count
         looks: list[tuple[int, int]] = []
         for start, thread, place in due:
             tally = tallies.get((thread.span, period, thread.block))
             if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
                 continue
             value, noise, working = self._reader.read(thread, tally)
+            self._values[self._count] = value
             if thread.is_snapshot:
-                looks.append((len(self._values), tally.n))
-            self._values.append(value)
-            self._noise.append(noise)
-            self._pull.append(value / tally.n**0.5)
-            self._threads.append(place)
+                looks.append((self._count, tally.n))
+            else:
+                noise = noise + value**2 / tally.n
+                if place not in self._threads:
+                    self._threads[place] = _Along(self._room, self._width)
+                self._threads[place].add(self._count, value / tally.n**0.5)
+            self._noise[self._count] = noise
+            self._count += 1
             starts.append(start)
             conductances.append(tally.n / working)
         tails = np.array(starts, dtype=np.int64)
         self._growing.close(
-            np.arange(names, len(self._values)),
+            np.arange(first, self._count),
             tails,
             np.full(tails.size, period),
             np.array(conductances, dtype=np.float64),
@@ -133,11 +143,33 @@ class _Block:
         if not self._growing.known[period]:
             return np.full(self._width, np.nan), np.full(self._width, np.inf)
         edges, weights = self._growing.weights()
-        values = weights @ np.array([self._values[edge] for edge in edges])
+        spread = np.zeros(self._count)
+        spread[edges] = weights
+        values = spread @ self._values[: self._count]
         for edge, n in looks:  # all reports together know the share better than its snapshots
             self._noise[edge] = self._look.variance_at_share(in_range(values)) / n
-        noise = np.array([self._noise[edge] for edge in edges])
-        pull = np.array([self._pull[edge] for edge in edges])
-        threads = np.array([self._threads[edge] for edge in edges])
-        variances = weights**2 @ noise - taken_together(weights, threads, pull)
+        variances = spread**2 @ self._noise[: self._count]
+        for along in self._threads.values():
+            variances -= along.squared(spread)
         return values, variances
+
+
+class _Along:
+    """The edges of one thread so far: which, and what goes into their covariance.
+
+    See :func:`sfumato.streams.weave.curve.taken_together`.
+    """
+
+    def __init__(self, room: int, width: int) -> None:
+        self._edges = np.zeros(room, dtype=np.int64)
+        self._pull = np.zeros((room, width))
+        self._count = 0
+
+    def add(self, edge: int, pull: Floats) -> None:
+        self._edges[self._count] = edge
+        self._pull[self._count] = pull
+        self._count += 1
+
+    def squared(self, weights: Floats) -> Floats:
+        own = weights[self._edges[: self._count]]
+        return np.asarray((own @ self._pull[: self._count]) ** 2)

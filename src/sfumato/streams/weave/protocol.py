@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
@@ -32,6 +33,8 @@ from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Va
 from sfumato.wire.canonical import canonical
 
 __all__ = ["Weave"]
+
+Floats = NDArray[np.float64]
 
 LONGEST: Final = 1 << 14
 SHARE_UNITS: Final = 1 << 32
@@ -153,15 +156,15 @@ class Weave(Protocol):
         """Return the protocol whose shares have the least exact error for a workload.
 
         Spans are powers of two (of four for long horizons); longer ones are tried for as long as
-        they are of use. Snapshots alone are among the candidates.
+        they are of use. Snapshots alone are among the candidates; and as they are better than
+        planned where nearly all devices hold the same, no mix is chosen that would then be
+        worse by more than 1%.
         """
         _check(values, periods, changes, epsilon, mechanism)
 
         def made(spans: Sequence[int], shares: Sequence[float]) -> Weave:
             return cls(values, periods, changes, epsilon, tuple(spans), tuple(shares), mechanism)
 
-        alone = made([SNAPSHOT], [1.0])
-        tried: list[tuple[float, Weave]] = [(alone.expected_variance(workload), alone)]
         factor = 2 if periods <= 256 else 4
         longest = 16
         found: dict[int, float] = {}
@@ -178,9 +181,26 @@ class Weave(Protocol):
         kept = [g for g, share in found.items() if share > 0.005 or g in (1, SNAPSHOT)]
         even = made(kept, [1 / len(kept)] * len(kept))
         start = [max(found[span], 0.02) for span in kept]
-        shares, least = best_shares(even.network, workload, start=start, tolerance=0.001)
-        tried.append((least, even.trimmed(shares.tolist())))
-        return min(tried, key=lambda pair: pair[0])[1]
+        shares, _ = best_shares(even.network, workload, start=start, tolerance=0.001)
+        alone = np.array([float(span == SNAPSHOT) for span in kept])
+        for more in (0.0, 0.25, 0.5, 0.7, 0.85, 0.95):
+            mixed = (1 - more) * shares + more * alone
+            if even.is_safe(mixed, alone, workload):
+                return even.trimmed(mixed.tolist())
+        return even.trimmed(alone.tolist())
+
+    def is_safe(self, shares: Floats, alone: Floats, workload: Workload) -> bool:
+        """Return whether shares make no more error than snapshots alone do, whatever devices hold.
+
+        The noise of differences is at most as planned. That of snapshots is least if devices do
+        not differ, for both in proportion.
+        """
+        total, parts = variance(self.network, shares, workload)
+        planned, _ = variance(self.network, alone, workload)
+        look = self.snapshots[0]
+        least = look.noise / look.variance
+        looks = float(parts @ alone)
+        return total <= planned and total - looks + least * looks <= 1.01 * least * planned
 
     @classmethod
     def papers(

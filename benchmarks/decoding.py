@@ -1,0 +1,71 @@
+"""What it takes to decode a whole horizon, period by period, as each one closes.
+
+``python -m benchmarks.decoding`` closes all periods of two horizons, 128 periods of 12 items and
+1024 of 64, by the very curator of the service, and prints the processor seconds of each. It ends
+with exit code 1 unless the first takes less than 0.2 seconds and the second less than 10.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from time import process_time
+from typing import Any, Final
+
+import numpy as np
+
+from sfumato.core.protocol import replay
+from sfumato.core.tally import Tallies, Tally
+from sfumato.streams.weave import Category, Weave
+
+__all__ = ["main"]
+
+REPORTS: Final = 1000
+"""So many in each tally."""
+HORIZONS: Final = {(128, 12): 0.2, (1024, 64): 10.0}
+"""Seconds, by periods and items."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit code."""
+    parser = ArgumentParser(prog="python -m benchmarks.decoding", description=__doc__)
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="default %(default)s; the best counts"
+    )
+    given = parser.parse_args(arguments)
+    holds = True
+    for (periods, items), limit in HORIZONS.items():
+        protocol = Weave.best(Category(items), periods, 8, 1.0)
+        tallies = _tallies(protocol)
+        taken = min(_seconds(protocol, tallies) for _ in range(given.rounds))
+        holds &= taken < limit
+        print(f"{periods} periods of {items} items: {taken:.2f} s in all; below {limit:g} is meant")
+    print(f"Limits {'hold' if holds else 'DO NOT HOLD'}.")
+    return 0 if holds else 1
+
+
+def _seconds(protocol: Weave, tallies: list[Tallies[Any]]) -> float:
+    curator = protocol.curator()
+    start = process_time()
+    replay(curator, tallies, protocol.periods)
+    return process_time() - start
+
+
+def _tallies(protocol: Weave) -> list[Tallies[Any]]:
+    """Return tallies of reports that are nothing but noise, one for each period."""
+    rng = np.random.default_rng(1)
+    found: list[dict[Any, Tally]] = [{} for _ in range(protocol.periods)]
+    for thread, _ in protocol.threads():
+        for _, end in protocol.edges(thread):
+            if thread.is_snapshot:
+                shape = protocol.snapshots[thread.block].mechanism.tally_shape
+            else:
+                shape = (2, protocol.values.width)
+            sums = rng.integers(0, REPORTS // 2, shape)
+            found[end - 1][thread.span, end, thread.block] = Tally(REPORTS, sums)
+    return [Tallies(each) for each in found]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
