@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from multiprocessing import get_context
 from typing import Any, Final
 
@@ -22,14 +22,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.lab.fleets import Fleet
 from sfumato.lab.streams import collect, freeze
 from sfumato.randomness import seeded
-from sfumato.streams.weave.curve import (
-    Curve,
-    decoded,
-    filtered,
-    observations,
-    online,
-    smoothed,
-)
+from sfumato.streams.weave.curve import Curve, Reports
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.tree import path, tree
@@ -41,6 +34,8 @@ Floats = NDArray[np.float64]
 LEVEL: Final = 0.95
 QUESTIONS: Final = 60
 """Ranges, and as many differences, that are asked to see how often intervals cover."""
+ENDS: Final = 20
+"""So many periods they end in, online."""
 
 DECODERS: Final = {
     "online": "each period by the reports due until then",
@@ -123,6 +118,10 @@ class Simulation:
     _curves: dict[str, Curve] = field(default_factory=dict, repr=False)
     _estimates: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
 
+    @cached_property
+    def _reports(self) -> Reports:
+        return Reports(self.protocol, self.tallies)
+
     @property
     def decoders(self) -> tuple[str, ...]:
         """How these reports can be decoded."""
@@ -133,11 +132,11 @@ class Simulation:
         self._known(decoder)
         if decoder not in self._curves:
             weigh: dict[str, Callable[[], Curve]] = {
-                "online": lambda: online(self.protocol, self.tallies),
+                "online": self._reports.online,
                 "filtered": lambda: self.curve("online"),
-                "smoothed": lambda: smoothed(self.protocol, self.tallies),
-                "path": lambda: decoded(self.protocol, self.tallies, path, None),
-                "tree": lambda: decoded(self.protocol, self.tallies, tree, None),
+                "smoothed": self._reports.smoothed,
+                "path": lambda: self._reports.curve(path, None),
+                "tree": lambda: self._reports.curve(tree, None),
             }
             self._curves[decoder] = weigh[decoder]()
         return self._curves[decoder]
@@ -153,7 +152,7 @@ class Simulation:
         self._known(decoder)
         if decoder not in self._estimates:
             if decoder == "filtered":
-                posterior = filtered(self.protocol, self.tallies)
+                posterior = self._reports.filtered()
                 self._estimates[decoder] = posterior.values, posterior.variances
             else:
                 curve = self.curve(decoder)
@@ -176,8 +175,7 @@ class Simulation:
         bias = np.empty_like(self.truth)
         before = np.zeros((1, self.truth.shape[1]))
         seen, truth = np.concatenate([before, self.seen]), np.concatenate([before, self.truth])
-        for place, (entries, weights, _) in enumerate(curve.blocks):
-            edges = observations(self.protocol, self.tallies, place)
+        for entries, weights, edges in curve.blocks:
             looked = (edges.span == SNAPSHOT)[:, None]
             mean = np.where(
                 looked,
@@ -216,25 +214,21 @@ class Simulation:
         """
         periods = self.protocol.periods
         rng = np.random.default_rng(periods)
-        asked = sorted(sorted(rng.choice(periods, 2, replace=False)) for _ in range(QUESTIONS))
+        ends = rng.integers(2, periods, min(QUESTIONS, ENDS), endpoint=True)
         inside: dict[str, list[NDArray[np.bool_]]] = {"range": [], "difference": []}
-        for place, entries in enumerate(self.protocol.values.blocks):
-            edges = observations(self.protocol, self.tallies, place)
-            fusion = edges.fusion(periods)
-            for first, last in asked:
-                as_of = last + 1 if decoder == "online" else periods
-                covariance = np.zeros((periods + 1, as_of))
-                covariance[1 : as_of + 1] = fusion.covariance(as_of)
-                weights = np.zeros((as_of, 2))
-                weights[first : last + 1, 0] = 1.0
-                weights[[first, last], 1] = -1.0, 1.0
-                drop = covariance @ weights
-                used = (drop[edges.end] - drop[edges.start]) * fusion.conductance[:, None]
-                used[edges.end > as_of] = 0.0
-                error = used.T @ edges.value - weights.T @ self.truth[:as_of, entries]
-                reach = z_score(level) * np.sqrt((used**2).T @ edges.noise)
-                for name, held in zip(inside, np.abs(error) <= reach, strict=True):
-                    inside[name].append(held)
+        curve = self.curve("smoothed")
+        for question in range(QUESTIONS):
+            if decoder == "online" and question % (QUESTIONS // ends.size) == 0:
+                curve = self._reports.smoothed(int(ends[question * ends.size // QUESTIONS]))
+            last = curve.periods if decoder == "online" else int(rng.integers(2, periods + 1))
+            first = int(rng.integers(1, last))
+            weights = np.zeros((2, curve.periods))
+            weights[0, first - 1 : last] = 1.0
+            weights[1, [first - 1, last - 1]] = -1.0, 1.0
+            for name, asked in zip(inside, weights, strict=True):
+                low, high = curve.combine(asked).interval(level)
+                right = asked @ self.truth[: curve.periods]
+                inside[name].append((low <= right) & (right <= high))
         return {name: float(np.concatenate(held).mean()) for name, held in inside.items()}
 
     # ---- tables ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.queries.postprocess import Processed, postprocess
 from sfumato.queries.top import top
-from sfumato.streams.weave.curve import Curve, filtered, online, smoothed
+from sfumato.streams.weave.curve import Curve, Posterior, Reports
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.values import Attributes, Category
 
@@ -154,6 +154,9 @@ class History:
         By (span, period, block), of the reports so far.
     closed
         The last period that has closed; all of them, by default.
+    enrolled
+        How many devices there are in each period, if some join late; see
+        :class:`~sfumato.streams.weave.curve.Reports`.
 
     Examples
     --------
@@ -173,17 +176,32 @@ class History:
 
     """
 
-    def __init__(self, protocol: Weave, tallies: Tallies[Any], closed: int | None = None) -> None:
+    def __init__(
+        self,
+        protocol: Weave,
+        tallies: Tallies[Any],
+        closed: int | None = None,
+        enrolled: Sequence[int] | None = None,
+    ) -> None:
         self.protocol = protocol
         self.closed = protocol.periods if closed is None else closed
         if not 1 <= self.closed <= protocol.periods:
             raise ConfigurationError(f"closed is {closed!r}; 1..{protocol.periods} is expected.")
         kept = {key: tally for key, tally in tallies.items() if key[1] <= self.closed}
         self.tallies: Tallies[Any] = Tallies(kept)
+        self._enrolled = enrolled
         self._smoothed = lru_cache(maxsize=4)(self._decode)
 
+    @cached_property
+    def _reports(self) -> Reports:
+        return Reports(self.protocol, self.tallies, self._enrolled)
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        return self._reports.filtered()
+
     def _decode(self, as_of: int) -> Curve:
-        return smoothed(self.protocol, self.tallies, as_of)
+        return self._reports.smoothed(as_of)
 
     # ---- questions -------------------------------------------------------------------------
 
@@ -192,7 +210,7 @@ class History:
         self._check(period)
         question = f"Share of devices in period {period}"
         if decoder == "filtered":
-            found = filtered(self.protocol, self.tallies).at(period)
+            found = self._posterior.at(period)
             return self._answers(question, found, period, decoder, level)
         return self._asked({period: 1.0}, question, decoder, level)
 
@@ -262,10 +280,9 @@ class History:
         self._known(decoder)
         place = labels.index(item)
         if decoder == "filtered":
-            posterior = filtered(self.protocol, self.tallies)
-            found = posterior.curve(place)
+            found = self._posterior.curve(place)
         elif decoder == "online":
-            found = online(self.protocol, self.tallies).entry(place)
+            found = self._reports.online().entry(place)
         else:
             found = self._smoothed(self.closed).entry(place)
         periods = found.only(range(self.closed))

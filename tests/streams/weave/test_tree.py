@@ -10,7 +10,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.lab.streams import collect, truth
 from sfumato.randomness import seeded
 from sfumato.streams.weave import Binary, Weave
-from sfumato.streams.weave.curve import decoded
+from sfumato.streams.weave.curve import Reports
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.tree import Tree, path, tree
 
@@ -88,7 +88,7 @@ def test_the_papers_configuration_is_unbiased_by_path_and_tree_beats_it() -> Non
     for seed in range(12):
         tallies: Tallies[object] = collect(protocol, streams, seeded(seed))
         for name, weigh in (("path", path), ("tree", tree)):
-            found = decoded(protocol, tallies, weigh, None)
+            found = Reports(protocol, tallies).curve(weigh, None)
             errors[name].append(float(found.variances().mean()))
             if name == "path":
                 scores.append((found.values - right) / np.sqrt(found.variances()))

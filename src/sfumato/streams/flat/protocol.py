@@ -24,9 +24,10 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Coins, Source
 from sfumato.streams.weave import saved
-from sfumato.streams.weave.curve import Curve, Observations
+from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.device import Message
 from sfumato.streams.weave.messages import Difference
+from sfumato.streams.weave.observations import Observations
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
 
 __all__ = ["Flat", "FlatDevice"]

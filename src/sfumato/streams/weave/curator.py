@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +12,9 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.protocol import Ask, Curator, Due
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import MismatchError
-from sfumato.streams.weave.curve import (
-    Crowd,
-    Reader,
-    in_range,
-    less_sampled,
-    refuse_strangers,
-    spread_at,
-)
+from sfumato.streams.weave.curve import less_sampled, spread_at
 from sfumato.streams.weave.fusion import Growing
+from sfumato.streams.weave.observations import Crowd, Reader, grown, in_range, refuse_strangers
 
 if TYPE_CHECKING:  # a protocol makes its curator
     from sfumato.streams.weave.protocol import Weave
@@ -33,6 +27,14 @@ Floats = NDArray[np.float64]
 
 class WeaveCurator(Curator):
     """Releases the mean of each entry when a period closes; later reports never change it.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    enrolled
+        How many devices there are in each period, if some join late; see
+        :class:`~sfumato.streams.weave.curve.Reports`. It may grow as periods close.
 
     Examples
     --------
@@ -47,8 +49,9 @@ class WeaveCurator(Curator):
 
     """
 
-    def __init__(self, protocol: Weave) -> None:
+    def __init__(self, protocol: Weave, enrolled: Sequence[int] | None = None) -> None:
         self._protocol = protocol
+        self._enrolled = enrolled
         self._due: dict[int, list[tuple[int, Thread, int]]] = {}
         for place, (thread, _) in enumerate(protocol.threads()):
             for start, end in protocol.edges(thread):
@@ -72,13 +75,17 @@ class WeaveCurator(Curator):
         tallies = yield Due(period)
         assert isinstance(tallies, Tallies)  # noqa: S101 -- what Due is answered with
         refuse_strangers(self._protocol, tallies, period)
+        growth = float(grown(self._enrolled, self._protocol.periods)[period - 1])
         self._closed = period
         self._n += sum(tally.n for tally in tallies.values())
         due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
-        parts = [block.close(period, due, tallies) for block in self._blocks]
+        parts = [block.close(period, due, tallies, growth) for block in self._blocks]
         values = np.concatenate([value for value, _ in parts])
         noise = np.concatenate([noise for _, noise in parts])
-        variances = less_sampled(noise, spread_at(values), self._crowd.close(tallies))
+        devices = self._crowd.close(tallies)
+        if self._enrolled is not None:
+            devices = self._enrolled[0] * growth
+        variances = less_sampled(noise, spread_at(values), devices)
         return Estimate(
             values=values,
             covariance=Covariance(np.where(np.isnan(values), np.inf, variances), joint=False),
@@ -110,9 +117,16 @@ class _Block:
         self._room = max(counts)
 
     def close(
-        self, period: int, due: list[tuple[int, Thread, int]], tallies: Tallies[Any]
+        self,
+        period: int,
+        due: list[tuple[int, Thread, int]],
+        tallies: Tallies[Any],
+        growth: float,
     ) -> tuple[Floats, Floats]:
-        """Return the value and the variance of each entry in a period."""
+        """Return the value and the variance of each entry in a period.
+
+        All is kept in units of the first period's devices, of which there are so many now.
+        """
         starts, conductances = [], []
         first = self._count
         looks: list[tuple[int, int]] = []
@@ -121,18 +135,18 @@ class _Block:
             if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
                 continue
             value, noise, working = self._reader.read(thread, tally)
-            self._values[self._count] = value
+            self._values[self._count] = growth * value
             if thread.is_snapshot:
                 looks.append((self._count, tally.n))
             else:
                 noise = noise + value**2 / tally.n
                 if place not in self._threads:
                     self._threads[place] = _Along(self._room, self._width)
-                self._threads[place].add(self._count, value / tally.n**0.5)
-            self._noise[self._count] = noise
+                self._threads[place].add(self._count, growth * value / tally.n**0.5)
+            self._noise[self._count] = growth**2 * noise
             self._count += 1
             starts.append(start)
-            conductances.append(tally.n / working)
+            conductances.append(tally.n / (working * growth**2))
         tails = np.array(starts, dtype=np.int64)
         self._growing.close(
             np.arange(first, self._count),
@@ -145,13 +159,13 @@ class _Block:
         edges, weights = self._growing.weights()
         spread = np.zeros(self._count)
         spread[edges] = weights
-        values = spread @ self._values[: self._count]
+        values = spread @ self._values[: self._count] / growth
         for edge, n in looks:  # all reports together know the share better than its snapshots
-            self._noise[edge] = self._look.variance_at_share(in_range(values)) / n
+            self._noise[edge] = growth**2 * self._look.variance_at_share(in_range(values)) / n
         variances = spread**2 @ self._noise[: self._count]
         for along in self._threads.values():
             variances -= along.squared(spread)
-        return values, variances
+        return values, variances / growth**2
 
 
 class _Along:
