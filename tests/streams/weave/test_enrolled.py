@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.protocol import replay
-from sfumato.core.tally import Tallies
+from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError
 from sfumato.lab.streams import collect, truth
 from sfumato.queries import History
@@ -55,15 +55,25 @@ def received(design: Weave, seed: int) -> Tallies[Any]:
     lost = np.random.default_rng(seed)
     total: Tallies[Any] = Tallies()
     for join, streams in fleets(design):
-        for part in np.array_split(np.arange(len(streams)), 4):
+        for part in np.array_split(np.arange(len(streams)), 1 if design.values.width == 1 else 6):
             told = collect(design, streams[part], seeded((seed << 20) + join * 100 + int(part[0])))
-            kept = {
-                key: tally
-                for key, tally in told.items()
-                if key[1] >= join and lost.random() > 0.2 + 0.3 * (key[1] % 2)
-            }
-            total = total + Tallies(kept)
+            there = {key: tally for key, tally in told.items() if key[1] >= join}
+            total = total + Tallies(
+                {
+                    key: thinned(tally, 0.8 - 0.3 * (key[1] % 2), lost)
+                    for key, tally in there.items()
+                }
+            )
     return total
+
+
+def thinned(tally: Tally, kept: float, rng: np.random.Generator) -> Tally:
+    """Return a tally of which each report has come with this chance (of several items: all)."""
+    if tally.sums.shape not in ((2,), (2, 1)):
+        return tally if rng.random() < kept else Tally.zero(tally.sums.shape)
+    counts = rng.binomial(tally.sums, kept)
+    rest = rng.binomial(tally.n - int(tally.sums.sum()), kept)
+    return Tally(int(counts.sum()) + int(rest), counts)
 
 
 def off(curves: list[Curve], design: Weave) -> NDArray[np.float64]:
@@ -85,7 +95,7 @@ def test_means_are_unbiased_with_late_devices_and_lost_reports(design: Weave) ->
     assert off(naive, design).max() > 8
 
 
-@pytest.mark.parametrize("design", DESIGNS[:3], ids=lambda design: f"{design.spans}")
+@pytest.mark.parametrize("design", DESIGNS[:2], ids=lambda design: f"{design.spans}")
 def test_intervals_cover_the_means_of_the_enrolled(design: Weave) -> None:
     inside = []
     truly = right(design)
