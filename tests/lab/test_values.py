@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from sfumato.errors import InputError
 from sfumato.lab import values as experiment
 from sfumato.lab.values import Stream
 from sfumato.randomness import seeded
+from sfumato.streams.values import Release, plan
 
 STREAM = Stream("small", seeded(1).simulator().exponential(40, 60_000).astype(np.int64), 3000)
 
@@ -48,6 +50,33 @@ def test_each_part_of_the_tree_has_its_gain() -> None:
     assert found["h16"] > 1.2 * found["h16_consistent"]
     assert found["h16_consistent"] > 1.5 * found["tops"]
     assert found["tops"] > found["tuned"] / 1.2
+
+
+def test_ranges_of_plain_trees_are_drawn_with_the_law_of_published_ones() -> None:
+    """The squared error of the quick way is that of really publishing the stream."""
+    release = plan("h2", epsilon=0.5, bound=3000, threshold=200, limit=1 << 14)
+    draw = seeded(4).simulator()
+    ends = np.sort(draw.integers(1, 60_001, (60, 2)), axis=1)
+    first, last = ends.T
+    cut = np.append(0, np.cumsum(np.minimum(STREAM.values, 200)))
+    truth = cut[last] - cut[first - 1]
+    errors = []
+    for way in (_quickly, _really):
+        keys = (bytes(seeded(seed).take(32)) for seed in range(150))
+        errors.append(np.mean([(way(release, key, first, last) - truth) ** 2 for key in keys]))
+    expected = release.noise(200).law().variance * np.mean(
+        release.tree.mean_square(first - 1, last)
+    )
+    assert errors == pytest.approx([expected] * 2, rel=0.1)
+    assert errors != pytest.approx([1.2 * expected] * 2, rel=0.1)
+
+
+def _quickly(release: Release, key: bytes, first: Any, last: Any) -> Any:
+    return experiment._drawn(STREAM, release, key, first, last)[1]  # noqa: SLF001
+
+
+def _really(release: Release, key: bytes, first: Any, last: Any) -> Any:
+    return experiment._published(STREAM, release, key).sums(first, last)  # noqa: SLF001
 
 
 def test_streams_of_a_folder_are_cleaned_and_cut(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ app.command()(accuracy.accuracy)
 app.command("fan-out")(accuracy.fan_out)
 
 METRICS = ("mse", "mae", "mmse", "mmae")
-_METHODS = "tuned,tops,h16_consistent,h16,h2,pak_clipped,pak,zero"
+_METHODS = "tuned,tops,smooth_quantile,pak_clipped,pak,zero"
 
 
 @app.callback()

@@ -188,16 +188,17 @@ class Tree:
 
     def moments(self, first: float, last: float) -> Moments:
         """Return the sums of squares and fourth powers of the nodes' weights in a range."""
-        weights = (
-            self._fitted_weights(first, last)
-            if self.consistent
-            else self._prefix_weights(first, last)
-        )
         square = fourth = 0.0
-        for weight, count in weights:
+        for weight, count in self.weights(first, last):
             square += count * weight**2
             fourth += count * weight**4
         return Moments(square, fourth)
+
+    def weights(self, first: float, last: float) -> Iterator[tuple[float, float]]:
+        """Yield the weights of nodes in the answer to a range, with how many nodes have each."""
+        if self.consistent:
+            return self._fitted_weights(first, last)
+        return self._prefix_weights(first, last)
 
     def _fitted_weights(self, first: float, last: float) -> Iterator[tuple[float, float]]:
         """Yield the weights of nodes in the least-squares answer, with how many nodes have each.
