@@ -284,7 +284,7 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    assert "No space left on device" in refused(
+    assert f"{out}: No space left on device." == refused(
         "release", fares_csv, *HELD, "-o", out, absent=[out]
     )
 

@@ -16,6 +16,7 @@ __all__ = [
     "PICTURES",
     "complete_or_absent",
     "folder_complete_or_absent",
+    "named",
     "refuse_target",
     "size_in_words",
 ]
@@ -43,12 +44,23 @@ def refuse_target(path: Path, suffixes: tuple[str, ...] = (), *, force: bool) ->
 
 
 @contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Let an error that names no file, as of a full disk, name the one that was being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
 def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     """Open a file that gets its name only when all of it is on disk; an error leaves nothing."""
     refuse_target(path, force=force)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as file:
+        with named(path), part.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

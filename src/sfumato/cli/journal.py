@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
+from sfumato.cli.files import named
 from sfumato.errors import InputError
 from sfumato.streams.values.publisher import State
 
@@ -106,6 +107,10 @@ class Journal:
 
     def commit(self) -> None:
         """Make the progress last, then publish what is pending."""
+        with named(self.output):
+            self._commit()
+
+    def _commit(self) -> None:
         state = self.progress.state
         assert self._file is not None  # noqa: S101 - open until it is closed
         if len(state.thresholds) != self._choices:
@@ -171,10 +176,14 @@ class Journal:
         self._held, self._choices = held.size, len(state.thresholds)
         part = self.path.with_name(self.path.name + ".part")
         part.unlink(missing_ok=True)
-        with _opened(part, 0o600) as file:
-            file.write(_line({"version": 1, "about": self._about, "key": self.key.hex()}))
-            file.write(_line(self._record(held.tolist())))
-            _to_disk(file)
+        try:
+            with _opened(part, 0o600) as file:
+                file.write(_line({"version": 1, "about": self._about, "key": self.key.hex()}))
+                file.write(_line(self._record(held.tolist())))
+                _to_disk(file)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
         part.replace(self.path)
         _folder_to_disk(self.path.parent)
         self._file = _opened(self.path, 0o600)

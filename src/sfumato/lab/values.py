@@ -223,7 +223,8 @@ def _drawn(
     whose = np.repeat(np.arange(len(ranges)), [len(nodes) for nodes in ranges])
     drawn = Keyed(key, "ranges").discrete_laplace(rate, int(counts.sum()))
     noise = np.bincount(np.repeat(whose, counts), np.repeat(weights, counts) * drawn, len(ranges))
-    return threshold, _cut_sums(stream.values, threshold, first, last) + noise
+    true = _cut_sums(stream.values, threshold, first, last)
+    return threshold, np.asarray(true + noise, dtype=np.float64)
 
 
 def _cut_sums(values: Ints, threshold: int, first: Ints, last: Ints) -> Ints:

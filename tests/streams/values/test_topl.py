@@ -14,7 +14,7 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import seeded
-from sfumato.streams.values.topl import Learnt, Summed, ToPL
+from sfumato.streams.values.topl import Learnt, PeriodSums, Summed, ToPL
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +54,24 @@ def test_a_threshold_is_learnt_and_sums_have_intervals() -> None:
     low, high = whole.interval(0.9999)
     assert low < true < high
     assert abs(whole.total - true) < 0.2 * true
+
+
+def test_any_range_of_periods_is_the_sum_of_its_periods() -> None:
+    protocol = ToPL(epsilon=1.0, bound=2000.0, learning=2, limit=1 << 18)
+    released = driven(protocol, [amounts(2000, seed) for seed in range(7)])
+    periods = PeriodSums()
+    for release in released:
+        periods.append(release)
+    for first, last in ((3, 3), (3, 7), (4, 6)):
+        one, *others = released[first - 1 : last]
+        expected = sum(others, one)
+        found = periods.sum(first, last)
+        assert found.n == expected.n
+        assert found.total == pytest.approx(expected.total)
+        assert found.interval() == pytest.approx(expected.interval())
+    for first, last in ((2, 4), (3, 8), (5, 4)):
+        with pytest.raises(InputError, match=r"summed are the periods 3\.\.7\."):
+            periods.sum(first, last)
 
 
 def test_intervals_cover_and_half_of_them_do_not() -> None:

@@ -6,6 +6,15 @@ from sfumato.streams.values.methods import METHODS, plan
 from sfumato.streams.values.publisher import Publisher
 from sfumato.streams.values.ranges import RangeAnswer, Released
 from sfumato.streams.values.release import Release
-from sfumato.streams.values.topl import ToPL
+from sfumato.streams.values.topl import PeriodSums, ToPL
 
-__all__ = ["METHODS", "Publisher", "RangeAnswer", "Release", "Released", "ToPL", "plan"]
+__all__ = [
+    "METHODS",
+    "PeriodSums",
+    "Publisher",
+    "RangeAnswer",
+    "Release",
+    "Released",
+    "ToPL",
+    "plan",
+]

@@ -26,7 +26,7 @@ from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import ONE, Source
 
-__all__ = ["Learnt", "Summed", "ToPL", "ToPLCurator", "ToPLDevice"]
+__all__ = ["Learnt", "PeriodSums", "Summed", "ToPL", "ToPLCurator", "ToPLDevice"]
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +57,48 @@ class Summed:
         """Return the interval of the sum of the cut values."""
         reach = z_score(level) * self.variance**0.5
         return self.total - reach, self.total + reach
+
+
+class PeriodSums:
+    """The sums of all periods so far, ready for questions about any range of them.
+
+    Reports are independent, so variances add up: a range is the difference of two running totals,
+    whatever its length.
+
+    Examples
+    --------
+    >>> periods = PeriodSums()
+    >>> for release in (Learnt(10, 50.0), Summed(10, 80.0, 4.0), Summed(5, 30.0, 2.0)):
+    ...     periods.append(release)
+    >>> periods.sum(2, 3)
+    Summed(n=15, total=110.0, variance=6.0)
+
+    """
+
+    def __init__(self) -> None:
+        self._before = [Summed(0, 0.0, 0.0)]
+        self._learning = 0
+
+    def append(self, release: Learnt | Summed) -> None:
+        """Take in what the next period released."""
+        last = self._before[-1]
+        if isinstance(release, Learnt):
+            self._learning += 1
+            self._before.append(last)
+        else:
+            self._before.append(last + release)
+
+    def sum(self, first: int, last: int) -> Summed:
+        """Return the sum of the cut values of the periods from one to another, both included."""
+        start, end = self._learning + 1, len(self._before) - 1
+        if not start <= first <= last <= end:
+            raise InputError(
+                f"the range is {first}..{last}; summed are the periods {start}..{end}."
+            )
+        before, after = self._before[first - 1], self._before[last]
+        return Summed(
+            after.n - before.n, after.total - before.total, after.variance - before.variance
+        )
 
 
 @dataclass(frozen=True)
