@@ -74,6 +74,23 @@ def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.M
     assert "http:// or https://" in refused("query", "ftp://here")
 
 
+def test_each_tier_of_a_window_is_published_as_a_task(
+    collector: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "window.toml"
+    file.write_text(
+        'kind = "window"\ntitle = "Two promises"\nwindow = 24\nepsilon = 1.0\ndevices = 500\n'
+        'periods = 48\nperiod = "1 hour"\n'
+        "tiers = [{window = 48, epsilon = 0.5, devices = 300}]\n"
+        'values = {kind = "category", items = ["on", "off"]}\n'
+    )
+    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
+    made = answer("task", "publish", file, "--to", collector.url, "--public")["tiers"]
+    assert len({each["task_id"] for each in made}) == 2
+    assert "epsilon 1 over any 24" in made[0]["guarantee"]
+    assert "epsilon 0.5 over any 48" in made[1]["guarantee"]
+
+
 def test_a_second_collector_on_one_port_or_store_is_refused(
     collector: Running, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from tests.streams.window.people import steady
 
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
+from sfumato.lab.populations import Levels
 from sfumato.lab.windows import run
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
 from sfumato.randomness import seeded
@@ -172,3 +173,19 @@ def test_intervals_without_the_draw_of_the_cohort_are_too_short() -> None:
 def test_tally_of_nobody_is_no_reading() -> None:
     curator = Window(3, 1.0, 600, domain=4, method="lpu").curator()
     assert curator.read(curator.oracle(), Tally.zero(4)) is None
+
+
+@pytest.mark.parametrize("method", ["lbu", "lpu"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_means_over_an_interval_are_without_bias_and_covered(method: str, epsilon: float) -> None:
+    inside, errors = [], []
+    for seed in range(12):
+        people = Levels((0.0, 40.0), devices=3000, periods=20, seed=seed)
+        protocol = Window(5, epsilon, 3000, interval=(0.0, 40.0), method=method)
+        done = run(protocol, people, seeded(seed))
+        inside.append(done.coverage(0.95))
+        errors.append(((done.values - done.truth) / np.sqrt(done.variance)).ravel())
+    score = np.concatenate(errors)
+    assert abs(score.mean()) < ALARM / score.size**0.5
+    assert 0.92 <= np.mean(inside) <= 0.98
+    assert 0.9 <= score.std() <= 1.1
