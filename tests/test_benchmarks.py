@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import collector, device, online, shuffle, values
+from benchmarks import collector, device, online, shuffle, values, windows
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -90,6 +90,12 @@ def test_a_peer_that_does_not_run_says_so_in_its_row(environment: Environment) -
     found = measure_peer(environment, row(), epsilon=1.0)
     assert found.problem
     assert found.record()["end_to_end_per_second"] is None
+
+
+def test_windows_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--devices", "300", "--items", "4", "--window", "3", "--periods", "4"]
+    assert windows.main(["lpu", "lbd", *small]) == 0
+    assert "hold" in capsys.readouterr().out
 
 
 def test_streams_are_measured_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:
