@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.noise_free import NoiseFree
 from tests.streams.weave.branching import Path, branch_everywhere, outcomes
-from tests.streams.window.driving import drive
+from tests.streams.window.driving import Question, drive
 
 from sfumato.accounting.ledger import UNITS, units
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
@@ -31,6 +31,7 @@ from sfumato.errors import BudgetError, MismatchError
 from sfumato.mechanisms import GRR, OUE, Hybrid
 from sfumato.randomness import ONE, Source, seeded
 from sfumato.streams.window import METHODS, Window, WindowDevice
+from sfumato.streams.window.adaptive import Distribution
 
 Questions = tuple[tuple[Ask, ...], ...]
 """What is asked in each period."""
@@ -253,6 +254,7 @@ asks = st.builds(
 )
 
 
+@settings(derandomize=True, deadline=None)
 @given(
     st.integers(1, 60),
     st.floats(0.01, 5.0),
@@ -296,7 +298,7 @@ def lying_tallies(draw: np.random.Generator, everybody: int) -> Callable[[int, i
 
 
 @pytest.mark.parametrize("method", list(METHODS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, derandomize=True, deadline=None)
 @given(window=st.integers(1, 9), epsilon=st.floats(0.05, 4.0), seed=st.integers(0, 1 << 30))
 def test_methods_ask_for_what_devices_can_give(
     method: str, window: int, epsilon: float, seed: int
@@ -328,6 +330,57 @@ def test_methods_ask_for_what_devices_can_give(
         busy = sum(size for period, size in sizes if period > question.period - window)
         sizes.append((question.period, question.ask.probability * max(0.0, devices - busy)))
         assert busy <= devices * (1 + 1e-9)
+
+
+def every_way(method: str, window: int, periods: int) -> int:
+    """Check the questions of a method under every sequence of extreme answers; count these."""
+    limit, ways = whole_units(1.0), 0
+    protocol = Window(window, 1.0, 80, domain=2, method=method)
+
+    def live(path: Path) -> list[Question]:
+        def answer(period: int, place: int, ask: Ask) -> Tally:
+            del period, place, ask
+            return Tally(80, np.array(((80, 0), (0, 80))[path.weigh([1, 1])]))
+
+        return drive(protocol.curator(), periods, answer)[0]
+
+    for questions, _ in outcomes(live):
+        ways += 1
+        if protocol.curator().divides == "budget":
+            spent = [sum(q.units for q in questions if q.period == t) for t in range(periods + 1)]
+            assert fullest(window, spent) <= limit
+        else:
+            sizes: list[tuple[int, float]] = []
+            for question in questions:
+                assert question.units <= limit
+                busy = sum(size for period, size in sizes if period > question.period - window)
+                sizes.append((question.period, question.ask.probability * (80 - busy)))
+                assert sum(size for p, size in sizes if p > question.period - window) <= 80 + 1e-6
+    return ways
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_whatever_is_answered_no_window_of_questions_is_too_much(method: str) -> None:
+    """Exhaustive for a small window; a method that looks decides in many ways."""
+    assert every_way(method, window=2, periods=3) >= 4
+
+
+def test_a_method_that_recycles_one_period_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = Distribution.offer
+
+    def early(self: Distribution, period: int) -> int:
+        return offered(replace(self, window=self.window - 1), period)
+
+    monkeypatch.setattr(Distribution, "offer", early)
+    with pytest.raises(AssertionError):
+        every_way("lbd", window=3, periods=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("method", list(METHODS))
+def test_whatever_is_answered_for_longer(method: str, window: int) -> None:
+    assert every_way(method, window, periods=5) >= 4
 
 
 @pytest.mark.parametrize("method", list(METHODS))
