@@ -17,7 +17,7 @@ from sfumato.errors import ConfigurationError
 if TYPE_CHECKING:
     from sfumato.core.mechanism import Mechanism
 
-__all__ = ["Contrast", "Contrasts", "favoured", "listed", "mixed"]
+__all__ = ["Contrast", "Contrasts", "Cover", "favoured", "listed", "mixed"]
 
 Floats = NDArray[np.float64]
 Kind = tuple[Fraction, Fraction]
@@ -78,6 +78,35 @@ class Contrast:
         return float(self.chances @ np.abs(self.first - self.second)) / 2
 
 
+@dataclass(frozen=True)
+class Cover:
+    """How much other people's own reports hide, where every input favours some reports by a ratio.
+
+    All measures are shares of the base measure; see :func:`favoured`.
+
+    Parameters
+    ----------
+    ratio
+        How much more likely a favoured report is.
+    accepted
+        What one input favours.
+    apart
+        What the first of two inputs favours and the second does not, at most.
+    exposed
+        What exactly one of two inputs favours and some third input does not, at most: the rest of
+        what tells the two apart is favoured by whatever a third person holds.
+    plain
+        As ``apart``, for pairs of inputs of which ``exposed`` is not known to hold.
+
+    """
+
+    ratio: Fraction
+    accepted: float
+    apart: float
+    exposed: float
+    plain: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """What a mechanism tells the accountant of the shuffle model.
@@ -95,6 +124,9 @@ class Contrasts:
         What has to hold for ``bounding``, beyond the law, as a clause; empty for nothing.
     attained_if
         What has to hold for ``attained``, as a clause; empty for nothing.
+    cover
+        How much the rest of others' reports hides, beyond the part that everybody sends; None if
+        that is not known.
 
     """
 
@@ -103,6 +135,7 @@ class Contrasts:
     name: str = ""
     assumption: str = ""
     attained_if: str = ""
+    cover: Cover | None = None
 
 
 def favoured(

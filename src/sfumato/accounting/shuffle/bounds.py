@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol
 
 from sfumato.accounting.shuffle import closed
+from sfumato.accounting.shuffle.covered import covered_epsilon
 from sfumato.accounting.shuffle.profile import epsilon_above, epsilon_below
 from sfumato.core.contrast import Contrast, Contrasts, favoured
 from sfumato.core.exact import log_above
@@ -132,6 +133,15 @@ def _blanket(case: _Case) -> float:
     return epsilon_above(_known(case).bounding, case.n, case.delta, case.local)
 
 
+def _covered(case: _Case) -> float:
+    cover = _known(case).cover
+    if cover is None:
+        raise _Refused("it is not known how much others' own reports cover")
+    found = covered_epsilon(cover, case.n, case.delta, case.local)
+    _need(found < case.local, "others' own reports cover nothing, or there are too few of them")
+    return found
+
+
 def _both_ways(contrasts: Sequence[Contrast]) -> list[Contrast]:
     return [way for contrast in contrasts for way in (contrast, contrast.swapped)]
 
@@ -227,6 +237,7 @@ def _online(case: _Case) -> float:
 
 BOUNDS: Final = {
     "blanket": _Bound("rigorous", _blanket),
+    "covered_blanket": _Bound("rigorous", _covered),
     "blanket_bennett": _Bound("rigorous", _bennett),
     "blanket_hoeffding": _Bound("rigorous", _hoeffding),
     "stronger_clones": _Bound("rigorous", _stronger_clones),
@@ -357,6 +368,8 @@ def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
     ('blanket', '0.00347')
 
     """
-    found = amplify(mechanism, n, delta, ["blanket", "stronger_clones"])
+    # What is known of the epsilon alone is never better than what is known of the law.
+    names = ["blanket", "covered_blanket"] if mechanism.contrasts() else ["stronger_clones"]
+    found = amplify(mechanism, n, delta, names)
     usable = [each for each in found if each.rigorous]
     return min(usable, key=lambda each: math.inf if each.epsilon is None else each.epsilon)

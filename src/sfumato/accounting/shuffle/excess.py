@@ -1,7 +1,8 @@
 """How far above zero a sum of many independent numbers is on average, between certain bounds.
 
 S is the sum of n independent copies of G, which has the value x_k with chance w_k and is zero
-otherwise; K(z) = log E[e^(zG)]. For every lambda > 0
+otherwise; K(z) = log E[e^(zG)]. (Copies of several such numbers add up as well: then n K is a sum
+over the parts.) For every lambda > 0
 
     E[S_+] = (1/2 pi i) * integral over z = lambda + i theta of e^(n K(z)) / z^2.
 
@@ -22,13 +23,15 @@ Three steps make this a quick and certain computation, whatever n is:
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Excess", "excess"]
+__all__ = ["Excess", "Part", "excess", "excess_of"]
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +50,14 @@ class Excess(NamedTuple):
     high: float
 
 
+class Part(NamedTuple):
+    """Independent copies of one number; what the chances lack to 1 is the chance of zero."""
+
+    values: Floats
+    chances: Floats
+    copies: int
+
+
 def excess(values: Floats, chances: Floats, n: int, smoothing: float = 0.01) -> Excess:
     """Return bounds of E[(G_1 + ... + G_n)_+].
 
@@ -61,53 +72,88 @@ def excess(values: Floats, chances: Floats, n: int, smoothing: float = 0.01) -> 
         doubles the time and makes the bounds four times closer.
 
     """
-    top = float(values.max(initial=0.0))
-    if top <= 0.0 or not float(chances[values > 0].sum()):
+    return excess_of([Part(values, chances, n)], smoothing)
+
+
+def excess_of(parts: Sequence[Part], smoothing: float = 0.01) -> Excess:
+    """Return bounds of E[S_+] for the sum of all copies of all parts."""
+    there = [part for part in parts if part.copies and len(part.values)]
+    if not any(float(part.chances[part.values > 0].sum()) for part in there):
         return Excess(0.0, 0.0)
-    scale = float(np.abs(values).max())
-    found = _Line(values / scale, chances, n, smoothing).bounds()
+    scale = max(float(np.abs(part.values).max()) for part in there)
+    scaled = [Part(part.values / scale, part.chances, part.copies) for part in there]
+    found = _Line(scaled, smoothing).bounds()
     # What is too small for a float is not zero.
     high = max(found.high * scale * (1 + 1e-12), _SMALLEST)
     return Excess(max(0.0, found.low * scale * (1 - 1e-12)), high)
 
 
-class _Line:
-    """The line of integration for one law; values lie within -1..1."""
+class _Tilted:
+    """One part's law, tilted by e^(tilt x), with bounds of its relative rounding errors."""
 
-    def __init__(self, values: Floats, chances: Floats, n: int, smoothing: float) -> None:
-        self.x, self.w, self.n = values, chances, n
-        self.tilt = self._saddle()
-        grown = np.exp(self.tilt * self.x)
-        moved = np.expm1(self.tilt * self.x)
-        shift = float(chances @ moved)
-        self.log_scale = n * math.log1p(shift)
-        self.p = chances * grown / (1 + shift)
+    def __init__(self, part: Part, tilt: float) -> None:
+        self.x, self.n = part.values, part.copies
+        moved = np.expm1(tilt * self.x)
+        shift = float(part.chances @ moved)
+        self.log_scale = self.n * math.log1p(shift)
+        self.p = part.chances * np.exp(tilt * self.x) / (1 + shift)
         mean = float(self.p @ self.x)
-        deviation = math.sqrt(n * max(float(self.p @ self.x**2) - mean * mean, 0.0))
+        self.variance = self.n * max(float(self.p @ self.x**2) - mean * mean, 0.0)
+        # Relative error of the scale, and of t per unit of theta.
+        terms = len(self.x) + 16
+        moving = float(part.chances @ np.abs(moved)) / (1 + shift)
+        self.scale_error = self.n * terms * _UNIT * moving
+        each = 2 * (40 + terms * (1 + moving) + 2 * np.abs(tilt * self.x)) * _UNIT
+        self.slope_error = float((self.p * np.abs(self.x)) @ each)
+
+    def power(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return log |phi|^n, its angle, a bound of the relative error, and of log |phi|^n."""
+        half = np.outer(theta / 2, self.x)
+        sine = np.sin(half)
+        imaginary = (2 * sine * np.cos(half)) @ self.p
+        real = -2 * (sine * sine) @ self.p
+        slack = self.slope_error * theta
+        growth = np.maximum(2 * real + real * real + imaginary * imaginary, -1 + 1e-300)
+        log_size = np.log1p(growth) / 2
+        turn = np.arctan2(imaginary, 1 + real)
+        t = np.hypot(real, imaginary)
+        phi = np.exp(log_size)
+        wrong = self.n * (
+            slack / phi + 8 * _UNIT * (t + t * t) / phi**2 + 4 * _UNIT * np.abs(turn)
+        ) + 8 * _UNIT * (self.n * np.abs(log_size) + 16)
+        # Where phi is so small that its error counts, its size and error together bound both.
+        largest = np.sqrt(phi * phi + 64 * _UNIT * (1 + t) ** 2) + 2 * slack
+        at_most = self.n * np.log(np.minimum(largest, 1.0))
+        return self.n * log_size, self.n * turn, wrong, at_most
+
+
+class _Line:
+    """The line of integration for some laws; values lie within -1..1."""
+
+    def __init__(self, parts: Sequence[Part], smoothing: float) -> None:
+        self.parts = parts
+        self.tilt = self._saddle()
+        self.tilted = [_Tilted(part, self.tilt) for part in parts]
+        self.log_scale = math.fsum(each.log_scale for each in self.tilted)
+        deviation = math.sqrt(math.fsum(each.variance for each in self.tilted))
         self.tau = smoothing / self.tilt
         length = max(40 / self.tilt, 2 / self.tilt + 9 * (deviation + self.tau))
         self.step = 2 * math.pi / length
         self.length = length
         self.further = self.tilt + 9 / (deviation + 1 / self.tilt)
-        # Relative error of the scale, and of t per unit of theta.
-        terms = len(values) + 16
-        moving = float(chances @ np.abs(moved)) / (1 + shift)
-        self.scale_error = n * terms * _UNIT * moving
-        each = 2 * (40 + terms * (1 + moving) + 2 * np.abs(self.tilt * self.x)) * _UNIT
-        self.slope_error = float((self.p * np.abs(self.x)) @ each)
+        self.scale_error = math.fsum(each.scale_error for each in self.tilted)
 
     def _saddle(self) -> float:
         """Return the lambda at which e^(n K)/lambda^2 is least, nearly; any one would do."""
         low, high = math.log(1e-15), math.log(500.0)
-        for _ in range(48):
+        for _ in range(18):
             middle = (low + high) / 2
             tilt = math.exp(middle)
-            grown = self.w * np.exp(tilt * self.x)
-            norm = 1 + float(self.w @ np.expm1(tilt * self.x))
-            if self.n * float(grown @ self.x) / norm < 2 / tilt:
-                low = middle
-            else:
-                high = middle
+            slope = 0.0
+            for x, w, n in self.parts:
+                norm = 1 + float(w @ np.expm1(tilt * x))
+                slope += n * float((w * np.exp(tilt * x)) @ x) / norm
+            low, high = (middle, high) if slope < 2 / tilt else (low, middle)
         return math.exp(low)
 
     def bounds(self) -> Excess:
@@ -115,7 +161,7 @@ class _Line:
         end = _REACH / tau
         nodes = math.ceil(end / self.step)
         low = high = size = error = 0.0
-        rows = max(64, _BLOCK // len(self.x))
+        rows = max(64, _BLOCK // max(len(each.x) for each in self.tilted))
         for start in range(0, nodes + 1, rows):
             theta = self.step * np.arange(start, min(start + rows, nodes + 1), dtype=np.float64)
             part = self._part(theta, first=start == 0)
@@ -138,8 +184,8 @@ class _Line:
         q = math.exp(-self.tilt * self.length)
         after = q * self.length / (1 - q) ** 2 + q / (1 - q) * found
         further, tau = self.further, self.tau
-        moved = float(self.w @ np.expm1(further * self.x))
-        exponent = self.n * math.log1p(moved) + (tau * further) ** 2 / 2
+        grown = (n * math.log1p(float(w @ np.expm1(further * x))) for x, w, n in self.parts)
+        exponent = math.fsum(grown) + (tau * further) ** 2 / 2
         if exponent > _LARGE:
             return math.inf
         q = math.exp(-(further - self.tilt) * self.length)
@@ -148,33 +194,22 @@ class _Line:
 
     def _part(self, theta: Floats, *, first: bool) -> tuple[float, float, float, float]:
         """Return sums over some nodes: for below, for above, of sizes, of rounding errors."""
-        n, tilt, tau = self.n, self.tilt, self.tau
-        half = np.outer(theta / 2, self.x)
-        sine = np.sin(half)
-        imaginary = (2 * sine * np.cos(half)) @ self.p
-        real = -2 * (sine * sine) @ self.p
-        slack = self.slope_error * theta
-        growth = np.maximum(2 * real + real * real + imaginary * imaginary, -1 + 1e-300)
-        log_size = np.log1p(growth) / 2
-        turn = np.arctan2(imaginary, 1 + real)
-        t = np.hypot(real, imaginary)
-        phi = np.exp(log_size)
-        wrong = n * (
-            slack / phi + 8 * _UNIT * (t + t * t) / phi**2 + 4 * _UNIT * np.abs(turn)
-        ) + 8 * _UNIT * (n * np.abs(log_size) + 16)
+        tilt, tau = self.tilt, self.tau
+        powers = [each.power(theta) for each in self.tilted]
+        log_size, turn, wrong, largest = (
+            functools.reduce(np.add, column) for column in zip(*powers, strict=True)
+        )
         square = tilt * tilt + theta * theta
         noise = tau * tau * (tilt * tilt - theta * theta) / 2
-        size = np.exp(n * log_size + noise) / square
-        angle = n * turn + tau * tau * tilt * theta - 2 * np.arctan2(theta, tilt)
+        size = np.exp(log_size + noise) / square
+        angle = turn + tau * tau * tilt * theta - 2 * np.arctan2(theta, tilt)
         cosine, other = np.cos(angle), np.sin(angle)
         above = size * cosine
         # Re[F (1 - tau^2 z^2)], z^2 = tilt^2 - theta^2 + 2 i tilt theta
         below = above - tau * tau * size * (
             (tilt * tilt - theta * theta) * cosine - 2 * tilt * theta * other
         )
-        # Where phi is so small that its error counts, its size and error together bound both.
-        largest = np.sqrt(phi * phi + 64 * _UNIT * (1 + t) ** 2) + 2 * slack
-        at_most = np.exp(n * np.log(np.minimum(largest, 1.0)) + noise) / square
+        at_most = np.exp(largest + noise) / square
         error = np.where(wrong < 1, size * np.expm1(np.minimum(wrong, 1.0)), 2 * at_most)
         weigh = 1 + tau * tau * square  # the correction's factor, at most
         error = error * weigh

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, Hiding, check_delta, stronger_clones
+from sfumato.accounting.shuffle.covered import covered_delta
 from sfumato.accounting.shuffle.crowd import Crowd
-from sfumato.accounting.shuffle.profile import delta_above
+from sfumato.accounting.shuffle.profile import delta_above, delta_below
 from sfumato.core.exact import is_finite_number, log_above
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
@@ -94,11 +95,19 @@ def holds(mechanism: Hiding, epsilon: float, delta: float, crowd: Crowd) -> bool
     if log_above(mechanism.worst_ratio) <= epsilon:
         return True
     n, spent = crowd.honest(delta)
-    if delta - spent <= 0:
+    room = delta - spent
+    if room <= 0:
         return False
-    known = [each.bounding for each in mechanism.contrasts()]
-    known.append((stronger_clones(mechanism.worst_ratio),))
-    return any(delta_above(bounding, n, epsilon) <= delta - spent for bounding in known)
+    known = mechanism.contrasts()
+    bounding = [each.bounding for each in known] + [(stronger_clones(mechanism.worst_ratio),)]
+    if any(delta_above(each, n, epsilon) <= room for each in bounding):
+        return True
+    return any(
+        delta_below(each.attained, n, epsilon) <= room
+        and covered_delta(each.cover, n, epsilon, room) <= room
+        for each in known
+        if each.cover is not None
+    )
 
 
 def calibrated(

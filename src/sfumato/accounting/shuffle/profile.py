@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 from sfumato.accounting.shuffle.excess import excess
 from sfumato.core.contrast import Contrast
 
-__all__ = ["delta_above", "delta_below", "epsilon_above", "epsilon_below"]
+__all__ = [
+    "delta_above",
+    "delta_below",
+    "epsilon_above",
+    "epsilon_below",
+    "rounded",
+    "smoothing_for",
+    "solved",
+]
 
 Floats = NDArray[np.float64]
 
@@ -77,14 +85,14 @@ def _crossing(
     """Return two epsilons close to each other, between which a contrast's delta falls to this."""
 
     def roughly(epsilon: float) -> float:
-        return _delta(contrast, n, epsilon, up=up, smoothing=5 * _smoothing(n))
+        return _delta(contrast, n, epsilon, up=up, smoothing=5 * smoothing_for(n))
 
     def closely(epsilon: float) -> float:
         return _delta(contrast, n, epsilon, up=up)
 
-    guess = _guess(contrast, n, delta)
-    _, near, slope = _solved(roughly, delta, low, most, guess, precision=1e-4)
-    found = _solved(closely, delta, low, most, near, precision=_PRECISION, slope=slope)
+    start = guess(contrast, n, delta)
+    _, near, slope = solved(roughly, delta, low, most, start, precision=1e-4)
+    found = solved(closely, delta, low, most, near, precision=_PRECISION, slope=slope)
     return found[0], found[1]
 
 
@@ -103,12 +111,12 @@ def _pure(contrast: Contrast) -> float:
     return max(0.0, math.log(ratio) * (1 - 8 * _UNIT))
 
 
-def _smoothing(n: int) -> float:
+def smoothing_for(n: int) -> float:
     """Return how finely to integrate; the sums of few people are less smooth."""
     return 0.01 if n > 50 else 0.005
 
 
-def _guess(contrast: Contrast, n: int, delta: float) -> float:
+def guess(contrast: Contrast, n: int, delta: float) -> float:
     """Return where a normal sum would have about this delta."""
     variance = float(contrast.chances @ (contrast.first - contrast.second) ** 2)
     return math.sqrt(max(-math.log(max(delta, 1e-300)), 1.0) * variance / n)
@@ -117,6 +125,13 @@ def _guess(contrast: Contrast, n: int, delta: float) -> float:
 def _delta(
     contrast: Contrast, n: int, epsilon: float, *, up: bool, smoothing: float | None = None
 ) -> float:
+    values, chances = rounded(contrast, epsilon, up=up)
+    found = excess(values, chances, n, smoothing or smoothing_for(n))
+    return found.high / n * (1 + 4 * _UNIT) if up else found.low / n * (1 - 4 * _UNIT)
+
+
+def rounded(contrast: Contrast, epsilon: float, *, up: bool) -> tuple[Floats, Floats]:
+    """Return values and chances of G whose sums are on average further up, or down."""
     side = 1.0 if up else -1.0
     error = contrast.error + 16 * _UNIT
     # The larger e^epsilon, the smaller delta.
@@ -124,9 +139,7 @@ def _delta(
     values = contrast.first * (1 + side * error) - factor * contrast.second * (1 - side * error)
     values += side * 4 * _UNIT * (contrast.first + factor * contrast.second)
     values, chances = _coarse(values, contrast.chances, up=up)
-    moved = _moved(values, chances, error, side)
-    found = excess(values, moved, n, smoothing or _smoothing(n))
-    return found.high / n * (1 + 4 * _UNIT) if up else found.low / n * (1 - 4 * _UNIT)
+    return values, _moved(values, chances, error, side)
 
 
 def _moved(values: Floats, chances: Floats, error: float, side: float) -> Floats:
@@ -169,7 +182,7 @@ def _added(cell: NDArray[np.int64], weights: Floats, size: int) -> Floats:
     return total
 
 
-def _solved(
+def solved(
     delta_at: Callable[[float], float],
     delta: float,
     low: float,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import intervals
-from sfumato.core.contrast import Contrasts, favoured
+from sfumato.core.contrast import Contrasts, Cover, favoured
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.exact import exp_below
@@ -135,6 +135,7 @@ class FrequencyOracle(Mechanism):
         one, two = self.meets(1), self.meets(2)
         pairs = {(1, 0): one - two, (0, 1): one - two, (1, 1): two, (0, 0): 1 - 2 * one + two}
         attained = [{(first, second, first): share for (first, second), share in pairs.items()}]
+        exposed = one - two  # by the first of the two, as a third one's input
         if self.size > 2:
             three = self.meets(3)
             only, both = one - 2 * two + three, two - three
@@ -147,9 +148,11 @@ class FrequencyOracle(Mechanism):
                     (0, 0, 0): none,
                 }
             )
+            exposed = max(exposed, 2 * only)
         bounding = favoured(self.worst_ratio, pairs, always=self.meets_all)
         found = tuple(favoured(self.worst_ratio, shares) for shares in attained)
-        return (Contrasts((bounding,), found),)
+        cover = Cover(self.worst_ratio, float(one), float(one - two), float(exposed))
+        return (Contrasts((bounding,), found, cover=cover),)
 
     def inputs(self) -> Sequence[Label]:
         """Return the items."""

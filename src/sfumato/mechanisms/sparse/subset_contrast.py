@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.contrast import Contrasts, favoured
+from sfumato.mechanisms.sparse.hits import hits_law
+from sfumato.mechanisms.sparse.subset_cover import subset_cover
 
 __all__ = ["subset_contrasts"]
 
@@ -46,7 +48,7 @@ def subset_contrasts(
 
     """
     accepts = _at_least_one(sparsity) if threshold is None else _agrees(sparsity, threshold)
-    first, hits = _hits(dimension, sparsity, size)
+    first, hits = hits_law(dimension, sparsity, size)
     held = slice(first, first + len(hits))
     pairs: Shares = {
         (1, 0): float(hits @ accepts.one[held]),
@@ -58,7 +60,7 @@ def subset_contrasts(
     if entries >= 2 * sparsity:  # all others hold a vector with its non-zeros elsewhere
         other = np.empty(len(hits))
         for index, taken in enumerate(range(first, first + len(hits))):
-            low, rest = _hits(dimension - sparsity, sparsity, size - taken)
+            low, rest = hits_law(dimension - sparsity, sparsity, size - taken)
             accepted = (accepts.one + accepts.both)[low : low + len(rest)]
             other[index] = min(1.0, float(rest @ accepted))
         apart: Shares = {}
@@ -75,8 +77,11 @@ def subset_contrasts(
     # Sums and products of positive numbers, one after another: their relative errors add up.
     error = 32 * _UNIT * (2 * sparsity + 16)
     bounding = favoured(ratio, pairs, error=error)
+    covered = subset_cover(ratio, dimension, sparsity, size, threshold)
+    if covered is not None and covered.entries <= entries:
+        attained.insert(0, dict(covered.shares))  # the worst first: the others are then quick
     found = tuple(favoured(ratio, shares, error=2 * error) for shares in attained)
-    return (Contrasts((bounding,), found),)
+    return (Contrasts((bounding,), found, cover=covered and covered.cover),)
 
 
 @dataclass(frozen=True)
@@ -114,11 +119,11 @@ def _partly_reversed(
     dimension: int, sparsity: int, size: int, threshold: int | None, reversed_: int
 ) -> Shares:
     """Return the shares if all others hold the vector with so many of its signs reversed."""
-    first, hits = _hits(dimension, sparsity, size)
+    first, hits = hits_law(dimension, sparsity, size)
     signs = [np.array([comb(k, j) / 2**k for j in range(k + 1)]) for k in range(sparsity + 1)]
     shares: Shares = dict.fromkeys(product((0, 1), repeat=3), 0.0)
     for k, chance in enumerate(hits.tolist(), first):
-        low, split = _hits(sparsity, reversed_, k)
+        low, split = hits_law(sparsity, reversed_, k)
         for turned, part in enumerate(split.tolist(), low):
             kept = k - turned
             weights = chance * part * np.outer(signs[kept], signs[turned])
@@ -132,15 +137,3 @@ def _partly_reversed(
                 met = [a == bool(p) for a, p in zip(accepted, pattern, strict=True)]
                 shares[pattern] += float(weights[met[0] & met[1] & met[2]].sum())
     return shares
-
-
-def _hits(dimension: int, sparsity: int, size: int) -> tuple[int, Floats]:
-    """Return the least number of non-zeros that a subset can take, and the law from there on."""
-    first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
-    k = np.arange(first, last, dtype=np.float64)
-    up = (sparsity - k) * (size - k) / ((k + 1) * (dimension - sparsity - size + k + 1))
-    mode = int(np.searchsorted(-up, -1.0))
-    chances = np.ones(last - first + 1)
-    chances[mode + 1 :] = np.cumprod(up[mode:])
-    chances[:mode] = np.cumprod(1 / up[:mode][::-1])[::-1]
-    return first, chances / chances.sum()

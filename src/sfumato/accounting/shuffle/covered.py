@@ -1,0 +1,182 @@
+"""What other people's own reports hide, beyond the part that they send whatever they hold.
+
+Every input x favours some reports: P_x(y) is c(y) or r c(y), with r = e^epsilon and one measure c
+for all inputs. The privacy blanket hides one person's report among those of the others that come
+from c, and shows the observer which ones do not. It need not show that.
+
+*Slots.* Let a secret coin decide for everybody else whether the report comes from c, and let the
+one person change places with one of those, at random. Show the observer whose place each report is
+in: out of this the mixed batch can be made, so it can only tell more. A report in the place of
+somebody who holds x comes from c with chance b = c(y)/P_x(y): 1, or 1/r if x favours it. So with
+V = sum b over the n - 1 others (the same law whatever they hold: x favours its report with chance
+r a/(1 + (r-1) a), where a is the base measure it favours), and as E[1/(1 + N)] <= 1/V for the
+number N of coins that came up,
+
+    delta(epsilon) <= (1/v) E[(G + b_2 G_2 + ... + b_n G_n + shift)_+] + P[V < v] max G,
+
+G = (P_a - e^epsilon P_b)/c as in the blanket, G_i = G(y_i) for y_i ~ P_(x_i), and
+shift = (n - 1) max (b (1 - b) G_-)/(v - 2) for what 1/(1 + N) varies with the place. (If all others
+hold one value this is nearly what truly happens: b G has the law of (P_a - e^epsilon P_b)/P_x under
+P_x. For long sums it is the value that hides least, so nothing is lost.)
+
+*Who hides least.* A third input shrinks the values of G it favours by r, and takes r times their
+chance: E f(bG) falls, for convex f, by s kappa for a base measure s of (only a favours) and by
+s' kappa' for s' of (only b favours), kappa, kappa' >= 0. At least s + s' = 2 apart - exposed is
+covered in that way. (For a pair of inputs with less apart, add to both measures: this spreads the
+values if e^epsilon <= 1 + 1/r. What x favours otherwise is left out.) As everybody's term is
+linear in (s, s'), the worst others cover only one side each; k of them the first and the rest the
+second. All k are tried, in slices: those inside a slice cover nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from sfumato.accounting.shuffle.excess import Part, excess_of
+from sfumato.accounting.shuffle.profile import (
+    delta_above,
+    epsilon_above,
+    rounded,
+    solved,
+)
+from sfumato.core.contrast import Contrast, Cover
+
+__all__ = ["covered_delta", "covered_epsilon"]
+
+_SLICES: Final = 16
+_ERROR: Final = 1e-10  # of the measures
+_RARE: Final = 1e-60  # the least chance of few coins that is ever allowed for
+_SMOOTHING: Final = 0.1
+_SPENT: Final = 1e-3  # of delta, for few coins
+_PRECISION: Final = 1e-7
+
+
+def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf) -> float:
+    """Return a delta that holds at this epsilon, infinite if none up to a limit is known."""
+    case = _Case(cover, n)
+    if not case.applies(epsilon):
+        return math.inf
+    found = 0.0
+    for place in (case.slices[0], case.slices[-1], *case.slices[1:-1]):
+        found = max(found, case.delta(epsilon, place))
+        if found > limit:
+            return math.inf
+    return max(found, case.plain_delta(epsilon)) if cover.plain else found
+
+
+def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: int = 1) -> float:
+    """Return an epsilon that holds at this delta; ``most`` if none below it is known.
+
+    ``fineness`` is by how much to raise the number of slices and of nodes of the integral, to see
+    what they cost.
+    """
+    case = _Case(cover, n, fineness)
+    if not delta or not case.applies(0.0):
+        return most
+    start = case.crossing(case.slices[0], delta, 0.0, most)
+    if start >= most:
+        return most
+    # What holds in a slice at an epsilon holds at a larger one; the worst slice goes first.
+    reached = {place: case.delta(start, place) for place in case.slices[1:]}
+    found = start
+    for place in sorted(reached, key=reached.__getitem__, reverse=True):
+        if reached[place] > delta and case.delta(found, place) > delta:
+            found = case.crossing(place, delta, found, most)
+            if found >= most:
+                return most
+    if cover.plain and case.plain_delta(found) > delta:
+        return max(found, epsilon_above([case.plain], n, delta, most))
+    return found
+
+
+class _Case:
+    """One cover among n people; a slice (k, l) has k others on the first side and l in doubt."""
+
+    def __init__(self, cover: Cover, n: int, fineness: int = 1) -> None:
+        self.n, self.ratio = n, float(cover.ratio)
+        self.smoothing = _SMOOTHING / fineness
+        self.accepted, self.apart = cover.accepted, cover.apart
+        self.norm = 1 + (self.ratio - 1) * self.accepted
+        covered = min(max(2 * cover.apart - cover.exposed - _ERROR, 0.0), cover.accepted)
+        self.covered = covered
+        more, less = min(covered, self.apart), max(covered - self.apart, 0.0)
+        self.first, self.second = self._part(more, less), self._part(less, more)
+        self.doubt = self._part(0.0, 0.0)
+        kinds = self.doubt
+        self.own = Contrast(kinds.chances * self.norm, kinds.first, kinds.second, _ERROR)
+        self.plain = self._part(0.0, 0.0, min(cover.plain, cover.apart))
+        self.smallest = self._coins(_RARE)
+        slices = min(_SLICES * fineness, n - 1)
+        edges = [(n - 1) * index // max(slices, 1) for index in range(slices + 1)]
+        self.slices = [(low, high - low) for low, high in pairwise(edges)]
+
+    def _part(self, first: float, second: float, apart: float | None = None) -> Contrast:
+        """Return the contrast of somebody who covers so much of either side."""
+        r, a = self.ratio, self.accepted
+        m = self.apart if apart is None else apart
+        kinds = [
+            (m - first, r, 1.0),
+            (m - second, 1.0, r),
+            (a - m, r, r),
+            (1 - a - m, 1.0, 1.0),
+            (r * first, 1.0, 1 / r),
+            (r * second, 1 / r, 1.0),
+        ]
+        chances, one, two = np.array([kind for kind in kinds if kind[0] > 0]).T
+        return Contrast(chances / self.norm, one, two, _ERROR)
+
+    def _coins(self, rare: float) -> float:
+        """Return a V below which it is with this chance only (Hoeffding)."""
+        spread = (1 - 1 / self.ratio) * math.sqrt((self.n - 1) * -math.log(rare) / 2)
+        return ((self.n - 1) / self.norm - spread) * (1 - 1e-12)
+
+    def applies(self, epsilon: float) -> bool:
+        """Return whether something is covered, by enough people, at a small epsilon."""
+        enough = self.smallest > 3 and len(self.slices) > 1
+        return self.covered > 0 and enough and math.exp(epsilon) * (1 + 1e-12) <= 1 + 1 / self.ratio
+
+    def plain_delta(self, epsilon: float) -> float:
+        """Return what the pairs need of which nothing is known to be covered."""
+        return delta_above([self.plain], self.n, epsilon)
+
+    def delta(self, epsilon: float, place: tuple[int, int]) -> float:
+        """Return a delta that holds if the others are in this slice."""
+        first, doubt = place
+        counts = (first, self.n - 1 - first - doubt, doubt)
+        parts = [
+            Part(*rounded(contrast, epsilon, up=True), count)
+            for contrast, count in zip((self.first, self.second, self.doubt), counts, strict=True)
+        ]
+        r, n = self.ratio, self.n
+        loss = (1 - 1 / r) * (r * math.exp(epsilon) - 1) / r
+        shift = (n - 1) * loss / (self.smallest - 2) * (1 + 1e-12)
+        values, chances = rounded(self.own, epsilon, up=True)
+        parts.append(Part(values + shift, chances, 1))
+        found = excess_of(parts, self.smoothing).high / self.norm
+        most = (r - 1) / self.norm
+        rare = min(max(_SPENT * found * self.norm / (n * most), _RARE), 1.0)
+        return (found / self._coins(rare) + most * rare) * (1 + 1e-12)
+
+    def crossing(self, place: tuple[int, int], delta: float, low: float, most: float) -> float:
+        """Return the least epsilon that holds in a slice, nearly, from above."""
+        last = min(most, math.log1p(1 / self.ratio) * (1 - 1e-9))
+        variance = 2 * self.apart * (self.ratio - 1) ** 2 / self.norm
+        guess = math.sqrt(max(-math.log(delta), 1.0) * variance / self.n)
+        high = min(3 * guess, last)  # far beyond it, the integral takes many nodes
+        while self.delta(high, place) > delta:
+            if high >= last:
+                return most
+            high = min(2 * high, last)
+        found = solved(
+            lambda epsilon: self.delta(epsilon, place),
+            delta,
+            low,
+            high,
+            guess,
+            precision=_PRECISION,
+        )
+        return found[1]

@@ -1,0 +1,20 @@
+"""How many non-zeros of a vector a random subset of entries takes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["hits_law"]
+
+
+def hits_law(dimension: int, sparsity: int, size: int) -> tuple[int, NDArray[np.float64]]:
+    """Return the least number of non-zeros that a subset can take, and the law from there on."""
+    first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
+    k = np.arange(first, last, dtype=np.float64)
+    up = (sparsity - k) * (size - k) / ((k + 1) * (dimension - sparsity - size + k + 1))
+    mode = int(np.searchsorted(-up, -1.0))
+    chances = np.ones(last - first + 1)
+    chances[mode + 1 :] = np.cumprod(up[mode:])
+    chances[:mode] = np.cumprod(1 / up[:mode][::-1])[::-1]
+    return first, chances / chances.sum()
