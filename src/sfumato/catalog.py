@@ -160,9 +160,11 @@ def protocol(task: Task | WindowTask) -> Streams:
             )
         return window_of(task.values, task.plain())
     found = _protocol(task)
-    if task.shuffle is None or isinstance(found, Flat):
+    if task.shuffle is None:
         return found
     required = Requirement.of(dict(task.shuffle))
+    if isinstance(found, Flat):
+        return crowd.mixed(found, required)
     lower = crowd.mixed(found, required).epsilon
     # The mix that is best at that epsilon may hide a little less: once more.
     return crowd.mixed(cast("Weave", _protocol(replace(task, epsilon=lower))), required)

@@ -206,6 +206,9 @@ def test_reports_of_a_mixed_task_come_through_its_shuffler_only(world: World) ->
         assert refused["accepted"] == 0
         assert {one["reason"] for one in refused["refused"]} == {"direct"}
     assert world.upload(desk, body, role="shuffler").json()["accepted"] == n
+    page = world.client.get(f"/tasks/{desk.name}", headers=headers).text
+    assert "is protected with epsilon 1, delta 1e-06 (shuffle" in page
+    assert "at least 1,000 devices take part in the whole horizon" in page
     bad = world.client.post("/v1/tasks", json=asked | {"endpoint": "ftp://x"}, headers=headers)
     assert "endpoint is 'ftp://x'" in _is_problem(bad, 400, "not-a-task")
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from sfumato.accounting.shuffle import Requirement, best, holds
+from sfumato.accounting.shuffle import Requirement, amplify, best, holds
 from sfumato.catalog import protocol
 from sfumato.errors import ConfigurationError
 from sfumato.streams.crowd import levels_of, mixed, promised
+from sfumato.streams.flat import Flat
 from sfumato.streams.specs import protocol_of, spec_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.values import Binary
@@ -27,7 +30,10 @@ def test_devices_of_all_threads_hide_each_other() -> None:
     assert among_few is not None
     assert among_many < among_few < 2.0
     # No message tells more than the worst of its levels alone.
-    alone = [best(mechanism, 10_000, 1e-6).epsilon for _, mechanism in levels_of(WOVEN).parts]
+    alone = [
+        amplify(mechanism, 10_000, 1e-6, ["blanket"])[-1].epsilon
+        for _, mechanism in levels_of(WOVEN).parts
+    ]
     assert among_many <= max(each for each in alone if each is not None) * (1 + 1e-6)
 
 
@@ -64,6 +70,25 @@ def test_a_task_file_promises_what_holds_once_reports_are_mixed() -> None:
     assert obeyed.epsilon == found.epsilon
     plain = protocol(parse(TASK))
     assert plain.epsilon == 2.0
+
+
+def test_moves_are_mixed_as_one_report_of_the_whole_stream() -> None:
+    moves = TASK.replace('"binary"', '"moves", items = ["ACME"]').replace("2.0", "4.0")
+    plain = parse(moves + 'protocol = "flat"\n')
+    shuffle = "shuffle = {epsilon = 0.1, delta = 1e-6, min_batch = 10000, colluding = 0.1}\n"
+    mixed_task = parse(moves + 'protocol = "flat"\n' + shuffle)
+    found = protocol(mixed_task)
+    assert isinstance(found, Flat)
+    assert found.epsilon < protocol(plain).epsilon == 4.0
+    required = Requirement(0.1, 1e-6, 10_000, 0.1)
+    carried = found.strand.mechanism
+    assert carried.epsilon == found.epsilon
+    assert holds(carried, 0.1, 1e-6, required.crowd)
+    larger = replace(found, epsilon=found.epsilon + 1e-4)
+    assert not holds(larger.strand.mechanism, 0.1, 1e-6, required.crowd)
+    obeyed = protocol_of(spec_of(mixed_task, found, start=0))
+    assert obeyed.epsilon == found.epsilon
+    assert "epsilon 0.1, delta 1e-06" in str(promised(found, required))
 
 
 @pytest.mark.parametrize(

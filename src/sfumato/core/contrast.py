@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from sfumato.errors import ConfigurationError
 if TYPE_CHECKING:
     from sfumato.core.mechanism import Mechanism
 
-__all__ = ["Contrast", "Contrasts", "Cover", "favoured", "listed", "mixed"]
+__all__ = ["Contrast", "Contrasts", "Cover", "Covering", "favoured", "listed", "mixed"]
 
 Floats = NDArray[np.float64]
 Kind = tuple[Fraction, Fraction]
@@ -107,6 +108,13 @@ class Cover:
     plain: float = 0.0
 
 
+class Covering(NamedTuple):
+    """What others' own reports cover, and pairs among equal people that tell as much as any."""
+
+    cover: Cover | None
+    attained: tuple[Contrast, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """What a mechanism tells the accountant of the shuffle model.
@@ -124,9 +132,9 @@ class Contrasts:
         What has to hold for ``bounding``, beyond the law, as a clause; empty for nothing.
     attained_if
         What has to hold for ``attained``, as a clause; empty for nothing.
-    cover
-        How much the rest of others' reports hides, beyond the part that everybody sends; None if
-        that is not known.
+    covering
+        Finds out, once it is asked for, how much the rest of others' reports hides, beyond the part
+        that everybody sends; None if nobody knows.
 
     """
 
@@ -135,7 +143,21 @@ class Contrasts:
     name: str = ""
     assumption: str = ""
     attained_if: str = ""
-    cover: Cover | None = None
+    covering: Callable[[], Covering] | None = None
+
+    @cached_property
+    def _covering(self) -> Covering:
+        return Covering(None, ()) if self.covering is None else self.covering()
+
+    @property
+    def cover(self) -> Cover | None:
+        """How much the rest of others' reports hides; None if that is not known."""
+        return self._covering.cover
+
+    @property
+    def reached(self) -> tuple[Contrast, ...]:
+        """All pairs among equal people that are known, the worst first."""
+        return (*self._covering.attained, *self.attained)
 
 
 def favoured(

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
+from sfumato.accounting.shuffle import Requirement
 from sfumato.service.chart import COLOURS, chart
 from sfumato.service.desk import Desk
 from sfumato.service.events import released
 from sfumato.service.metrics import Metrics
+from sfumato.streams.crowd import promised
+from sfumato.streams.window import Window
 
 __all__ = ["CSP", "FILES", "of_all", "of_task"]
 
@@ -69,7 +72,7 @@ def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
 </header>
 <main>
   <section class="promise" aria-label="What is promised">
-    <p>{escape(str(desk.protocol.guarantee))}</p>
+    <p>{escape(str(desk.protocol.guarantee))}</p>{_mixed(desk)}
     <p>Reports are {"sealed on the device and opened" if desk.keys else "read"} by this collector
     only. Every number here is an estimate with its 95% interval.</p>
   </section>
@@ -95,6 +98,14 @@ last answer as data</a></p></footer>
 <script src="/static/uPlot.min.js" defer></script>
 <script src="/static/page.js" defer></script>""",
     )
+
+
+def _mixed(desk: Desk) -> str:
+    """Return what is promised, beyond that, of reports that come through a shuffler."""
+    if not desk.is_mixed or isinstance(desk.protocol, Window):
+        return ""
+    required = Requirement.of(desk.published.spec["shuffle"])
+    return f"\n    <p>{escape(str(promised(desk.protocol, required)))}</p>"
 
 
 def of_all(desks: Sequence[Desk]) -> str:

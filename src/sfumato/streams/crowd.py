@@ -11,14 +11,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
 
-from sfumato.accounting.shuffle import Levels, Requirement, calibrated
+from sfumato.accounting.shuffle import Hiding, Levels, Requirement, calibrated
+from sfumato.core.contrast import Contrasts
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.streams.flat import Flat
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
 
-__all__ = ["levels_of", "mixed", "promised"]
+__all__ = ["levels_of", "message_of", "mixed", "promised"]
+
+Stream = TypeVar("Stream", Weave, Flat)
+
+
+def message_of(protocol: Weave | Flat) -> Hiding:
+    """Return all that a device sends over the horizon, as one message."""
+    return protocol.strand.mechanism if isinstance(protocol, Flat) else levels_of(protocol)
 
 
 def levels_of(protocol: Weave) -> Levels:
@@ -38,11 +49,21 @@ def levels_of(protocol: Weave) -> Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class _Woven(Levels):
-    protocol: Weave
+class _Tried(Generic[Stream]):
+    """A protocol that may be taken, and what it takes to hide its message."""
+
+    protocol: Stream
+    message: Hiding
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        return self.message.worst_ratio
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        return self.message.contrasts()
 
 
-def mixed(protocol: Weave, required: Requirement) -> Weave:
+def mixed(protocol: Stream, required: Requirement) -> Stream:
     """Return the protocol with the largest epsilon, up to its own, that meets a requirement.
 
     Spans and shares stay; sizes are chosen anew.
@@ -56,15 +77,16 @@ def mixed(protocol: Weave, required: Requirement) -> Weave:
         the whole horizon.
 
     """
+    anew: dict[str, Any] = {} if isinstance(protocol, Flat) else {"sized": (), "looks": ()}
 
-    def made(epsilon: float) -> _Woven:
-        tried = replace(protocol, epsilon=epsilon, sized=(), looks=())
-        return _Woven(levels_of(tried).parts, tried)
+    def made(epsilon: float) -> _Tried[Stream]:
+        tried = replace(protocol, epsilon=epsilon, **anew)
+        return _Tried(tried, message_of(tried))
 
     return calibrated(made, required, protocol.epsilon).protocol
 
 
-def promised(protocol: Weave, required: Requirement) -> Guarantee:
+def promised(protocol: Weave | Flat, required: Requirement) -> Guarantee:
     """Return the promise of a mixed protocol in words."""
     there = f"at least {required.min_batch:,} devices take part in the whole horizon"
     assumed = [there, *required.guarantee.assumptions[1:]]

@@ -84,13 +84,15 @@ def spec_of(
         "sealed": sealed,
         "payload": protocol.payload,
     }
+    if isinstance(protocol, (Weave, Flat)):
+        # Below the task's epsilon if less is enough, because reports are mixed.
+        plain["epsilon"] = protocol.epsilon
     if not isinstance(protocol, Weave):
         return plain
     fixed = protocol.resolved()
     return plain | {
         "mix": [list(pair) for pair in zip(fixed.spans, fixed.shares, strict=True)],
         "aligned": fixed.aligned,
-        "epsilon": fixed.epsilon,  # below the task's if less is enough, because reports are mixed
         "mechanism": fixed.mechanism,
         "sized": [
             [each.differences, each.carrier, each.size, each.threshold] for each in fixed.sized

@@ -148,10 +148,6 @@ class Task:
                 f"protocol is {self.protocol!r} for values of kind {self.values.kind!r}; flat is "
                 "for moves, the others for everything else.",
             )
-        if self.shuffle is not None and self.protocol == "flat":
-            raise Problem(
-                ("shuffle",), "shuffle is given where protocol is 'flat'; only others can be mixed."
-            )
         _check_spans(self)
 
     @property

@@ -304,7 +304,7 @@ def amplify(
     known = mechanism.contrasts()
     local = log_above(mechanism.worst_ratio)
     lowers: list[tuple[float | None, str]] = [
-        (epsilon_below(each.attained, n, delta, local), each.attained_if) for each in known
+        (epsilon_below(each.reached, n, delta, local), each.attained_if) for each in known
     ]
     lowers = lowers or [(None, "")]
     found = []
@@ -365,7 +365,7 @@ def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
     >>> from sfumato import OUE
     >>> found = best(OUE(1.0, 1000), 1_000_000, 1e-8)
     >>> found.bound, f"{found.epsilon:.5f}"
-    ('blanket', '0.00347')
+    ('covered_blanket', '0.00317')
 
     """
     # What is known of the epsilon alone is never better than what is known of the law.

@@ -146,7 +146,7 @@ class _Line:
     def _saddle(self) -> float:
         """Return the lambda at which e^(n K)/lambda^2 is least, nearly; any one would do."""
         low, high = math.log(1e-15), math.log(500.0)
-        for _ in range(18):
+        for _ in range(28):
             middle = (low + high) / 2
             tilt = math.exp(middle)
             slope = 0.0
@@ -184,6 +184,8 @@ class _Line:
         q = math.exp(-self.tilt * self.length)
         after = q * self.length / (1 - q) ** 2 + q / (1 - q) * found
         further, tau = self.further, self.tau
+        if further * max(float(x.max()) for x, _, _ in self.parts) > _LARGE:
+            return math.inf
         grown = (n * math.log1p(float(w @ np.expm1(further * x))) for x, w, n in self.parts)
         exponent = math.fsum(grown) + (tau * further) ** 2 / 2
         if exponent > _LARGE:

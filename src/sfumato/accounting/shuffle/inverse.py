@@ -104,9 +104,9 @@ def holds(mechanism: Hiding, epsilon: float, delta: float, crowd: Crowd) -> bool
         return True
     return any(
         delta_below(each.attained, n, epsilon) <= room
+        and each.cover is not None
         and covered_delta(each.cover, n, epsilon, room) <= room
         for each in known
-        if each.cover is not None
     )
 
 
@@ -125,7 +125,7 @@ def calibrated(
         The owner's limit of the local epsilon, never exceeded.
 
     If all parameters but epsilon are given, the answer is the largest epsilon up to a relative
-    1e-9, from below. If the mechanism chooses some by epsilon, it is the last one on a grid of 1e-4
+    1e-8, from below. If the mechanism chooses some by epsilon, it is the last one on a grid of 1e-4
     before one that does not meet the requirement.
 
     Examples
@@ -153,7 +153,10 @@ def calibrated(
         if low:
             return make(low / _GRID)
         most = min(most, 1 / _GRID)
-    return make(_largest(fits, SMALLEST_EPSILON, most))
+    # A little less, so that amplifying, which is as precise, does not end above the promise.
+    return make(
+        max(_largest(fits, SMALLEST_EPSILON, most) * (1 - 10 * _PRECISION), SMALLEST_EPSILON)
+    )
 
 
 def _follows_epsilon(mechanism: Hiding) -> bool:

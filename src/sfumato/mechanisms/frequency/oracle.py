@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import intervals
-from sfumato.core.contrast import Contrasts, Cover, favoured
+from sfumato.core.contrast import Contrasts, Cover, Covering, favoured
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.exact import exp_below
@@ -152,7 +152,7 @@ class FrequencyOracle(Mechanism):
         bounding = favoured(self.worst_ratio, pairs, always=self.meets_all)
         found = tuple(favoured(self.worst_ratio, shares) for shares in attained)
         cover = Cover(self.worst_ratio, float(one), float(one - two), float(exposed))
-        return (Contrasts((bounding,), found, cover=cover),)
+        return (Contrasts((bounding,), found, covering=lambda: Covering(cover, ())),)
 
     def inputs(self) -> Sequence[Label]:
         """Return the items."""

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.contrast import Contrasts, favoured
+from sfumato.core.contrast import Contrasts, Covering, favoured
 from sfumato.mechanisms.sparse.hits import hits_law
 from sfumato.mechanisms.sparse.subset_cover import subset_cover
 
@@ -77,11 +77,17 @@ def subset_contrasts(
     # Sums and products of positive numbers, one after another: their relative errors add up.
     error = 32 * _UNIT * (2 * sparsity + 16)
     bounding = favoured(ratio, pairs, error=error)
-    covered = subset_cover(ratio, dimension, sparsity, size, threshold)
-    if covered is not None and covered.entries <= entries:
-        attained.insert(0, dict(covered.shares))  # the worst first: the others are then quick
     found = tuple(favoured(ratio, shares, error=2 * error) for shares in attained)
-    return (Contrasts((bounding,), found, cover=covered and covered.cover),)
+
+    def covering() -> Covering:
+        covered = subset_cover(ratio, dimension, sparsity, size, threshold)
+        if covered is None:
+            return Covering(None, ())
+        fits = covered.entries <= entries
+        worst = (favoured(ratio, covered.shares, error=2 * error),) if fits else ()
+        return Covering(covered.cover, worst)
+
+    return (Contrasts((bounding,), found, covering=covering),)
 
 
 @dataclass(frozen=True)
