@@ -104,7 +104,7 @@ def _mixed(desk: Desk) -> str:
     """Return what is promised, beyond that, of reports that come through a shuffler."""
     if not desk.is_mixed or isinstance(desk.protocol, Window):
         return ""
-    required = Requirement.of(desk.published.spec["shuffle"])
+    required = Requirement.of(dict(desk.published.spec["shuffle"]))
     return f"\n    <p>{escape(str(promised(desk.protocol, required)))}</p>"
 
 
