@@ -50,6 +50,12 @@ def test_the_same_population_for_all_and_the_errors_counted() -> None:
     assert 0.5 < rows[1].auc <= 1
 
 
+def test_anybody_can_project() -> None:
+    rows = contest(Drifting(40, N, 6), epsilon=0.5, window=3, methods=("lpu", "filtered"))
+    assert rows[0].projected < rows[0].mse
+    assert rows[1].projected == pytest.approx(rows[1].mse)
+
+
 def test_what_moves_most_is_watched() -> None:
     truth = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.2, 0.5, 0.3]])
     assert livest(truth).weights.tolist() == [0, 0, 1]

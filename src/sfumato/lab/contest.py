@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.projections import simplex
 from sfumato.errors import ConfigurationError
 from sfumato.lab.endless import Stream
 from sfumato.lab.windows import Run, steps
@@ -45,6 +46,9 @@ class Row:
         Its name.
     mre, mse
         Mean relative and mean squared error over periods and items.
+    projected
+        The mean squared error once shares are moved to the nearest ones that are not negative and
+        sum to one, which anybody can do to any release.
     coverage
         How many 95% intervals hold the truth.
     curve
@@ -64,6 +68,7 @@ class Row:
     method: str
     mre: float
     mse: float
+    projected: float
     coverage: float
     curve: ROC
     bits: float
@@ -143,7 +148,7 @@ def livest(truth: Floats) -> Watch:
 
 def summed(rows: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
     """Return each method's numbers on average over repeats."""
-    names = ("mre", "mse", "coverage", "auc", "bits", "bytes", "published", "seconds")
+    names = ("mre", "mse", "projected", "coverage", "auc", "bits", "bytes", "published", "seconds")
     return {
         first.method: {
             name: float(np.mean([getattr(row[place], name) for row in rows])) for name in names
@@ -157,10 +162,12 @@ def _row(method: str, run: Run, stream: Stream, watch: Watch) -> Row:
     low, high = stream.interval or (0.0, 1.0)
     size = np.maximum(np.abs(truth), FLOOR * (high - low))
     watched = watch.of(truth)
+    moved = np.array([simplex(row) for row in values]) if stream.labels else values
     return Row(
         method=method,
         mre=float(np.mean(np.abs(values - truth) / size)),
         mse=run.mse,
+        projected=float(np.mean((moved - truth) ** 2)),
         coverage=run.coverage(),
         curve=roc(watch.of(values), watched > threshold(watched)),
         bits=bits(run, stream.devices),

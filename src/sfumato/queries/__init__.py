@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.queries.events import ROC, Event, Watch, roc
 from sfumato.queries.history import Answer, Answers, History
 from sfumato.queries.postprocess import (
     Processed,
@@ -15,15 +16,19 @@ from sfumato.queries.postprocess import (
 from sfumato.queries.top import top
 
 __all__ = [
+    "ROC",
     "Answer",
     "Answers",
+    "Event",
     "History",
     "Processed",
+    "Watch",
     "at_most",
     "capped_simplex",
     "clip",
     "norm_sub",
     "postprocess",
+    "roc",
     "simplex",
     "top",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.streams.window.curators import Release, Step, WindowCurator
 from sfumato.streams.window.device import WindowDevice, WindowLedger
+from sfumato.streams.window.filtered import history
 from sfumato.streams.window.methods import METHODS
 from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.readings import Reading
@@ -21,4 +22,5 @@ __all__ = [
     "WindowCurator",
     "WindowDevice",
     "WindowLedger",
+    "history",
 ]
