@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,10 @@ import pytest
 from sfumato.lab.accuracy import FULL, PRINTED, Cell, Densities, Exact, fan_out_errors
 from sfumato.lab.simulation import simulate
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
+from sfumato.mechanisms.sparse.subset_law import SubsetLaw, subset_law
 from sfumato.streams.weave import Binary, Category, Items, Values, Weave
+from sfumato.streams.weave.mix import best_shares
+from sfumato.streams.weave.strands import Sized
 
 CHECKED = 3000
 """Devices whose streams are counted here."""
@@ -34,7 +37,9 @@ def check_means(cell: Cell) -> None:
         assert found["smoothed"] <= most["smoothed"], (life, found)
         assert found["online"] <= 1.01 * found["snapshots"], (life, found)
         assert found["online"] <= found["tree"], (life, found)
-    assert found["tree"] <= 0.39  # the last one: every stream makes all its changes
+    # The last one: every stream makes all its changes. Those that make few are kinder to the
+    # papers' sparse reports, whatever the size: a binary item's tree then has up to half.
+    assert found["tree"] <= 0.39
     assert found["tree with ExSub"] <= 0.48
 
 
@@ -61,6 +66,38 @@ def test_all_means_are_as_accurate_as_the_documentation_says(
     data: str, changes: int, periods: int
 ) -> None:
     check_means(Cell(data, changes, periods))
+
+
+def sized_for(share: float, changes: int, periods: int) -> tuple[Sized, ...]:
+    """Return the best size for each level if streams make this share of their changes."""
+    found = []
+    for differences in (periods >> level for level in range(periods.bit_length())):
+        most = min(changes, differences)
+        laws = [
+            subset_law(1.0, differences + most, most, size, threshold)
+            for size in range(1, differences + most + 1)
+            for threshold in range(1, min(most, size) + 1)
+        ]
+
+        def error(law: SubsetLaw, entries: int = differences, made: float = share * most) -> float:
+            zero, other = law.value_variances()
+            return entries * zero + made * (other + 1 - zero)
+
+        best = min(laws, key=error)
+        found.append(Sized(differences, "concord", best.size, best.threshold))
+    return tuple(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.25, 0.0])
+def test_no_size_brings_the_tree_of_light_streams_to_that_of_full_ones(share: float) -> None:
+    cell = Cell("binary item", 8, 32)
+    sized = replace(Weave.papers(*cell.plan, mechanism="concord"), sized=sized_for(share, 8, 32))
+    shares, _ = best_shares(sized.network, "online")
+    tree = replace(sized, shares=tuple((shares / shares.sum()).tolist()))
+    counted = Densities(Binary(), 8, 32, Synthetic(Binary(), 32, 8, CHECKED, "slow"))
+    papers = Exact(cell.papers, counted).error("path")
+    assert 0.42 < Exact(tree, counted).error("online") / papers < 0.48
 
 
 @pytest.mark.parametrize("queries", ["prefix", "ranges"])
@@ -94,34 +131,36 @@ def test_what_weave_adds_to_snapshots(data: str, changes: int, periods: int, mos
         assert online <= most * Exact(cell.alone, counted).error("online")
 
 
-def check_never_worse(
-    values: Values, periods: int, changes: int, epsilon: float, life: Life
-) -> None:
-    fleet = Synthetic(values, periods, changes, 1000, life)
-    counted = Densities(values, changes, periods, fleet)
-    ours = Exact(Weave.best(values, periods, changes, epsilon), counted).error("online")
+def check_never_worse(values: Values, periods: int, changes: int, epsilon: float) -> None:
+    ours = Weave.best(values, periods, changes, epsilon)
     alone = Weave(values, periods, changes, epsilon, (0,), (1.0,))
-    assert ours <= 1.01 * Exact(alone, counted).error("online"), (periods, ours)
+    for life in LIVES:
+        fleet = Synthetic(values, periods, changes, 1000, life)
+        counted = Densities(values, changes, periods, fleet)
+        found, looked = (Exact(it, counted).error("online") for it in (ours, alone))
+        assert found <= 1.01 * looked, (periods, life, found / looked)
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 4.0])
-@pytest.mark.parametrize(("values", "changes"), [(Binary(), 1), (Category(12), 8), (Items(3), 32)])
+@pytest.mark.parametrize(
+    ("values", "changes"), [(Binary(), 1), (Binary(), 12), (Category(12), 8), (Items(3), 32)]
+)
 def test_snapshots_alone_are_never_better(values: Values, changes: int, epsilon: float) -> None:
-    for periods, life in product((8, 32), LIVES):
+    for periods in (8, 32):
         if changes <= values.width * periods:
-            check_never_worse(values, periods, changes, epsilon, life)
+            check_never_worse(values, periods, changes, epsilon)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 4.0])
-@pytest.mark.parametrize("changes", [1, 4, 12, 32])
+@pytest.mark.parametrize("changes", [1, 2, 4, 8, 12, 16, 32])
 @pytest.mark.parametrize("values", [Binary(), Category(12), Items(12)], ids=lambda it: it.kind)
+@pytest.mark.parametrize("periods", [8, 32, 128, 512, 1024])
 def test_snapshots_alone_are_never_better_on_a_grid(
-    values: Values, changes: int, epsilon: float
+    periods: int, values: Values, changes: int, epsilon: float
 ) -> None:
-    for periods in (8, 32, 128, 512, 1024):
-        if changes <= values.width * periods:
-            check_never_worse(values, periods, changes, epsilon, "moving")
+    if changes <= values.width * periods:
+        check_never_worse(values, periods, changes, epsilon)
 
 
 SIMULATED: list[tuple[str, int, int, Life]] = [

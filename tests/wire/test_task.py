@@ -93,6 +93,7 @@ def test_the_names_in_a_task_file_are_those_of_the_streams() -> None:
         ('{kind = "binary", items = ["home"]}', Binary("home")),
         ('{kind = "category", items = 5}', Category(5)),
         ('{kind = "set", items = ["a", "b", 3], most = 2}', Items(("a", "b", 3), 2)),
+        ('{kind = "category", items = 3, optional = true}', Category(3, optional=True)),
         ('{kind = "set", items = 4}', Items(4)),
         (
             '{kind = "attributes", attributes = {place = ["in", "out"], app = 3}}',
@@ -194,6 +195,12 @@ def test_lengths_of_a_period(said: str, seconds: int) -> None:
         ('kind = "category"', 'kind = "binary"', 17, "values.items is ['home', 'work']; one label"),
         ('kind = "category"', 'kind = "attributes"', 17, "values.items is no field of a task; val"),
         ('kind = "category"', 'kind = "category"\nmost = 2', 17, "values.most is no field of"),
+        (
+            'kind = "category"',
+            'kind = "category"\noptional = 1',
+            17,
+            "values.optional is 1; true or false is expected",
+        ),
         (
             'kind = "category"',
             'kind = "set"\nmost = 3',

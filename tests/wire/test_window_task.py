@@ -85,6 +85,8 @@ def _table(task: WindowTask) -> dict[str, Any]:
          "values.low is 1 and values.high is 1; two numbers, the first below the second"),
         ('kind = "category", items = ["home", "work"]', 'kind = "binary"',
          "values.kind is 'binary' where kind is 'window'; category or number is expected"),
+        ('kind = "category", items', 'kind = "category", optional = true, items',
+         "values.optional is true where kind is 'window'; an item that says so is expected"),
         ("window = 24", 'window = 24\nmethod = "lpx"\n', "method is 'lpx'; auto, lbu, lsp"),
         ("window = 24", "window = 24\ntiers = 3\n", "tiers is 3; a list of tables is expected"),
         ("window = 24", "window = 24\ntiers = [{window = 3}]\n",

@@ -143,7 +143,8 @@ def _print(records: list[dict[str, Any]], ways: tuple[str, ...]) -> None:
     table = tables.table()
     for name in ("data", "queries"):
         table.add_column(name)
-    for name in ("s", "T", "papers' n MSE", *ways, "online, full"):
+    full = [way for way in ways if way not in ("snapshots", "smoothed")]
+    for name in ("s", "T", "papers' n MSE", *ways, *(f"{way}, full" for way in full)):
         table.add_column(name, justify="right")
     simulated = [record for record in records if "simulated" in record]
     for record in records:
@@ -154,7 +155,7 @@ def _print(records: list[dict[str, Any]], ways: tuple[str, ...]) -> None:
             str(record["periods"]),
             f"{record['errors'][FULL]['papers']:,.0f}",
             *(f"{record['ratios'][way]:.3f}" for way in ways),
-            f"{record['full']['online']:.3f}",
+            *(f"{record['full'][way]:.3f}" for way in full),
         )
     console.out().print(table)
     if not simulated:

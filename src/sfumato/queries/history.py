@@ -295,11 +295,12 @@ class History:
     def processed(self, period: int, decoder: Decoder = "online", level: float = 0.95) -> Processed:
         """Return a period's means moved to where shares can be, by what the values are.
 
-        Shares of a category sum to one (norm_sub); all others lie between 0 and 1 (clip).
+        Shares of a category that is always there sum to one (norm_sub); all others lie between 0
+        and 1 (clip).
         """
         self._check(period)
         estimate = self._estimate({period: 1.0}, self._as_of(period, decoder))
-        if isinstance(self.protocol.values, Category):
+        if isinstance(self.protocol.values, Category) and self.protocol.values.always_there:
             return postprocess(estimate, "norm_sub", level)
         if isinstance(self.protocol.values, Attributes):
             return _by_attribute(estimate, self.protocol.values, level)

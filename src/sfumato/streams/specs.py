@@ -37,7 +37,9 @@ def values_of(given: TaskValues) -> Values:
     if given.kind == "attributes":
         return Attributes(given.attributes)
     items: Any = given.items
-    return Category(items) if given.kind == "category" else Items(items, given.most)
+    if given.kind == "category":
+        return Category(items, given.optional)
+    return Items(items, given.most)
 
 
 def window_of(values: TaskValues, given: Mapping[str, Any]) -> Window:

@@ -15,7 +15,7 @@ __all__ = ["VALUES", "TaskValues"]
 
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "binary": ("items",),
-    "category": ("items",),
+    "category": ("items", "optional"),
     "set": ("items", "most"),
     "attributes": ("attributes",),
     "moves": ("items",),
@@ -40,6 +40,8 @@ class TaskValues:
         How many items there are, or what they are called; of a binary value, the one label.
     most
         Of a set, how many items it holds at most.
+    optional
+        Of a category over a horizon, whether there may be none: for devices that join late.
     attributes
         Of attributes, each one's name and items, in order.
     low, high, clip
@@ -54,6 +56,7 @@ class TaskValues:
     low: float | None = None
     high: float | None = None
     clip: bool = False
+    optional: bool = False
 
     @property
     def width(self) -> int:
@@ -74,6 +77,8 @@ class TaskValues:
             plain["items"] = _plain(self.items)
         if self.most is not None:
             plain["most"] = self.most
+        if self.optional:
+            plain["optional"] = True
         if self.attributes:  # a list, as their order is the order of the entries
             plain["attributes"] = [[name, _plain(items)] for name, items in self.attributes]
         if self.kind == "number":
@@ -105,7 +110,8 @@ class TaskValues:
         most = given.get("most")
         if most is not None:
             fields.in_range(most, (*at, "most"), 1, _count(items))
-        return cls(kind, items=items, most=most)
+        optional = _truth(given.get("optional", False), (*at, "optional"))
+        return cls(kind, items=items, most=most, optional=optional)
 
 
 def _attributes(given: Any, at: Path) -> tuple[tuple[str, int | tuple[Label, ...]], ...]:
@@ -128,12 +134,15 @@ def _interval(given: Mapping[str, Any], at: Path) -> dict[str, Any]:
             f"values.low is {fields.shown(ends[0])} and values.high is {fields.shown(ends[1])}; "
             "two numbers, the first below the second, are expected.",
         )
-    clip = given.get("clip", False)
-    if not isinstance(clip, bool):
-        raise Problem(
-            (*at, "clip"), f"values.clip is {fields.shown(clip)}; true or false is expected."
-        )
+    clip = _truth(given.get("clip", False), (*at, "clip"))
     return {"low": float(ends[0]), "high": float(ends[1]), "clip": clip}  # type: ignore[arg-type]
+
+
+def _truth(given: Any, at: Path) -> bool:
+    if not isinstance(given, bool):
+        name = ".".join(map(str, at))
+        raise Problem(at, f"{name} is {fields.shown(given)}; true or false is expected.")
+    return given
 
 
 def _only(given: Any, at: Path) -> tuple[Label, ...]:

@@ -105,6 +105,12 @@ class WindowTask:
                 f"values.kind is {self.values.kind!r} where kind is {WINDOW!r}; "
                 f"{' or '.join(KINDS)} is expected.",
             )
+        if self.values.optional:
+            raise Problem(
+                ("values", "optional"),
+                f"values.optional is true where kind is {WINDOW!r}; an item that says so is "
+                "expected where there may be none.",
+            )
 
     def _check_tiers(self) -> None:
         if len(self.tiers) >= MOST_TIERS:

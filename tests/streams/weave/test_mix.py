@@ -135,6 +135,18 @@ def test_blocks_share_the_snapshots() -> None:
     assert both.expected_variance() == pytest.approx(2 * one.expected_variance(), rel=1e-12)
 
 
+def test_all_attributes_count_by_their_items() -> None:
+    sizes = {"x": 2, "y": 9, "z": 2}
+    both = Weave(Attributes(sizes), 6, 5, 1.0, (1, 0), (0.4, 0.6))
+    each = [
+        variance(both.block_network(block), np.array(both.shares), "online")[0]
+        for block in range(3)
+    ]
+    assert both.expected_variance() == pytest.approx((4 * each[0] + 9 * each[1]) / 13, rel=1e-12)
+    assert each[0] != pytest.approx(each[1], rel=0.01)
+    assert len(both.networks) == 2
+
+
 @pytest.mark.parametrize("workload", ["means", {}, {"online": 0}, {"online": -1}, {"means": 1}])
 def test_workloads_that_are_none_are_refused(workload: Any) -> None:
     with pytest.raises(ConfigurationError, match="workload is"):

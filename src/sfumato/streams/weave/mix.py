@@ -19,7 +19,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import Asked, squared_weights
 
-__all__ = ["WORKLOADS", "Network", "Workload", "best_shares", "variance"]
+__all__ = ["WORKLOADS", "Network", "Networks", "Workload", "best_shares", "variance"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -98,11 +98,21 @@ class Network:
         return Fusion(self.periods, self.start, self.end, self.unit * shares[self.span])
 
 
-def variance(network: Network, shares: Floats, workload: Workload) -> tuple[float, Floats]:
+Networks = Sequence[tuple[float, Network]]
+"""Of several blocks of entries, each with its share of them."""
+
+
+def variance(
+    network: Network | Networks, shares: Floats, workload: Workload
+) -> tuple[float, Floats]:
     """Return the workload's average variance for one device, and each span's part of it.
 
     Both are infinite if some period has no reports that lead to it.
     """
+    if not isinstance(network, Network):
+        each = [(weight, *variance(one, shares, workload)) for weight, one in network]
+        total = sum(weight * found for weight, found, _ in each)
+        return total, np.asarray(sum(weight * parts for weight, _, parts in each))
     total, parts = 0.0, np.zeros(len(network.spans))
     for name, weight in _weighted(network, workload):
         if name == "online" and network.aligned and 1 in network.spans:
@@ -216,7 +226,7 @@ def _dissipated(fusion: Fusion, potential: Floats) -> Floats:
 
 
 def best_shares(
-    network: Network,
+    network: Network | Networks,
     workload: Workload,
     *,
     start: Sequence[float] | None = None,
@@ -229,7 +239,7 @@ def best_shares(
     given; the gradient of log V there is share - part / V. By convexity no shares are better than
     2 V - max(part / share).
     """
-    count = len(network.spans)
+    count = len((network if isinstance(network, Network) else network[0][1]).spans)
     logs = np.zeros(count) if start is None else np.log(np.maximum(start, 1e-4))
     inverse = np.eye(count) * count
     total, gradient, pull = _sloped(network, logs, workload)
@@ -259,7 +269,9 @@ def _shares(logs: Floats) -> Floats:
     return np.asarray(raised / raised.sum())
 
 
-def _sloped(network: Network, logs: Floats, workload: Workload) -> tuple[float, Floats, float]:
+def _sloped(
+    network: Network | Networks, logs: Floats, workload: Workload
+) -> tuple[float, Floats, float]:
     """Return log V, its gradient, and the largest derivative over V (1 at the optimum)."""
     shares = _shares(logs)
     total, parts = variance(network, shares, workload)

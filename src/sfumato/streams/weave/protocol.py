@@ -172,7 +172,7 @@ class Weave(Protocol):
             spans = [span for span in _powers(factor, longest) if 2 * span <= periods]
             even = made([*spans, SNAPSHOT], [1 / (len(spans) + 1)] * (len(spans) + 1))
             start = [found.get(span, 0.02) for span in even.spans] if found else None
-            shares, _ = best_shares(even.network, workload, start=start)
+            shares, _ = best_shares(even.networks, workload, start=start)
             found = dict(zip(even.spans, shares.tolist(), strict=True))
             if shares[-2] < 0.01 or 2 * factor * spans[-1] > periods:
                 break
@@ -181,7 +181,7 @@ class Weave(Protocol):
         kept = [g for g, share in found.items() if share > 0.005 or g in (1, SNAPSHOT)]
         even = made(kept, [1 / len(kept)] * len(kept))
         start = [max(found[span], 0.02) for span in kept]
-        shares, _ = best_shares(even.network, workload, start=start, tolerance=0.001)
+        shares, _ = best_shares(even.networks, workload, start=start, tolerance=0.001)
         alone = np.array([float(span == SNAPSHOT) for span in kept])
         for more in (0.0, 0.25, 0.5, 0.7, 0.85, 0.95):
             mixed = (1 - more) * shares + more * alone
@@ -195,10 +195,9 @@ class Weave(Protocol):
         The noise of differences is at most as planned. That of snapshots is least if devices do
         not differ, for both in proportion.
         """
-        total, parts = variance(self.network, shares, workload)
-        planned, _ = variance(self.network, alone, workload)
-        look = self.snapshots[0]
-        least = look.noise / look.variance
+        total, parts = variance(self.networks, shares, workload)
+        planned, _ = variance(self.networks, alone, workload)
+        least = min(look.noise / look.variance for look in self.snapshots)
         looks = float(parts @ alone)
         return total <= planned and total - looks + least * looks <= 1.01 * least * planned
 
@@ -246,7 +245,7 @@ class Weave(Protocol):
         that help, and their shares by exact error.
         """
         even = cls.papers(values, periods, changes, epsilon, fan_out=fan_out, mechanism=mechanism)
-        shares, _ = best_shares(even.network, workload)
+        shares, _ = best_shares(even.networks, workload)
         return even.trimmed(shares.tolist())
 
     def trimmed(self, shares: Sequence[float]) -> Weave:
@@ -397,6 +396,20 @@ class Weave(Protocol):
         """The graph that reports make, for any shares of the spans (of the first block)."""
         return self.block_network(0)
 
+    @cached_property
+    def networks(self) -> tuple[tuple[float, Network], ...]:
+        """The graphs of all blocks, each with the share of the entries that have it."""
+        counts: dict[int, int] = {}
+        alike: dict[tuple[int, Snapshot], int] = {}
+        for block, entries in enumerate(self.values.blocks):
+            width = entries.stop - entries.start
+            first = alike.setdefault((width, self.snapshots[block]), block)
+            counts[first] = counts.get(first, 0) + width
+        return tuple(
+            (count / self.values.width, self.block_network(block))
+            for block, count in counts.items()
+        )
+
     def block_network(self, block: int) -> Network:
         """Return the graph of one block's entries."""
         edges: list[tuple[int, int, int]] = []
@@ -417,7 +430,7 @@ class Weave(Protocol):
 
     def expected_variance(self, workload: Workload = "online") -> float:
         """Return n times the average variance of the workload's queries, by the best weights."""
-        return variance(self.network, np.array(self.shares), workload)[0]
+        return variance(self.networks, np.array(self.shares), workload)[0]
 
     # ---- devices and curator ---------------------------------------------------------------
 
