@@ -114,7 +114,12 @@ class Writer:
         if self._kind == ".parquet":
             schema = plain.with_metadata({KEY: about.encode()})
             self._sink = pq.ParquetWriter(
-                self._file, schema, compression="none", use_dictionary=False, write_statistics=False
+                self._file,
+                schema,
+                compression="none",
+                use_dictionary=False,
+                write_statistics=False,
+                column_encoding={"to": "DELTA_BINARY_PACKED"},
             )
         else:
             self._file.write(f"{MARK}{about}\n".encode())
