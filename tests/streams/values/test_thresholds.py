@@ -148,3 +148,19 @@ def test_a_threshold_survives_plain_data(threshold: Any) -> None:
 def test_an_unknown_threshold_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="it has no kind that is known"):
         thresholds.from_configuration({"kind": "magic"})
+
+
+@pytest.mark.parametrize("holdout", [512, 1024, 4096, 1 << 16])
+@pytest.mark.parametrize("epsilon", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize("scale", [7, 200, 2000])
+def test_a_short_holdout_is_rough_but_never_cuts_everything(
+    holdout: int, epsilon: float, scale: int
+) -> None:
+    """Noise that leaves hardly a choice leads to a threshold too large, not to one too small."""
+    values = seeded(5).simulator().exponential(scale, holdout).astype(np.int64)
+    chooser = plan(epsilon=epsilon, bound=100 * scale, holdout=holdout).threshold
+    found = [
+        chooser.choose(np.minimum(values, 100 * scale), 100 * scale, seeded(k)) for k in range(40)
+    ]
+    assert np.median(found) > scale  # at the mean a third of all values is cut
+    assert np.median(found) < 30 * scale

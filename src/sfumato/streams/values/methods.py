@@ -118,9 +118,15 @@ def _hidden(block: int) -> float:
 
 
 def _tuned(wish: Wish) -> Release:
+    """Return our own: so many values are let above the threshold as exact error says, or more.
+
+    More, because a choice among fewer than a few times the noise's scale would be up to chance;
+    but not more than one in 32, or a short hold-out would find it cheapest to cut everything.
+    """
     tree, block = _tuned_tree(wish)
     above = wish.holdout * math.sqrt(6 * _squared_error(wish, tree, block)) / wish.limit
-    return wish.release(ScaleFree(wish.epsilon, max(8 / wish.epsilon, above)), tree, block)
+    certain = min(8 / wish.epsilon, wish.holdout / 32)
+    return wish.release(ScaleFree(wish.epsilon, max(above, certain)), tree, block)
 
 
 METHODS: Final[Mapping[str, tuple[str, Callable[[Wish], Release]]]] = {
