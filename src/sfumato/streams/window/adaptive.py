@@ -12,16 +12,12 @@ distances keep their sign, and nothing is absorbed of the time before the first 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, field
-from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.core.exact import is_finite_number
-from sfumato.core.mechanism import Mechanism
-from sfumato.core.protocol import Ask
 from sfumato.errors import ConfigurationError
-from sfumato.streams.window.curators import Step, WindowCurator
+from sfumato.streams.window.curators import Step
+from sfumato.streams.window.divisions import Budget, Divided, Population, between
 
 if TYPE_CHECKING:
     from sfumato.streams.window.protocol import Window
@@ -114,160 +110,74 @@ class Absorption:
         self._published, self._nullified = period, parts // self.unit - 1
 
 
-class _Adaptive(WindowCurator):
+class _Adaptive(Divided):
     """Look; offer; publish if that is nearer to the truth than the last release is."""
 
-    least: int
-    """A publication with fewer parts is not worth it."""
-    look: int
-    """What is spent on looking in each period."""
-    rest: int
-    """What all publications of a window have together."""
-    parts: Distribution | Absorption
-    """How publications share the rest."""
-
     rounds: ClassVar[int] = 2
-
-    def step(self, period: int) -> Step:
-        """Look, and publish if the truth is further away than a fresh release would be."""
-        looking = self.mechanism(self.look)
-        tally = yield self.spend(looking, self.look)
-        reading = self.read(looking, tally)
-        offered = self.parts.offer(period)
-        if reading is None:
-            return self.repeat()
-        distance = self.dissimilarity(reading)
-        if offered < max(1, self.least):
-            return self.repeat(distance)
-        fresh = self.mechanism(offered)
-        if distance <= self.variance(fresh, self.answers(offered), reading):
-            return self.repeat(distance)
-        self.parts.take(period, offered)
-        tally = yield self.spend(fresh, offered)
-        return self.publish(self.read(fresh, tally))
-
-    @abstractmethod
-    def mechanism(self, parts: int) -> Mechanism:
-        """Return what so many parts are asked with."""
-
-    @abstractmethod
-    def spend(self, mechanism: Mechanism, parts: int) -> Ask:
-        """Return the question that spends so many parts."""
-
-    @abstractmethod
-    def answers(self, parts: int) -> int:
-        """Return how many answers so many parts bring."""
-
-    def _checked_share(self, share: float) -> float:
-        if not is_finite_number(share) or not 0 < share < 1:
-            raise ConfigurationError(
-                f"share is {share!r}; what goes into looking is a number between 0 and 1."
-            )
-        return share
-
-
-class _Budget(_Adaptive):
-    """The parts are units of budget, and everybody answers everything."""
-
-    divides: ClassVar[str] = "budget"
+    pooled: ClassVar[type[Distribution | Absorption]]
+    """How publications share what is left of a window after the looks."""
 
     def __init__(self, protocol: Window, *, share: float = 0.5) -> None:
         super().__init__(protocol)
-        self._checked_share(share)
+        between("share", share, 0, 1)
+        self.look = self.parts(share / self.window, "each look")
+        self.parts((1 - share) / self.window, "each period's publication")
+        self.pool = self.pooled(self.window, int(self.whole * (1 - share)))
         self.least = 1
-        self.look = self.part(share / self.window, "each look")
-        self.part((1 - share) / self.window, "each period's publication")
-        self.rest = int(self.units * (1 - share))
 
-    def mechanism(self, parts: int) -> Mechanism:
-        """Return the mechanism that spends so many units."""
-        return self.oracle(parts)
-
-    def spend(self, mechanism: Mechanism, parts: int) -> Ask:
-        """Ask everybody."""
-        del parts
-        return self.ask_all(mechanism)
-
-    def answers(self, parts: int) -> int:
-        """Everybody's."""
-        del parts
-        return self.devices
+    def step(self, period: int) -> Step:
+        """Look, and publish if the truth is further away than a fresh release would be."""
+        reading = yield from self.asked(self.look)
+        offered = self.pool.offer(period)
+        if reading is None:
+            return self.repeat()
+        distance = self.dissimilarity(reading)
+        if offered < self.least or distance <= self.error(offered, reading):
+            return self.repeat(distance)
+        self.pool.take(period, offered)
+        return self.publish((yield from self.asked(offered)))
 
 
-class _Population(_Adaptive):
-    """The parts are devices, and whoever answers spends a whole window's budget."""
-
-    divides: ClassVar[str] = "population"
+class _AdaptiveCohorts(_Adaptive, Population):
+    """The same, where a publication of too few devices is not worth it."""
 
     def __init__(self, protocol: Window, *, share: float = 0.5, least: int = 1) -> None:
-        super().__init__(protocol)
-        self._checked_share(share)
-        whole = isinstance(least, int) and not isinstance(least, bool)
-        if not whole or least < 1:
+        super().__init__(protocol, share=share)
+        if not isinstance(least, int) or isinstance(least, bool) or least < 1:
             raise ConfigurationError(
                 f"least is {least!r}; the fewest devices of a publication are a whole number from "
                 "1 on."
             )
         self.least = least
-        self.look = int(self.devices * share / self.window)
-        smaller = min(share, 1 - share)
-        if self.devices * smaller < self.window:
-            self.needs_devices(ceil(self.window / smaller))
-        self.rest = int(self.devices * (1 - share))
-
-    def mechanism(self, parts: int) -> Mechanism:
-        """Return the mechanism that spends everything."""
-        del parts
-        return self.oracle()
-
-    def spend(self, mechanism: Mechanism, parts: int) -> Ask:
-        """Ask a cohort."""
-        return self.ask(mechanism, parts)
-
-    def answers(self, parts: int) -> int:
-        """Theirs."""
-        return parts
 
 
-class LBD(_Budget):
+class LBD(_Adaptive, Budget):
     """Budget, by distribution: a publication has half of the budget that the window has left."""
 
     name: ClassVar[str] = "lbd"
     summary: ClassVar[str] = "publishes on change, with half of the budget left"
-
-    def __init__(self, protocol: Window, *, share: float = 0.5) -> None:
-        super().__init__(protocol, share=share)
-        self.parts = Distribution(self.window, self.rest)
+    pooled = Distribution
 
 
-class LBA(_Budget):
+class LBA(_Adaptive, Budget):
     """Budget, by absorption: a publication absorbs the budget of periods without one."""
 
     name: ClassVar[str] = "lba"
     summary: ClassVar[str] = "publishes on change, with the budget of periods that did not"
-
-    def __init__(self, protocol: Window, *, share: float = 0.5) -> None:
-        super().__init__(protocol, share=share)
-        self.parts = Absorption(self.window, self.rest)
+    pooled = Absorption
 
 
-class LPD(_Population):
+class LPD(_AdaptiveCohorts):
     """Population, by distribution: a publication asks half of the devices left for it."""
 
     name: ClassVar[str] = "lpd"
     summary: ClassVar[str] = "publishes on change, by half of the devices left"
-
-    def __init__(self, protocol: Window, *, share: float = 0.5, least: int = 1) -> None:
-        super().__init__(protocol, share=share, least=least)
-        self.parts = Distribution(self.window, self.rest)
+    pooled = Distribution
 
 
-class LPA(_Population):
+class LPA(_AdaptiveCohorts):
     """Population, by absorption: a publication asks the devices of periods without one, too."""
 
     name: ClassVar[str] = "lpa"
     summary: ClassVar[str] = "publishes on change, by the devices of periods that did not"
-
-    def __init__(self, protocol: Window, *, share: float = 0.5, least: int = 1) -> None:
-        super().__init__(protocol, share=share, least=least)
-        self.parts = Absorption(self.window, self.rest)
+    pooled = Absorption

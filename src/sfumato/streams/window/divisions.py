@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from math import ceil
 from typing import ClassVar
 
 from sfumato.core.exact import is_finite_number
@@ -53,15 +54,9 @@ class Divided(WindowCurator):
         """Return the variance of what so many parts would say, on average over the items."""
         return self.variance(self.mechanism(parts), self.answers(parts), known)
 
+    @abstractmethod
     def parts(self, share: float, what: str) -> int:
-        """Return a share of the whole, at least one part."""
-        found = int(self.whole * share)
-        if found < 1:
-            raise ConfigurationError(
-                f"epsilon is {self.protocol.epsilon:g} and devices is {self.devices} over a window "
-                f"of {self.window}; nothing of it is left for {what} of {self.name}."
-            )
-        return found
+        """Return a share of the whole; raise if it is less than one part."""
 
 
 class Budget(Divided):
@@ -73,6 +68,10 @@ class Budget(Divided):
     def whole(self) -> int:
         """All units of a window."""
         return self.units
+
+    def parts(self, share: float, what: str) -> int:
+        """Return a share of the units."""
+        return self.part(share, what)
 
     def mechanism(self, parts: int) -> Mechanism:
         """Return the mechanism that spends so many units."""
@@ -97,6 +96,12 @@ class Population(Divided):
     def whole(self) -> int:
         """All devices."""
         return self.devices
+
+    def parts(self, share: float, what: str) -> int:
+        """Return a share of the devices."""
+        del what
+        self.needs_devices(ceil(1 / share))
+        return int(self.devices * share)
 
     def mechanism(self, parts: int) -> Mechanism:
         """Return the mechanism that spends everything."""
