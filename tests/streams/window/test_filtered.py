@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,15 @@ def test_history_is_better_than_what_could_be_said_at_the_time() -> None:
     assert history([Release(1, np.zeros(2), np.ones(2), published=False)])[0].as_of is None
 
 
+def test_doubt_widens_what_the_bank_says() -> None:
+    stream = Binary("lns", N, 5)
+    usual = Window(10, 1.0, N, domain=2, method="filtered")
+    sure = run(replace(usual, parameters=(("doubt", 1.0),)), stream, seeded(5))
+    wary = run(usual, stream, seeded(5))
+    assert np.allclose(wary.variance, 1.2 * sure.variance)
+    assert np.allclose(wary.values, sure.values)
+
+
 def test_a_period_in_which_nobody_answers_is_bridged() -> None:
     protocol = Window(2, 1.0, 1000, domain=2, method="filtered")
     curator = protocol.curator()
@@ -124,5 +135,7 @@ def test_it_is_what_auto_means_and_refuses_nonsense() -> None:
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("restart", 1),))
     with pytest.raises(ConfigurationError, match="switch is -1"):
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("switch", -1),))
+    with pytest.raises(ConfigurationError, match="doubt is 0; a number above 0"):
+        Window(10, 1.0, N, domain=2, method="filtered", parameters=(("doubt", 0),))
     with pytest.raises(ConfigurationError, match="filtered needs 10"):
         Window(10, 1.0, 9, domain=2, method="filtered")

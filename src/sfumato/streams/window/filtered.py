@@ -21,6 +21,7 @@ from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.streams.bank import MOTIONS, SWITCH, Bank
 from sfumato.streams.smoother import smoothed
 from sfumato.streams.window.curators import Release, Step, WindowCurator
+from sfumato.streams.window.divisions import between
 from sfumato.streams.window.readings import Reading, sampling
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Filtered(WindowCurator):
         How likely a curve is to change its ways in a period.
     restart
         How unlikely an answer must be for its item to start afresh.
+    doubt
+        What posterior variances are multiplied with.
 
     """
 
@@ -58,11 +61,19 @@ class Filtered(WindowCurator):
     summary: ClassVar[str] = "a w-th of the devices in each period, and a bank of filters (ours)"
     divides: ClassVar[str] = "population"
 
-    def __init__(self, protocol: Window, *, switch: float = SWITCH, restart: float = 1e-6) -> None:
+    def __init__(
+        self,
+        protocol: Window,
+        *,
+        switch: float = SWITCH,
+        restart: float = 1e-6,
+        doubt: float = DOUBT,
+    ) -> None:
         super().__init__(protocol)
         self.needs_devices(self.window)
         if not 0 <= restart < 1:
             raise ConfigurationError(f"restart is {restart!r}; a number from 0 on, below 1.")
+        self.doubt = between("doubt", doubt, 0)
         self.bank = Bank(
             protocol.width, motions=MOTIONS, switch=switch, apart=True, surprise=restart
         )
@@ -89,7 +100,7 @@ class Filtered(WindowCurator):
         return Release(
             self.period,
             self._possible(mean),
-            DOUBT * variance,
+            self.doubt * variance,
             published=reading is not None,
             raw=None if reading is None else reading.values,
             raw_variance=None if reading is None else reading.variance,
