@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -36,3 +37,20 @@ def test_every_device_sends_in_every_period(tmp_path: Path, *, recorded: bool) -
 def test_what_it_refuses() -> None:
     assert "is a collector there?" in refused("fleet", "http://127.0.0.1:9")
     assert "address is 'nowhere" in refused("fleet", "nowhere")
+
+
+def test_devices_that_are_asked_answer_within_their_window(tmp_path: Path) -> None:
+    values = {"kind": "category", "items": ["home", "work"]}
+    shape = {"epsilon": 2.0, "window": 2, "devices": 12, "periods": 4, "period": "2 seconds"}
+    task = {"kind": "window", "title": "Where", "values": values, "method": "lpu"} | shape
+    journals = tmp_path / "journals"
+    with Running(tmp_path / "collector.db") as collector:
+        made = collector.publish(task, start=int(time.time()) + 1, grace=2, public=True)
+        said = answer("fleet", collector.url, "--devices", "12", "--journals", journals)
+        time.sleep(2.5)
+        found = json.loads(collector.read(f"/v1/tasks/{made['task_id']}/answers?period=4"))
+    assert said["refused"] == 0
+    assert 1 <= said["sent"] <= 24  # each at most once in two periods
+    assert "any 2 consecutive periods" in found["guarantee"]
+    log = answer("device", "log", "--journal", journals / "0.journal")
+    assert log["tasks"][0]["promise"] == "for what it sends in any 2 consecutive periods"

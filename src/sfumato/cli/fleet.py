@@ -65,7 +65,7 @@ def fleet(
         for joined in crowd.join():
             bars.update(joining, completed=joined)
         bars.remove_task(joining)
-        living = bars.add_task("Periods", total=crowd.protocol.periods, count=0)
+        living = bars.add_task("Periods", total=crowd.periods, count=0)
         for tick in crowd.run():
             sent, refused, waiting = sent + tick.sent, refused + tick.refused, tick.waiting
             said = f"Period {tick.period}: {tick.problem or 'all is well'}"
@@ -76,7 +76,7 @@ def fleet(
         console.print_json({"task": task, "devices": devices, **counts})
         return
     console.say(
-        f"{devices:,} devices sent {sent:,} blurred reports in {crowd.protocol.periods} periods; "
+        f"{devices:,} devices sent {sent:,} blurred reports in {crowd.periods} periods; "
         f"{refused:,} were refused and {waiting:,} still wait."
     )
     console.say(f"Next:  sfumato query {task}")
@@ -84,10 +84,6 @@ def fleet(
 
 def _recorded(data: Path, published: Published) -> Any:
     from sfumato.cli import streams
-    from sfumato.streams.specs import protocol_of
-    from sfumato.streams.weave.protocol import Weave
+    from sfumato.lab.live_fleet import replayable
 
-    protocol = protocol_of(published.spec)
-    if not isinstance(protocol, Weave):
-        raise InputError(f"--data is {data}; a task that asks for moves cannot replay it.")
-    return streams.read(data, protocol.values, protocol.periods)
+    return streams.read(data, replayable(published), published.spec["periods"])

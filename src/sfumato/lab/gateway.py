@@ -7,6 +7,7 @@ acknowledged, no device takes for sent.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,6 +21,8 @@ __all__ = ["Gateway"]
 
 TOGETHER: Final = 1000
 """Reports of a batch."""
+MOMENT: Final = 0.2
+"""Seconds for which what was fetched is taken for the present."""
 
 HEAD_BYTES: Final = len(Batch(bytes(32), 0, np.empty(0, dtype="V1")).encode())
 
@@ -55,14 +58,20 @@ class Gateway:
         self._upstream = upstream or Http()
         self._together = together
         self._loads: dict[tuple[str, bytes, int], _Load] = {}
-        self._on_the_way: list[tuple[_Load, Future[Outcome]]] = []
+        self._on_the_way: list[tuple[bytes, _Load, Future[Outcome]]] = []
         self._said: dict[bytes, str | None] = {}
+        self._told: dict[str, tuple[float, bytes]] = {}
+        self._keys: dict[bytes, int | None] = {}
         self._posts = ThreadPoolExecutor(2, "gateway")
         self.problem = ""
 
     def fetch(self, url: str) -> bytes:
-        """Return a published task."""
-        return self._upstream.fetch(url)
+        """Return what is at an address; all devices that ask within a moment are told the same."""
+        now = time.monotonic()
+        at, said = self._told.get(url, (-MOMENT, b""))
+        if now - at >= MOMENT:
+            at, said = self._told[url] = (now, self._upstream.fetch(url))
+        return said
 
     def send(self, url: str, batch: bytes) -> Outcome:
         """Say what became of a device's reports, or take them along and have it try again."""
@@ -72,7 +81,8 @@ class Gateway:
         names = [report[:ID_BYTES] for report in reports]
         if all(name in self._said for name in names):
             said = [self._said.pop(name) for name in names]
-            return Outcome({place: why for place, why in enumerate(said) if why is not None})
+            refused = {place: why for place, why in enumerate(said) if why is not None}
+            return Outcome(refused, self._keys.get(task_id))
         place = (url, task_id, key_id)
         load = self._loads.setdefault(place, _Load())
         load.reports += reports
@@ -87,17 +97,19 @@ class Gateway:
         self._loads = {}
         on_the_way, self._on_the_way = self._on_the_way, []
         self.problem = ""
-        for load, answer in on_the_way:
+        for task_id, load, answer in on_the_way:
             try:
-                refused = answer.result().refused
+                outcome = answer.result()
             except Unreachable as error:  # the devices still have them, and come again
                 self.problem = str(error)
                 continue
-            self._said |= {name: refused.get(at) for at, name in enumerate(load.ids())}
+            self._keys[task_id] = outcome.key_id
+            self._said |= {name: outcome.refused.get(at) for at, name in enumerate(load.ids())}
 
     def _post(self, url: str, task_id: bytes, key_id: int, load: _Load) -> None:
         body = load.encode(task_id, key_id)
-        self._on_the_way.append((load, self._posts.submit(self._upstream.send, url, body)))
+        answer = self._posts.submit(self._upstream.send, url, body)
+        self._on_the_way.append((task_id, load, answer))
 
     def close(self) -> None:
         """Let go of the threads."""

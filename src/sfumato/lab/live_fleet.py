@@ -23,14 +23,18 @@ from sfumato.lab.fleets import Recorded
 from sfumato.lab.flights import PLACES, read_favourites
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.synthetic import Synthetic
-from sfumato.streams.specs import protocol_of
-from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.specs import values_of
 from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.published import Published
+from sfumato.wire.values import TaskValues
 
-__all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayed", "spoken"]
+__all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayable", "replayed", "spoken"]
 
 MEMORY: Final = ":memory:"
+SOMETIMES: Final = 8
+"""Periods after which a made-up device without a limit moves on, on average."""
+LATENCY: Final = 0.3
+"""Seconds after which a collector has surely closed a round and opened the next."""
 
 
 @dataclass(frozen=True)
@@ -81,23 +85,22 @@ class LiveFleet:
         folder: Path | None = None,
         gateway: Gateway | None = None,
     ) -> None:
-        protocol = protocol_of(published.spec)
-        if not isinstance(protocol, Weave):
-            raise ConfigurationError("the task asks for moves; a fleet replays values.")
-        if streams.shape[1] < protocol.periods:
+        values, part = replayable(published), part_of(published)
+        self.periods = int(published.spec["periods"])
+        if streams.shape[1] < self.periods:
             raise ConfigurationError(
-                f"the streams have {streams.shape[1]} periods; the task has {protocol.periods}."
+                f"the streams have {streams.shape[1]} periods; the task has {self.periods}."
             )
         self.published = published
-        self.protocol = protocol
+        self.rounds = part.protocol.rounds if part.is_asked else 1
         self.streams = streams
         self.gateway = gateway or Gateway()
         self.now = 0.0
         self._start, self._seconds = published.spec["start"], published.spec["period_seconds"]
         # A device asks for what a task costs; this one's owner allows it, and nothing more.
-        limits = Limits(protocol.epsilon, unsealed=True)
+        limits = Limits(part.epsilon, unsealed=True, windows=True)
         # What all devices of a process know about a task is the same, and read once.
-        known: dict[bytes, Any] = {published.task_id: (published, part_of(published))}
+        known: dict[bytes, Any] = {published.task_id: (published, part)}
         names = [
             MEMORY if folder is None else folder / f"{place}.journal"
             for place in range(len(streams))
@@ -105,7 +108,7 @@ class LiveFleet:
         self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
         for device in self.devices:
             device._parts = known  # noqa: SLF001 -- a cache
-        self._speak = spoken(protocol.values)
+        self._speak = spoken(values)
         self._observed = 0
 
     def __len__(self) -> int:
@@ -130,7 +133,7 @@ class LiveFleet:
         A fleet that is late by more than a period goes on with the present one: devices catch up
         on those between with the values they had.
         """
-        period, last = first, last or self.protocol.periods
+        period, last = first, last or self.periods
         while period <= last:
             begins = self._start + (period - 1) * self._seconds
             late = int((clock() - begins) // self._seconds)
@@ -139,8 +142,13 @@ class LiveFleet:
                 continue
             wait(max(0.0, begins - clock()))
             self.observe(period)
-            wait(max(0.0, begins + self._seconds - clock()))
-            yield self.flush(period)
+            ticks = []
+            for number in range(self.rounds):  # when a period has ended; later questions after it
+                after = self.published.spec["grace"] * number / self.rounds
+                opened = begins + self._seconds + after + (LATENCY if self.rounds > 1 else 0.0)
+                wait(max(0.0, opened - clock()))
+                ticks.append(self.flush(period))
+            yield _together(ticks)
             period += 1
 
     def observe(self, period: int) -> None:
@@ -188,16 +196,26 @@ def replayed(
     They are drawn from recorded ones with replacement; without any from those of planes, if these
     are what the task asks for; else they are made up.
     """
-    protocol = protocol_of(published.spec)
-    if not isinstance(protocol, Weave):
-        raise ConfigurationError("the task asks for moves; a fleet replays values.")
-    values, periods = protocol.values, protocol.periods
+    values, periods = replayable(published), int(published.spec["periods"])
     if recorded is None and tuple(values.labels) == PLACES:
         recorded = read_favourites(periods)
     if recorded is None:
-        return Synthetic(values, periods, protocol.changes, devices, seed=seed).all()
+        changes = published.spec.get("changes") or max(1, periods // SOMETIMES)
+        return Synthetic(values, periods, changes, devices, seed=seed).all()
     fleet = Recorded(recorded, devices, seed)
     return np.concatenate([fleet.chunk(place) for place in range(fleet.chunk_count)])
+
+
+def replayable(published: Published) -> Values:
+    """Return what a fleet shows to the devices of a task; raise if it cannot."""
+    plain = dict(published.spec["values"])
+    if "attributes" in plain:
+        plain["attributes"] = dict(plain["attributes"])
+    if plain["kind"] in ("moves", "number"):
+        raise ConfigurationError(
+            f"the task asks for {plain['kind'].rstrip('s')}s; a fleet replays items."
+        )
+    return values_of(TaskValues.of(plain))
 
 
 @dataclass(frozen=True)
@@ -232,6 +250,18 @@ class _Nowhere:
     def send(self, url: str, batch: bytes) -> Outcome:
         del url, batch
         return Outcome()
+
+
+def _together(ticks: list[Tick]) -> Tick:
+    """Return what the rounds of one period brought."""
+    return Tick(
+        ticks[-1].period,
+        sum(tick.sent for tick in ticks),
+        sum(tick.refused for tick in ticks),
+        ticks[-1].waiting,
+        seconds=sum(tick.seconds for tick in ticks),
+        problem=next((tick.problem for tick in ticks if tick.problem), ""),
+    )
 
 
 def _added(done: list[Flushed]) -> tuple[int, int, int]:
