@@ -205,7 +205,7 @@ class Desk:
             self.labels,
             np.array([release.values for release in released]),
             np.array([release.variances for release in released]),
-            tuple(release.n for release in released),
+            tuple(np.diff([0, *(release.n for release in released)]).tolist()),
             self.protocol.guarantee,
             noun="Mean move" if moves else "Mean" if self._is_mean else "Share of devices",
             separate=moves,

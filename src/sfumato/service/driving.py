@@ -151,7 +151,11 @@ class Driver:
     def _release(self, period: int, released: Any) -> Release:
         if isinstance(released, Estimate):
             variances = released.covariance.variances()
-            return Release(period, released.n, released.values, variances)
-        n = sum(tally.n for tally in self._store.tallies(self._task_id, period).values())
+            return Release(period, self._reports(period), released.values, variances)
         values = np.where(np.isfinite(released.variance), released.values, np.nan)
-        return Release(period, n, values, released.variance)
+        return Release(period, self._reports(period), values, released.variance)
+
+    def _reports(self, period: int) -> int:
+        """Return how many reports there are up to a period."""
+        counted = self._store.participation(self._task_id)
+        return sum(n for one, n in counted.items() if one <= period)
