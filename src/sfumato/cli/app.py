@@ -15,6 +15,7 @@ from sfumato.cli import (
     device,
     doctor,
     estimate,
+    export,
     fleet,
     lab,
     law,
@@ -57,6 +58,7 @@ app.command()(check.check)
 app.add_typer(task.app, name="task")
 app.command()(serve.serve)
 app.command()(query.query)
+app.command()(export.export)
 app.command()(doctor.doctor)
 
 

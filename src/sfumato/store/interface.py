@@ -126,6 +126,10 @@ class Store(ABC):
         """Yield the ids of a period's reports, some together."""
 
     @abstractmethod
+    def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
+        """Yield the opened contents of a period's reports, some together."""
+
+    @abstractmethod
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Any]:
         """Return the tallies of a task, or of one of its periods, by (span, period, block)."""
 

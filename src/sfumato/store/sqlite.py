@@ -177,6 +177,13 @@ class SQLiteStore(Store):
         ):
             yield ids
 
+    def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
+        """Yield the opened contents of a period's reports, some together."""
+        for (contents,) in self._rows(
+            "SELECT contents FROM batches WHERE task_id = ? AND period = ?", task_id, period
+        ):
+            yield contents
+
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Any]:
         """Return the tallies of a task, or of one of its periods, by (span, period, block)."""
         rows = self._rows(

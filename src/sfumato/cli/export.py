@@ -1,0 +1,76 @@
+"""`sfumato export`: the blurred reports of a collector, for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli import console, files
+from sfumato.cli.options import Json
+from sfumato.errors import InputError, MissingExtra
+
+__all__ = ["export"]
+
+
+def export(
+    target: Annotated[Path, typer.Argument(help="A Parquet file to write.")],
+    *,
+    store: Annotated[Path, typer.Option(help="The file of a collector that is not running.")],
+    task: Annotated[
+        str | None,
+        typer.Option(help="The id of a task; needed if there are several.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the blurred reports of all closed periods, without ids and in no order.
+
+    A row has period, span, block and payload; how payloads are read follows from the task, which is
+    kept in the file's metadata.
+
+    Example:  sfumato export reports.parquet --store collector.db
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise MissingExtra(str(error.name), "frames") from error
+    from sfumato.randomness import secure
+    from sfumato.service.desk import Desk
+    from sfumato.service.exporting import exported
+    from sfumato.store import SQLiteStore
+
+    files.refuse_target(target, (".parquet",), force=force)
+    if not store.is_file():
+        raise InputError(f"--store is {store}; the file of a collector is expected.")
+    opened = SQLiteStore(store)
+    try:
+        known = {one.task_id.hex(): one for one in opened.tasks()}
+        name = task or (next(iter(known)) if len(known) == 1 else "")
+        if name not in known:
+            raise InputError(f"--task is {task!r}; {store} has {', '.join(known) or 'no tasks'}.")
+        desk = Desk(known[name], opened)
+        columns: dict[str, list[Any]] = {"period": [], "span": [], "block": [], "payload": []}
+        for period, contents in exported(opened, desk, secure()):
+            columns["period"] += [period] * len(contents)
+            columns["span"] += contents["span"].tolist()
+            columns["block"] += contents["block"].tolist()
+            columns["payload"] += [payload.tobytes() for payload in contents["payload"]]
+        kinds = [pa.uint32(), pa.uint16(), pa.uint16(), pa.binary()]
+        table = pa.table(
+            {
+                key: pa.array(values, kind)
+                for (key, values), kind in zip(columns.items(), kinds, strict=True)
+            }
+        ).replace_schema_metadata({"sfumato.task": desk.published.encode()})
+        with files.complete_or_absent(target, force=force) as written:
+            pq.write_table(table, written)
+        rows, closed = table.num_rows, desk.closed
+    finally:
+        opened.close()
+    if as_json:
+        console.print_json({"file": str(target), "reports": rows, "periods": closed})
+        return
+    console.say(f"Written: {target}, {rows:,} blurred reports of {closed} closed periods.")
