@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from sfumato.cli import columns, console, files, tables
+from sfumato.cli import console, files, tables
 from sfumato.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
@@ -173,6 +173,7 @@ def _stream(name: str, asked: Contest) -> Stream:
 
 
 def _table(asked: Contest, path: Path) -> Stream:
+    from sfumato.cli import columns
     from sfumato.lab import endless
 
     table = {
