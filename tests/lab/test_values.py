@@ -40,6 +40,13 @@ def test_ours_beats_tops_and_tops_beats_pak_by_orders_of_magnitude() -> None:
     assert all(row.mae**2 <= row.mse and row.mmae**2 <= row.mmse for row in rows)
 
 
+def test_ours_is_near_an_oracle_that_knows_all_values() -> None:
+    rows = [*experiment.compare(STREAM, ["tuned", "oracle"], [0.1], 6, holdout=8192, limit=1 << 16)]
+    found = mse(rows)
+    assert found["oracle"] < 1.2 * found["tuned"]
+    assert found["tuned"] < 7 * found["oracle"]
+
+
 def test_each_part_of_the_tree_has_its_gain() -> None:
     rows = [*experiment.parts(STREAM, 0.1, 6, limit=1 << 16)]
     found = mse(rows)

@@ -43,7 +43,9 @@ def values(  # noqa: PLR0913 - one argument for each option
         ),
     ] = None,
     epsilon: Annotated[str, typer.Option(help="A list of epsilons.")] = "0.01,0.03,0.1",
-    methods: Annotated[str, typer.Option(help="A list of methods.")] = _METHODS,
+    methods: Annotated[
+        str, typer.Option(help="A list of methods; zero and oracle are two more.")
+    ] = _METHODS,
     repeats: Annotated[int, typer.Option(help="How often each is repeated.", min=1)] = 20,
     holdout: Annotated[int, typer.Option(help="Values held out for the threshold.")] = 1 << 16,
     limit: Annotated[int, typer.Option(help="The longest range.")] = 1 << 20,

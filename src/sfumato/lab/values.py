@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.randomness import Keyed, Source, seeded
 from sfumato.streams.values import Publisher, Release, Released, plan
+from sfumato.streams.values.thresholds import Fixed, candidates
 
 __all__ = [
     "METRICS",
@@ -116,7 +117,7 @@ def compare(
     limit: int,
     step: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Row]:
-    """Yield the errors of methods; ``zero`` always answers zero.
+    """Yield the errors of methods; ``zero`` always answers zero, ``oracle`` knows all values.
 
     ToPS is measured as published, by the values it says at their time; others by range sums. Trees
     that are not consistent answer a range by few nodes: for these the noise of each range is drawn
@@ -128,10 +129,27 @@ def compare(
             if method == "zero":
                 yield _measured(stream, epsilon, method, None, repeats, holdout, limit)
                 continue
-            release = plan(
-                method, epsilon=epsilon, bound=stream.bound, holdout=holdout, limit=limit
-            )
+            name = "tuned" if method == "oracle" else method
+            release = plan(name, epsilon=epsilon, bound=stream.bound, holdout=holdout, limit=limit)
+            if method == "oracle":
+                release = replace(release, threshold=Fixed(_best(stream, release, limit)))
             yield _measured(stream, epsilon, method, release, repeats, holdout, limit)
+
+
+def _best(stream: Stream, release: Release, limit: int) -> int:
+    """Return the threshold of least squared error in a release's tree, noise and bias together."""
+    first, last = _ranges(stream.values.size, release.holdout, limit, seeded(0))
+    truth = _cut_sums(stream.values, stream.bound, first, last)
+    ends = (np.stack([first - 1, last]) - release.holdout) / release.block
+    nodes = float(release.tree.mean_square(*ends).mean())
+
+    def error(threshold: int) -> float:
+        cut_off = truth - _cut_sums(stream.values, threshold, first, last)
+        noise = release.noise(threshold).law().variance * nodes
+        return float((cut_off.astype(np.float64) ** 2).mean()) + noise
+
+    grid: list[int] = candidates(stream.bound, all_integers=False).tolist()
+    return min(grid, key=error)
 
 
 # ---- single parts, with the threshold given ---------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sfumato.core.noise import NoiseLaw
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.values import METHODS, Publisher, Release, plan
@@ -167,3 +169,48 @@ def test_memory_does_not_grow_with_the_stream() -> None:
 def test_a_threshold_too_large_for_the_unit_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="use a larger unit"):
         Publisher(plan(epsilon=1e-6, bound=1 << 40, threshold=1 << 40), KEY)
+
+
+# ---- epsilon, exactly, on small trees -----------------------------------------------------------
+
+
+def spent(tree: Tree, threshold: int, bound: int, law: NoiseLaw) -> Fraction:
+    """Return the epsilon of all noisy nodes, over every change of one value anywhere in a tree.
+
+    What is published is a function of these nodes, so it has at most this epsilon.
+    """
+
+    def nodes(values: Ints) -> Ints:
+        cut = np.minimum(values, threshold)
+        layers = (cut.reshape(tree.fanout**depth, -1).sum(axis=1) for depth in range(tree.layers))
+        return np.concatenate([*layers])
+
+    worst = Fraction(0)
+    for place in range(tree.leaves):
+        for before in range(bound + 1):
+            for after in range(bound + 1):
+                one, other = (np.zeros(tree.leaves, dtype=np.int64) for _ in range(2))
+                one[place], other[place] = before, after
+                worst = max(worst, law.epsilon(int(np.abs(nodes(one) - nodes(other)).sum())))
+    return worst
+
+
+@pytest.mark.parametrize("tree", [Tree(2, 3), Tree(3, 2), Tree(4, 1), Tree(2, 3, consistent=False)])
+@pytest.mark.parametrize("threshold", [1, 3, 5])
+def test_the_nodes_of_a_tree_have_epsilon_exactly(tree: Tree, threshold: int) -> None:
+    release = Release(0.3, 6, Fixed(threshold), tree=tree)
+    assert spent(tree, threshold, 6, release.noise(threshold).law()) == Fraction(3, 10)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        lambda layers, _: Fraction(3, 10) / layers,  # as printed: the threshold is missing
+        lambda _, threshold: Fraction(3, 10) / threshold,  # as if there were one layer only
+    ],
+    ids=["without the threshold", "without the layers"],
+)
+def test_noise_of_a_smaller_scale_breaks_the_promise(rate: Any) -> None:
+    tree, threshold = Tree(2, 3), 5
+    law = NoiseLaw(rate(tree.layers, threshold))
+    assert spent(tree, threshold, 6, law) >= 3 * Fraction(3, 10)
