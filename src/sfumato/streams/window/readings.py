@@ -3,7 +3,7 @@
 A cohort is a sample of the population, so its answers vary for two reasons: the noise of the
 mechanism and the draw of who answers. With n of N devices the second is f(1 - f)/n times
 (N - n)/(N - 1) for a share f, and the spread of the numbers in its place for a mean. Leaving it out
-makes every distance look larger than it is (by a fifth at epsilon 1 on two items) and every
+makes every distance look larger than it is (by up to 27% at epsilon 1 on two items) and every
 interval too short.
 """
 
