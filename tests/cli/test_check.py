@@ -6,8 +6,9 @@ import pytest
 from tests.cli.running import answer, refused, run
 
 from sfumato import catalog
-from sfumato.checks import MECHANISM_CHECKS, CheckFailed, mechanism
+from sfumato.checks import MECHANISM_CHECKS, PROTOCOL_CHECKS, CheckFailed, mechanism, protocol
 from sfumato.core.mechanism import Mechanism
+from sfumato.streams.weave import Weave
 
 QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__)
 
@@ -16,6 +17,7 @@ QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the exact check only: the others have tests of their own."""
     monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", QUICK)
+    monkeypatch.setattr(protocol, "PROTOCOL_CHECKS", PROTOCOL_CHECKS[:1])
 
 
 def test_all_mechanisms_hold() -> None:
@@ -35,6 +37,16 @@ def test_json_has_one_object_for_each_example() -> None:
         assert verdict["epsilon_exact_upper"] <= example.epsilon
         assert verdict["budget_used"] == pytest.approx(1)
         assert verdict["configuration"]["mechanism"] == "grr"
+
+
+def test_streams_are_checked_over_all_that_is_heard_of_a_device() -> None:
+    verdicts = answer("check", "weave")
+    assert len(verdicts) == len(list(Weave.examples()))
+    for verdict in verdicts:
+        assert verdict["ok"] is True
+        assert verdict["epsilon_exact_upper"] <= verdict["epsilon_claimed"]
+        assert verdict["configuration"]["protocol"] == "weave"
+    assert "binary, 4 periods, 2 changes: 25% span 1" in run("check", "weave").stdout
 
 
 def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,35 +11,42 @@ from sfumato import catalog
 from sfumato.checks import (
     MECHANISM_CHECKS,
     NOISE_CHECKS,
+    PROTOCOL_CHECKS,
     Verdict,
     check_mechanism,
     check_noise,
+    check_protocol,
 )
 from sfumato.cli import console, tables
 from sfumato.cli.options import Json
 from sfumato.cli.parameters import as_options
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
+from sfumato.streams.weave import Weave
 
 __all__ = ["check"]
+
+Checked = Mechanism | Noise | Weave
 
 
 def check(
     name: Annotated[
-        str | None, typer.Argument(help="A mechanism; all of them if left out.", show_default=False)
+        str | None,
+        typer.Argument(help="A mechanism, or weave; all of them if left out.", show_default=False),
     ] = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """Check that mechanisms keep their promises, exactly where that can be done.
+    """Check that mechanisms and streams keep their promises, exactly where that can be done.
 
-    Privacy is decided over the very integers the sampler uses; sampling,
-    estimates and intervals are tested on simulated people.
+    Privacy is decided over the very integers the sampler uses, of a stream
+    over all that is ever heard of a device; sampling, estimates and
+    intervals are tested on simulated people.
     The exit code is 1 if anything fails.
 
     Example:  sfumato check grr
     """
-    names = [*catalog.names(), *catalog.NOISES] if name is None else [name]
+    names = [*catalog.names(), *catalog.NOISES, Weave.name] if name is None else [name]
     verdicts = _judge([example for each in names for example in _kind(each).examples()])
     if as_json:
         console.print_json([_record(verdict) for verdict in verdicts])
@@ -49,15 +56,33 @@ def check(
         raise typer.Exit(1)
 
 
-def _kind(name: str) -> type[Mechanism | Noise]:
+def _kind(name: str) -> type[Checked]:
+    if name == Weave.name:
+        return Weave
     return catalog.NOISES[name] if name in catalog.NOISES else catalog.find(name)
 
 
-def _checks(example: Mechanism | Noise) -> int:
+def _checks(example: Checked) -> int:
+    if isinstance(example, Weave):
+        return len(PROTOCOL_CHECKS)
     return len(NOISE_CHECKS if isinstance(example, Noise) else MECHANISM_CHECKS)
 
 
-def _judge(examples: list[Mechanism | Noise]) -> list[Verdict]:
+def _configuration(example: Checked) -> dict[str, Any]:
+    return example.describe() if isinstance(example, Weave) else example.configuration()
+
+
+def _shown(example: Checked) -> str:
+    if not isinstance(example, Weave):
+        return as_options(example)
+    mix = ", ".join(
+        f"{share:.0%} {'snapshots' if not span else f'span {span}'}"
+        for span, share in zip(example.spans, example.shares, strict=True)
+    )
+    return f"{example.values.kind}, {example.periods} periods, {example.changes} changes: {mix}"
+
+
+def _judge(examples: list[Checked]) -> list[Verdict]:
     verdicts = []
     with console.progress() as bars:
         task = bars.add_task("", total=sum(map(_checks, examples)))
@@ -66,7 +91,9 @@ def _judge(examples: list[Mechanism | Noise]) -> list[Verdict]:
             def step(claim: str, name: str = example.name) -> None:
                 bars.update(task, advance=1, description=f"{name}: {claim.replace('_', ' ')}")
 
-            if isinstance(example, Noise):
+            if isinstance(example, Weave):
+                verdicts.append(check_protocol(example, step))
+            elif isinstance(example, Noise):
                 verdicts.append(check_noise(example, step))
             else:
                 verdicts.append(check_mechanism(example, step))
@@ -80,7 +107,7 @@ def _record(verdict: Verdict) -> dict[str, Any]:
         "epsilon_exact_upper": verdict.epsilon_exact_upper,
         "budget_used": verdict.budget_used,
         "ok": verdict.ok,
-        "configuration": verdict.mechanism.configuration(),
+        "configuration": _configuration(verdict.mechanism),
         "failures": [{"check": claim, "found": found} for claim, found in verdict.failures],
     }
 
@@ -96,7 +123,7 @@ def _print(verdicts: list[Verdict]) -> None:
         failed = ", ".join(claim.replace("_", " ") for claim, _ in verdict.failures)
         table.add_row(
             verdict.mechanism.name,
-            as_options(verdict.mechanism),
+            _shown(verdict.mechanism),
             f"{verdict.epsilon_exact_upper:.12g}",
             f"{verdict.budget_used:.6%}",
             Text(f"failed: {failed}", "bold red")

@@ -344,6 +344,7 @@ def _options(judge: _Judge) -> list[Option]:
         judge.notice(f"weave, changes = {task.changes}")
         found.append(judge.option("weave", judge.made("weave", task.changes)))
     woven = found[0].protocol
+    found += _bold(judge, woven)
     if task.mechanism == "auto" and len(woven.spans) > 1:
         for mechanism in ("concord", "exsub"):
             if found[0].carriers != (mechanism,):
@@ -357,6 +358,23 @@ def _options(judge: _Judge) -> list[Option]:
     if woven.spans == (SNAPSHOT,):  # then weave is snapshots alone
         del found[0]
     return found
+
+
+def _bold(judge: _Judge, woven: Weave) -> list[Option]:
+    """Return Weave's best for streams like those expected, if that is another one."""
+    if judge.task.shuffle is not None:
+        return []
+    judge.notice("weave, for streams like these only")
+    bold = Weave.best(
+        judge.values,
+        woven.periods,
+        woven.changes,
+        woven.epsilon,
+        workload=judge.task.workload,
+        mechanism=woven.mechanism,
+        cautious=False,
+    )
+    return [] if bold == woven else [judge.option("weave", bold)]
 
 
 def _best_changes(judge: _Judge) -> int:
