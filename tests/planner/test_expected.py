@@ -55,6 +55,23 @@ def test_without_a_pilot_it_predicts_devices_that_make_all_their_changes() -> No
     assert predicted == pytest.approx(np.mean(squares) ** 0.5, rel=0.1)
 
 
+def test_the_papers_path_is_predicted_too() -> None:
+    values = Binary()
+    protocol = Weave.papers(values, 16, 3, 1.0)
+    sample = Pilot(values, Synthetic(values, 16, 3, 3000, "uniform", 4).all()).sample
+    predicted = expected(protocol, 20_000, sample, ["online", "prefix"], decoder="path")
+    squares = []
+    for run in range(60):
+        outcome = simulate(protocol, Synthetic(values, 16, 3, 20_000, "uniform", run), seed=run)
+        error = outcome.curve("path").values - outcome.truth
+        squares.append([np.mean(error**2), np.mean(np.cumsum(error, axis=0) ** 2)])
+    online_rmse, prefix_rmse = np.mean(squares, axis=0) ** 0.5
+    assert predicted["online"].rmse == pytest.approx(online_rmse, rel=0.1)
+    assert predicted["prefix"].rmse == pytest.approx(prefix_rmse, rel=0.15)
+    fused = expected(protocol, 20_000, sample)["online"]
+    assert fused.rmse < 0.9 * predicted["online"].rmse
+
+
 def test_clipped_changes_are_a_bias_and_predicted() -> None:
     values = Binary()
     protocol = Weave(values, 16, 2, 4.0, (1, 2), (0.5, 0.5))

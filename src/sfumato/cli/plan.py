@@ -152,6 +152,7 @@ def _record(found: Plan) -> dict[str, Any]:
 def _option_record(option: Option) -> dict[str, Any]:
     return {
         "protocol": option.name,
+        "decoder": option.decoder,
         "mechanism": option.protocol.mechanism,
         "carriers": list(option.carriers),
         "changes": option.protocol.changes,
@@ -257,7 +258,7 @@ def _options(found: Plan) -> Any:
     for option in found.options:
         cells = [f"{error.rmse:#.3g}" for error in option.errors.values()]
         shown.add_row(
-            Text(option.name, style="bold" if option is best else ""),
+            Text(_name(option), style="bold" if option is best else ""),
             " ".join(option.carriers) or "-",
             str(option.protocol.changes),
             _mix(option),
@@ -267,6 +268,10 @@ def _options(found: Plan) -> Any:
             f"{option.influence:.2g}",
         )
     return shown
+
+
+def _name(option: Option) -> str:
+    return f"{option.name}, path" if option.decoder == "path" else option.name
 
 
 def _mix(option: Option) -> str:

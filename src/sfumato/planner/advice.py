@@ -57,11 +57,16 @@ def _comparisons(found: Plan) -> Iterator[str]:
             f"With {best.protocol.changes} changes over {found.task.periods} periods differences "
             "cost more than they tell: snapshots alone are best."
         )
-    names = {"snapshots": "snapshots alone", "tree": "the aligned tree", "hierarchy": "the papers'"}
+    names = {
+        ("snapshots", "fusion"): "snapshots alone",
+        ("tree", "fusion"): "the aligned tree",
+        ("hierarchy", "fusion"): "the papers' hierarchy with all its reports fused",
+        ("hierarchy", "path"): "the papers' hierarchy as printed",
+    }
     ratios = [
-        f"{best.errors[query].rmse / other.errors[query].rmse:.2f}x that of {names[other.name]}"
+        f"{best.errors[query].rmse / other.errors[query].rmse:.2f}x that of {name}"
         for other in found.options[1:]
-        if other.name in names
+        if (name := names.get((other.name, other.decoder)))
     ]
     if ratios:
         yield f"Its error is {', '.join(ratios)} ({WORKLOADS[query]})."

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.tree import path
 
 __all__ = ["Expected", "Sample", "expected", "influence"]
 
@@ -218,8 +219,12 @@ def expected(
     sample: Sample,
     workloads: Sequence[str] = ("online",),
     seed: int = 0,
+    decoder: Literal["fusion", "path"] = "fusion",
 ) -> dict[str, Expected]:
-    """Return the error to expect of each workload's queries."""
+    """Return the error to expect of each workload's queries.
+
+    Decoded by the fusion of all reports, or by the path of the papers' hierarchy.
+    """
     shares = np.array([share for _, share in protocol.threads()])
     draws = [devices * shares]
     if devices * shares[shares > 0].min() < FEW:
@@ -235,7 +240,7 @@ def expected(
             answers = _Answers(edges, counts, frozen, entries)
             weights.append(len(range(sample.width)[entries]))
             for name in workloads:
-                figures[name].append(_error(answers, name))
+                figures[name].append(_error(answers, name, decoder))
     found = {}
     for name in workloads:
         variance, *others = np.average(figures[name], axis=0, weights=weights).tolist()
@@ -292,11 +297,12 @@ class _Answers:
         return float(((weights @ self._edges.bias) ** 2).mean(axis=1).sum())
 
 
-def _error(answers: _Answers, workload: str) -> tuple[float, ...]:
+def _error(answers: _Answers, workload: str, decoder: str) -> tuple[float, ...]:
     """Return variance, reported variance and squared bias of an answer, and how many have none."""
     total = np.zeros(3)
     queries = unknown = 0
-    for weights in _asked(answers.fusion, workload):
+    asked = _along if decoder == "path" else _asked
+    for weights in asked(answers.fusion, workload):
         known = ~np.isnan(weights).any(axis=1)
         queries += len(weights)
         unknown += len(weights) - int(known.sum())
@@ -317,10 +323,7 @@ def _asked(fusion: Fusion, workload: str) -> Iterator[Floats]:
     if workload == "history":
         yield fusion.weights(fusion.periods)
         return
-    size = ENDS if fusion.periods > 2 * ENDS else fusion.periods
-    even = (np.arange(size) + 0.5) / size
-    some = np.sqrt(even) if workload == "ranges" and size < fusion.periods else even
-    ends = set(np.ceil(some * fusion.periods).astype(int).tolist())
+    size, ends = _some_ends(fusion.periods, workload)
     for state in fusion.growing():
         if state.period not in ends:
             continue
@@ -337,6 +340,29 @@ def _asked(fusion: Fusion, workload: str) -> Iterator[Floats]:
         weights[:, ended] = drop.T * fusion.conductance[ended]
         weights[~known] = np.nan
         yield weights
+
+
+def _some_ends(periods: int, workload: str) -> tuple[int, set[int]]:
+    """Return how many lengths stand for all sums, and the periods they end in."""
+    size = ENDS if periods > 2 * ENDS else periods
+    even = (np.arange(size) + 0.5) / size
+    some = np.sqrt(even) if workload == "ranges" and size < periods else even
+    return size, set(np.ceil(some * periods).astype(int).tolist())
+
+
+def _along(fusion: Fusion, workload: str) -> Iterator[Floats]:
+    """Yield the weights of the papers' path, which later reports never change."""
+    rows = path(fusion)
+    if workload in ("online", "history"):
+        yield rows
+        return
+    size, ends = _some_ends(fusion.periods, workload)
+    for end in sorted(ends):
+        summed = np.cumsum(rows[:end][::-1], axis=0)
+        if workload == "prefix":
+            yield summed[-1:]
+        else:
+            yield summed[np.unique(np.linspace(0, end - 1, min(size, end)).astype(int))]
 
 
 def influence(protocol: Weave, devices: int) -> float:

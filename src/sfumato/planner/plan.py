@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Option:
         The error of each kind of query.
     devices
         How many devices it is for.
+    decoder
+        How it is decoded: by the fusion of all reports, or the papers' path.
 
     """
 
@@ -55,6 +57,7 @@ class Option:
     protocol: Weave
     errors: Mapping[str, Expected]
     devices: int
+    decoder: Literal["fusion", "path"] = "fusion"
 
     def half_width(self, query: str, level: float = 0.95) -> float:
         """Return how far an interval will reach to each side."""
@@ -293,11 +296,17 @@ class _Judge:
         ]
         self._unit: Mapping[str, Expected] | None = None
 
-    def option(self, name: str, protocol: Weave, queries: Sequence[str] | None = None) -> Option:
+    def option(
+        self,
+        name: str,
+        protocol: Weave,
+        queries: Sequence[str] | None = None,
+        decoder: Literal["fusion", "path"] = "fusion",
+    ) -> Option:
         """Return an option with the errors of these queries."""
         asked = self.shown if queries is None else queries
-        found = expected(protocol, self.devices, self.pilot.sample, asked)
-        return Option(name, protocol, found, self.devices)
+        found = expected(protocol, self.devices, self.pilot.sample, asked, decoder=decoder)
+        return Option(name, protocol, found, self.devices, decoder)
 
     def score(self, option: Option) -> float:
         """Return the squared error of all that is asked, each in units of snapshots' alone."""
@@ -340,6 +349,7 @@ def _options(judge: _Judge) -> list[Option]:
     for name in ("weave", "snapshots", "tree", "hierarchy"):
         judge.notice(name)
         found.append(judge.option(name, judge.made(name, changes)))
+    found.append(judge.option("hierarchy", found[-1].protocol, decoder="path"))
     if changes != task.changes:
         judge.notice(f"weave, changes = {task.changes}")
         found.append(judge.option("weave", judge.made("weave", task.changes)))
