@@ -152,6 +152,8 @@ def test_few_people_and_large_epsilons_are_left_to_other_bounds() -> None:
     assert covered_delta(cover, 5, 0.1) == math.inf
     assert covered_delta(cover, 10**4, 0.5) == math.inf
     assert covered_epsilon(cover, 5, 1e-6, 1.0) == 1.0
+    assert covered_epsilon(cover, 10**4, 0.0, 1.0) == 1.0
+    assert covered_epsilon(cover, 10**4, 0.5, 1.0) == 0.0
     assert best(Concord(1.0, 256, 8), 5, 1e-6).bound == "blanket"
 
 

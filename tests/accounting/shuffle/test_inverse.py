@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sfumato import GRR, ExSub, SubsetSelection
+from sfumato import GRR, Concord, ExSub, SubsetSelection
 from sfumato.accounting.shuffle import Crowd, Requirement, best, calibrated, holds, people_needed
 from sfumato.errors import ConfigurationError
 from sfumato.planner import compare_shuffled
@@ -17,6 +17,15 @@ def test_calibrating_inverts_amplifying_from_the_safe_side() -> None:
     reached = best(found, 9_000, 1e-6).epsilon
     assert reached is not None
     assert REQUIRED.epsilon * (1 - 1e-6) <= reached <= REQUIRED.epsilon
+
+
+def test_calibrating_counts_on_what_others_cover() -> None:
+    required = Requirement(0.04, 1e-6, min_batch=10_000)
+    found = calibrated(lambda epsilon: Concord(epsilon, 16, 4, 16, threshold=1), required)
+    reached = best(found, 10_000, 1e-6)
+    assert reached.bound == "covered_blanket"
+    assert reached.epsilon is not None
+    assert 0.04 * (1 - 1e-6) <= reached.epsilon <= 0.04
 
 
 def test_with_parameters_that_follow_epsilon_the_next_one_on_the_grid_does_not_fit() -> None:

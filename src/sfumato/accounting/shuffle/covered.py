@@ -52,7 +52,7 @@ _ERROR: Final = 1e-10  # of the measures
 _RARE: Final = 1e-60  # the least chance of few coins that is ever allowed for
 _SMOOTHING: Final = 0.1
 _SPENT: Final = 1e-3  # of delta, for few coins
-_PRECISION: Final = 1e-7
+_PRECISION: Final = 1e-9
 
 
 def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf) -> float:
@@ -163,6 +163,8 @@ class _Case:
 
     def crossing(self, place: tuple[int, int], delta: float, low: float, most: float) -> float:
         """Return the least epsilon that holds in a slice, nearly, from above."""
+        if self.delta(low, place) <= delta:
+            return low
         last = min(most, math.log1p(1 / self.ratio) * (1 - 1e-9))
         variance = 2 * self.apart * (self.ratio - 1) ** 2 / self.norm
         guess = math.sqrt(max(-math.log(delta), 1.0) * variance / self.n)

@@ -163,7 +163,11 @@ def _follows_epsilon(mechanism: Hiding) -> bool:
     """Return whether some parameter is chosen by epsilon, so that delta may jump."""
     if not isinstance(mechanism, Mechanism):
         return True
-    return None in mechanism.configuration().values() or hasattr(mechanism, "chosen")
+    # How long a report may be is a limit for what is chosen, and no choice.
+    given = {
+        name: value for name, value in mechanism.configuration().items() if name != "most_bytes"
+    }
+    return None in given.values() or hasattr(mechanism, "chosen")
 
 
 def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
