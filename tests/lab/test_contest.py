@@ -50,6 +50,13 @@ def test_the_same_population_for_all_and_the_errors_counted() -> None:
     assert 0.5 < rows[1].auc <= 1
 
 
+def test_alarms_are_rare_where_there_is_no_event() -> None:
+    (row,) = contest(Binary("sin", 100_000, 300), epsilon=2.0, window=10, methods=("lpu",))
+    # Far below the threshold there is none at all; near it there are, at most one in a hundred.
+    assert row.false_alarms < 0.02
+    assert 0.15 < row.found <= 1
+
+
 def test_anybody_can_project() -> None:
     rows = contest(Drifting(40, N, 6), epsilon=0.5, window=3, methods=("lpu", "filtered"))
     assert rows[0].projected < rows[0].mse

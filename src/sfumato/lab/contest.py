@@ -32,6 +32,8 @@ __all__ = ["Row", "bits", "contest", "livest", "summed", "wire_bytes"]
 
 Floats = NDArray[np.float64]
 
+RATE: Final = 0.01
+"""How often there may be an alarm in a period without an event."""
 FLOOR: Final = 0.001
 """A relative error counts at least so large a share, or part of an interval, as its truth."""
 
@@ -53,6 +55,8 @@ class Row:
         How many 95% intervals hold the truth.
     curve
         The ROC curve of the watched value.
+    found, false_alarms
+        The shares of periods with and without an event that have an alarm, at a rate of 1%.
     bits, bytes
         What one device sends and is told in one period, on average: by the paper's counting, and
         what its reports have on our wire.
@@ -71,6 +75,8 @@ class Row:
     projected: float
     coverage: float
     curve: ROC
+    found: float
+    false_alarms: float
     bits: float
     bytes: float
     published: float
@@ -148,7 +154,10 @@ def livest(truth: Floats) -> Watch:
 
 def summed(rows: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
     """Return each method's numbers on average over repeats."""
-    names = ("mre", "mse", "projected", "coverage", "auc", "bits", "bytes", "published", "seconds")
+    names = (
+        *("mre", "mse", "projected", "coverage", "auc", "found", "false_alarms"),
+        *("bits", "bytes", "published", "seconds"),
+    )
     return {
         first.method: {
             name: float(np.mean([getattr(row[place], name) for row in rows])) for name in names
@@ -162,6 +171,9 @@ def _row(method: str, run: Run, stream: Stream, watch: Watch) -> Row:
     low, high = stream.interval or (0.0, 1.0)
     size = np.maximum(np.abs(truth), FLOOR * (high - low))
     watched = watch.of(truth)
+    bar = threshold(watched)
+    above = watched > bar
+    alarms = np.array([event.alarm for event in watch.events(run.releases, above=bar, rate=RATE)])
     moved = np.array([simplex(row) for row in values]) if stream.labels else values
     return Row(
         method=method,
@@ -169,13 +181,19 @@ def _row(method: str, run: Run, stream: Stream, watch: Watch) -> Row:
         mse=run.mse,
         projected=float(np.mean((moved - truth) ** 2)),
         coverage=run.coverage(),
-        curve=roc(watch.of(values), watched > threshold(watched)),
+        curve=roc(watch.of(values), above),
+        found=_share(alarms, above),
+        false_alarms=_share(alarms, ~above),
         bits=bits(run, stream.devices),
         bytes=wire_bytes(run, stream.devices),
         published=run.published,
         seconds=run.seconds,
         run=run,
     )
+
+
+def _share(alarms: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
+    return float(alarms[among].mean()) if among.any() else float("nan")
 
 
 # ---- communication ---------------------------------------------------------------------------
