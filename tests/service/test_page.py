@@ -76,9 +76,10 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
 
 
 def _watched(running: Running, browser: Any, artefacts: Path) -> None:
-    desk = _joined(running, start=int(time.time()) + 3, grace=GRACE, sealed=False)
-    fleet = Fleet(desk, len(VALUES))
     page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.goto(running.url)  # a browser takes its time to begin with
+    desk = _joined(running, start=int(time.time()) + 8, grace=GRACE, sealed=False)
+    fleet = Fleet(desk, len(VALUES))
     wrong: list[str] = []
     elsewhere: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
