@@ -30,6 +30,7 @@ from sfumato.service import openapi
 from sfumato.service.publishing import PublishRequest
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
 from sfumato.wire.reports import BATCH_TYPE, Batch, Layout
 
 FEW = settings(
@@ -151,6 +152,7 @@ def test_decoders_raise_nothing_but_their_own_errors(body: bytes) -> None:
         lambda: Batch.decode(b"SFR1" + body, Layout(3)),
         lambda: Published.parse(body),
         lambda: PublishRequest.parse(body),
+        lambda: Question.parse(body),
     ):
         with pytest.raises((ReportError, InputError)):
             decode()

@@ -47,7 +47,7 @@ INSERT INTO reports SELECT task_id, period, 0,
   (SELECT count(*) FROM tasks, json_each(tasks.published, '$.keys')
    WHERE tasks.task_id = before.task_id), body, outcome, at, tries FROM before;
 DROP TABLE before;
-UPDATE facts SET value = '2' WHERE name = 'schema'
+UPDATE facts SET value = X'32' WHERE name = 'schema'
 """,
 }
 
