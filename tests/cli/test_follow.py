@@ -137,6 +137,18 @@ def fed(pipe: Any, first: int, lines: int) -> None:
             time.sleep(0.01)
 
 
+def after_some_writes(process: subprocess.Popen[bytes], journal: Path, writes: int) -> None:
+    """Wait until the journal is there and was written so many times more, however slow that is."""
+    seen: tuple[int, ...] | None = None
+    while process.poll() is None and writes >= 0:
+        with suppress(FileNotFoundError):
+            now = journal.stat()
+            if seen != (now.st_ino, now.st_size, now.st_mtime_ns):
+                seen = (now.st_ino, now.st_size, now.st_mtime_ns)
+                writes -= 1
+        time.sleep(0.001)
+
+
 def killed_and_resumed(output: Path, kills: int) -> None:
     """Kill, and go on with the line that the next process asks for, until all is published."""
     draw = seeded(7).simulator()
@@ -158,9 +170,8 @@ def killed_and_resumed(output: Path, kills: int) -> None:
         feeder = threading.Thread(target=fed, args=(process.stdin, first, 5000 // kills))
         feeder.start()
         if hits < kills:
-            while process.poll() is None and not beside(output).exists():
-                time.sleep(0.002)
-            time.sleep(float(draw.random()) * 0.1)
+            after_some_writes(process, beside(output), int(draw.integers(0, 4)))
+            time.sleep(float(draw.random()) * 0.02)
             process.send_signal(signal.SIGKILL)
         process.wait(timeout=60)
         process.stderr.close()

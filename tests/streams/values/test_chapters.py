@@ -150,9 +150,9 @@ def test_no_holdout_at_all_if_a_rough_threshold_is_known() -> None:
 
 def test_intervals_cover_across_chapters() -> None:
     release = planned(epsilon=1.0)
-    ends = np.sort(seeded(3).simulator().integers(1, VALUES.size + 1, (30, 2)), axis=1)
+    ends = np.sort(seeded(3).simulator().integers(1, VALUES.size + 1, (12, 2)), axis=1)
     inside = []
-    for seed in range(200):
+    for seed in range(120):
         publisher = Publisher(release, bytes(seeded(seed).take(32)))
         first, last = publisher.feed(VALUES), publisher.finish()
         blocks = Blocks(*(np.concatenate(pair) for pair in zip(first, last, strict=True)))
@@ -163,7 +163,7 @@ def test_intervals_cover_across_chapters() -> None:
         for i, j in ends.tolist():
             answer = found.sum(i, j)
             inside.append(answer.low <= prefix[j] - prefix[i - 1] <= answer.high)
-    assert 0.94 <= np.mean(inside) <= 0.965
+    assert 0.94 <= np.mean(inside) <= 0.96
 
 
 def test_what_is_cut_off_is_bounded_chapter_by_chapter() -> None:
