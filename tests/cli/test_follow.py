@@ -127,20 +127,29 @@ def test_a_power_cut_at_any_write_changes_nothing(
     assert output.read_bytes().startswith(before)
 
 
-def fed(pipe: Any, first: int, lines: int) -> None:
-    """Write the lines from one on, so many at a time, for as long as somebody reads."""
-    with suppress(BrokenPipeError), pipe:
-        for start in range(first, VALUES.size, lines):
-            part = VALUES[start : start + lines]
+def fed(pipe: Any, first: int, last: int, lines: int) -> None:
+    """Write the lines from one on, so many at a time, for as long as somebody reads.
+
+    The pipe is closed at the end of the stream only: short of it, it is left open.
+    """
+    with suppress(BrokenPipeError):
+        for start in range(first, last, lines):
+            part = VALUES[start : min(start + lines, last)]
             pipe.write("".join(f"{value}\n" for value in part).encode())
             pipe.flush()
             time.sleep(0.01)
+        if last == VALUES.size:
+            pipe.close()
 
 
-def after_some_writes(process: subprocess.Popen[bytes], journal: Path, writes: int) -> None:
-    """Wait until the journal is there and was written so many times more, however slow that is."""
+def after_some_writes(
+    process: subprocess.Popen[bytes], feeder: threading.Thread, journal: Path, writes: int
+) -> None:
+    """Wait until the journal was written so many times more, or until no more writes will come."""
     seen: tuple[int, ...] | None = None
-    while process.poll() is None and writes >= 0:
+    left = 300  # rounds of this loop after the last line
+    while process.poll() is None and left and writes >= 0:
+        left -= journal.exists() and not feeder.is_alive()
         with suppress(FileNotFoundError):
             now = journal.stat()
             if seen != (now.st_ino, now.st_size, now.st_mtime_ns):
@@ -165,17 +174,22 @@ def killed_and_resumed(output: Path, kills: int) -> None:
             stderr=subprocess.PIPE,
         )
         assert process.stderr is not None
+        assert process.stdin is not None
         said = process.stderr.readline().decode() if key else "line 1 comes"
         first = int(said.partition("line ")[2].split()[0].replace(",", "")) - 1
-        feeder = threading.Thread(target=fed, args=(process.stdin, first, 5000 // kills))
+        killing = hits < kills
+        last = min(first + VALUES.size // kills, VALUES.size) if killing else VALUES.size
+        feeder = threading.Thread(target=fed, args=(process.stdin, first, last, 5000 // kills))
         feeder.start()
-        if hits < kills:
-            after_some_writes(process, beside(output), int(draw.integers(0, 4)))
+        if killing:
+            after_some_writes(process, feeder, beside(output), int(draw.integers(0, 4)))
             time.sleep(float(draw.random()) * 0.02)
             process.send_signal(signal.SIGKILL)
         process.wait(timeout=60)
         process.stderr.close()
         feeder.join()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
         now = output.read_bytes() if output.exists() else b""
         assert now.startswith(before)
         before = now
