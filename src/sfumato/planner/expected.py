@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.mix import Network
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.tree import path
 
-__all__ = ["Expected", "Sample", "expected", "influence"]
+__all__ = ["Expected", "Sample", "expected", "influence", "networks"]
 
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
@@ -175,6 +176,28 @@ def _edges(protocol: Weave, sample: Sample, frozen: Sample, block: int) -> _Edge
     real = (np.array(column, dtype=np.float64) for column in columns[3:])
     edges = _Edges(*whole, *real)  # type: ignore[arg-type]
     return edges.pick(np.argsort(edges.end, kind="stable"))
+
+
+def networks(protocol: Weave, sample: Sample) -> list[tuple[float, Network]]:
+    """Return the graph of each block's reports, with the noise to expect of such streams."""
+    threads = [thread for thread, _ in protocol.threads()]
+    frozen = sample.frozen(protocol.changes)
+    blocks = protocol.values.blocks
+    found = []
+    for block, entries in enumerate(blocks):
+        edges = _edges(protocol, sample, frozen, block)
+        places = [protocol.spans.index(threads[thread].span) for thread in edges.thread]
+        ways = [
+            len(protocol.offsets(threads[thread].span))
+            * (len(blocks) if threads[thread].is_snapshot else 1)
+            for thread in edges.thread
+        ]
+        rows = list(zip(edges.start, edges.end, places, strict=True))
+        unit = 1 / (np.array(ways) * np.maximum(edges.actual, 1e-12))
+        share = len(range(sample.width)[entries]) / sample.width
+        network = Network(protocol.periods, protocol.spans, rows, unit.tolist())
+        found.append((share, network))
+    return found
 
 
 # ---- the error -------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ import numpy as np
 from sfumato import catalog
 from sfumato.core.intervals import z_score
 from sfumato.errors import ConfigurationError
-from sfumato.planner.expected import Expected, expected, influence
+from sfumato.planner.expected import Expected, expected, influence, networks
 from sfumato.planner.pilot import Pilot
 from sfumato.randomness import seeded
 from sfumato.streams.specs import values_of
+from sfumato.streams.weave.mix import best_shares
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.values import Attributes, Binary, Items, Values
@@ -28,6 +29,8 @@ LADDER: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Numbers of changes that are tried with a pilot."""
 LONG: Final = 256
 """From so many periods on, sums are only looked into if they are asked for."""
+TUNED: Final = 128
+"""Up to so many periods, shares are chosen for the very streams that are expected, too."""
 TIMED: Final = 64
 """So many periods are timed on a device."""
 
@@ -354,7 +357,10 @@ def _options(judge: _Judge) -> list[Option]:
         judge.notice(f"weave, changes = {task.changes}")
         found.append(judge.option("weave", judge.made("weave", task.changes)))
     woven = found[0].protocol
-    found += _bold(judge, woven)
+    judge.notice("weave, for streams like these")
+    tuned = min(_tuned(judge, changes), key=judge.score, default=None)
+    if tuned is not None:
+        found.append(judge.option("weave", tuned.protocol))
     if task.mechanism == "auto" and len(woven.spans) > 1:
         for mechanism in ("concord", "exsub"):
             if found[0].carriers != (mechanism,):
@@ -370,21 +376,19 @@ def _options(judge: _Judge) -> list[Option]:
     return found
 
 
-def _bold(judge: _Judge, woven: Weave) -> list[Option]:
-    """Return Weave's best for streams like those expected, if that is another one."""
-    if judge.task.shuffle is not None:
-        return []
-    judge.notice("weave, for streams like these only")
-    bold = Weave.best(
-        judge.values,
-        woven.periods,
-        woven.changes,
-        woven.epsilon,
-        workload=judge.task.workload,
-        mechanism=woven.mechanism,
-        cautious=False,
-    )
-    return [] if bold == woven else [judge.option("weave", bold)]
+def _tuned(judge: _Judge, changes: int) -> Iterator[Option]:
+    """Yield Weave with each mechanism, its shares the best for streams like those expected."""
+    task = judge.task
+    if task.shuffle is not None or task.periods > TUNED:
+        return
+    spans = [span for span in (1, 2, 4, 8, 16) if 2 * span <= task.periods]
+    even = (1 / (len(spans) + 1),) * (len(spans) + 1)
+    asked = (judge.values, task.periods, changes, task.epsilon, (*spans, SNAPSHOT), even)
+    mechanisms: tuple[Any, ...] = ("concord", "exsub")
+    for mechanism in mechanisms if task.mechanism == "auto" else (task.mechanism,):
+        whole = Weave(*asked, mechanism)
+        shares, _ = best_shares(networks(whole, judge.pilot.sample), task.workload)
+        yield judge.option("weave", whole.trimmed(shares.tolist()), list(judge.asked))
 
 
 def _best_changes(judge: _Judge) -> int:
@@ -396,8 +400,8 @@ def _best_changes(judge: _Judge) -> int:
     for changes in tried:
         judge.notice(f"changes = {changes}")
         option = judge.option("weave", judge.made("weave", changes), list(judge.asked))
-        score = judge.score(option)
-        worse = 0 if score < lowest else worse + 1
+        score = min(map(judge.score, (option, *_tuned(judge, changes))))
+        worse = worse + 1 if score > 1.001 * lowest else 0  # snapshots alone tie with themselves
         if score < lowest:
             best, lowest = changes, score
         if worse == 3:

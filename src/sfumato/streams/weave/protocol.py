@@ -152,14 +152,13 @@ class Weave(Protocol):
         *,
         workload: Workload = "online",
         mechanism: Carrier = "auto",
-        cautious: bool = True,
     ) -> Weave:
         """Return the protocol whose shares have the least exact error for a workload.
 
         Spans are powers of two (of four for long horizons); longer ones are tried for as long as
         they are of use. Snapshots alone are among the candidates; and as they are better than
         planned where nearly all devices hold the same, no mix is chosen that would then be
-        worse by more than 1%, unless caution is not wanted.
+        worse by more than 1%.
         """
         _check(values, periods, changes, epsilon, mechanism)
 
@@ -186,19 +185,19 @@ class Weave(Protocol):
         alone = np.array([float(span == SNAPSHOT) for span in kept])
         for more in (0.0, 0.25, 0.5, 0.7, 0.85, 0.95):
             mixed = (1 - more) * shares + more * alone
-            if even.is_safe(mixed, alone, workload, cautious=cautious):
+            if even.is_safe(mixed, alone, workload):
                 return even.trimmed(mixed.tolist())
         return even.trimmed(alone.tolist())
 
-    def is_safe(self, shares: Floats, alone: Floats, workload: Workload, *, cautious: bool) -> bool:
-        """Return whether shares make no more error than snapshots alone do.
+    def is_safe(self, shares: Floats, alone: Floats, workload: Workload) -> bool:
+        """Return whether shares make no more error than snapshots alone do, whatever devices hold.
 
-        Whatever devices hold, if one is cautious: the noise of differences is at most as planned;
-        that of snapshots is least if devices do not differ, for both in proportion.
+        The noise of differences is at most as planned. That of snapshots is least if devices do
+        not differ, for both in proportion.
         """
         total, parts = variance(self.networks, shares, workload)
         planned, _ = variance(self.networks, alone, workload)
-        least = min(look.noise / look.variance for look in self.snapshots) if cautious else 1.0
+        least = min(look.noise / look.variance for look in self.snapshots)
         looks = float(parts @ alone)
         return total <= planned and total - looks + least * looks <= 1.01 * least * planned
 
