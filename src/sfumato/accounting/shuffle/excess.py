@@ -146,7 +146,7 @@ class _Line:
     def _saddle(self) -> float:
         """Return the lambda at which e^(n K)/lambda^2 is least, nearly; any one would do."""
         low, high = math.log(1e-15), math.log(500.0)
-        for _ in range(28):
+        for _ in range(20):
             middle = (low + high) / 2
             tilt = math.exp(middle)
             slope = 0.0

@@ -74,7 +74,13 @@ def epsilon_below(contrasts: Sequence[Contrast], n: int, delta: float, most: flo
         return max((_pure(contrast) for contrast in _both(contrasts)), default=0.0)
     found = 0.0
     for contrast in _both(contrasts):
-        if found < most and _delta(contrast, n, found, up=False) > delta:
+        # Most pairs are no worse than those before, and a rough look tells.
+        rough = 5 * smoothing_for(n)
+        if found >= most or (
+            found and _delta(contrast, n, found, up=True, smoothing=rough) <= delta
+        ):
+            continue
+        if _delta(contrast, n, found, up=False) > delta:
             found = _crossing(contrast, n, delta, found, most, up=False)[0]
     return found
 
