@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 __all__ = ["canonical"]
@@ -30,7 +31,7 @@ _plain = json.JSONEncoder(ensure_ascii=False).encode
 
 def _text(data: Any) -> str:
     if isinstance(data, str):
-        return _plain(data)
+        return encode_basestring(data)
     if isinstance(data, float):
         return _number(data)
     if isinstance(data, (list, tuple)):
