@@ -22,7 +22,7 @@ from typing import Final, Literal, Protocol
 
 from sfumato.accounting.shuffle import closed
 from sfumato.accounting.shuffle.covered import covered_epsilon
-from sfumato.accounting.shuffle.profile import epsilon_above, epsilon_below
+from sfumato.accounting.shuffle.profile import delta_above, epsilon_above, epsilon_below
 from sfumato.core.contrast import Contrast, Contrasts, favoured
 from sfumato.core.exact import log_above
 from sfumato.core.mechanism import Mechanism
@@ -368,8 +368,15 @@ def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
     ('covered_blanket', '0.00317')
 
     """
+    known = mechanism.contrasts()
+    if len(known) == 1 and known[0].cover is not None:
+        covered = amplify(mechanism, n, delta, ["covered_blanket"])[0]
+        # One look tells whether the blanket would be smaller: then delta holds there, too.
+        reached = covered.epsilon
+        if reached is not None and delta_above(known[0].bounding, n, reached) > delta:
+            return covered
     # What is known of the epsilon alone is never better than what is known of the law.
-    names = ["blanket", "covered_blanket"] if mechanism.contrasts() else ["stronger_clones"]
+    names = ["blanket", "covered_blanket"] if known else ["stronger_clones"]
     found = amplify(mechanism, n, delta, names)
     usable = [each for each in found if each.rigorous]
     return min(usable, key=lambda each: math.inf if each.epsilon is None else each.epsilon)
