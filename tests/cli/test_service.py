@@ -43,6 +43,17 @@ def test_new_task_files_of_all_kinds_are_valid(tmp_path: Path, kind: str) -> Non
     assert read(file).values.kind == kind
 
 
+def test_a_new_task_file_for_a_stream_without_an_end(tmp_path: Path) -> None:
+    file = tmp_path / "task.toml"
+    answer("task", "new", file, "--window", 24, "--devices", 5_000, "--items", "bed, bath")
+    found = answer("task", "check", file)
+    assert "any 24 consecutive periods" in found["guarantee"]
+    assert "window is 0" in refused("task", "new", file, "--force", "--window", 0)
+    assert "category or number" in refused(
+        "task", "new", file, "--force", "--window", 4, "--kind", "set"
+    )
+
+
 def test_check_says_what_a_task_means(task: Path) -> None:
     found = answer("task", "check", task, "--devices", 40_000)
     assert "epsilon 1" in found["guarantee"]

@@ -47,6 +47,33 @@ queries = "online"
 kind = "{kind}"
 {items}"""
 
+ENDLESS: Final = """\
+# {title}
+#
+# What is asked of devices anew in each period, and under which promise. Everything is explained in
+# docs/windows.md; `sfumato task check` says what this file means.
+
+kind = "window"
+title = {title_text}
+
+# Any so many consecutive periods of a device are protected with this epsilon. 1 is strong, 4 is
+# weak. Choose the window as long as what should be hidden lasts.
+window = {window}
+epsilon = {epsilon}
+
+# How many devices are expected to take part; public.
+devices = {devices}
+
+# After how many periods the task ends, and how long each of them is:
+# whole seconds, minutes, hours, days or weeks.
+periods = {periods}
+period = "{period}"
+
+[values]
+# category (one of the items), or number with low = and high = for a mean
+kind = "{kind}"
+{items}"""
+
 
 @app.command()
 def new(  # noqa: PLR0913 - one for each option
@@ -61,6 +88,14 @@ def new(  # noqa: PLR0913 - one for each option
     periods: Annotated[int, typer.Option(help="How many.")] = 24,
     period: Annotated[str, typer.Option(help="How long each is.")] = "1 hour",
     changes: Annotated[int, typer.Option(help="Of a device's value, at most.")] = 4,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            help="Protect any so many consecutive periods, however often a value changes.",
+            show_default=False,
+        ),
+    ] = None,
+    devices: Annotated[int, typer.Option(help="How many take part; of a window only.")] = 10_000,
     guided: Annotated[
         bool, typer.Option("--guided", help="Ask for each of them, one after the other.")
     ] = False,
@@ -71,7 +106,7 @@ def new(  # noqa: PLR0913 - one for each option
 
     Example:  sfumato task new my-task.toml --guided
     """
-    from sfumato.wire.task import parse
+    from sfumato.wire.task import parse_any
 
     files.refuse_target(file, (".toml",), force=force)
     chosen: dict[str, Any] = {
@@ -81,8 +116,8 @@ def new(  # noqa: PLR0913 - one for each option
         "epsilon": epsilon,
         "periods": periods,
         "period": period,
-        "changes": changes,
     }
+    chosen |= {"changes": changes} if window is None else {"window": window, "devices": devices}
     if guided and sys.stdin.isatty():
         for name, value in chosen.items():
             if name != "items" or chosen["kind"] != "binary":
@@ -90,12 +125,12 @@ def new(  # noqa: PLR0913 - one for each option
     labels = [label.strip() for label in str(chosen.pop("items")).split(",") if label.strip()]
     only = chosen["kind"] == "binary"
     shown = json.dumps(labels[:1] if only else labels, ensure_ascii=False)
-    text = TEMPLATE.format(
+    text = (TEMPLATE if window is None else ENDLESS).format(
         **chosen,
         title_text=json.dumps(chosen["title"], ensure_ascii=False),
         items="" if only else f"items = {shown}\n",
     )
-    parse(text, str(file))
+    parse_any(text, str(file))
     with files.complete_or_absent(file, force=force) as target:
         target.write(text.encode())
     if as_json:

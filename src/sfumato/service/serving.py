@@ -28,10 +28,9 @@ class _Server(uvicorn.Server):
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop gracefully, as what has been taken in must be written; at once if told again."""
+        """Stop within seconds, and once: what has been taken in is written down before."""
         del sig, frame
         self._service.bell.stopping = True
-        self.force_exit = self.should_exit
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
