@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -194,3 +197,25 @@ def test_events_tell_what_closed_and_end_with_the_task(served: tuple[Running, st
     data = json.loads(re.findall(r"^data: (.*)$", told, re.MULTILINE)[0])
     assert data["reports"] == data["n"] > 0
     assert data["low"][0] < data["values"][0] < data["high"][0]
+
+
+@pytest.mark.parametrize(
+    "start", ["GET /health/live HTTP/1.1\r\nHost: h\r\n", "GET /", "head", "trailer"]
+)
+def test_heads_without_an_end_are_cut_off(served: tuple[Running, str], start: str) -> None:
+    running, name = served
+    chunked = (
+        f"POST /v1/tasks/{name}/reports HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    begin, more = {
+        "head": ("GET /health/live HTTP/1.1\r\nHost: ", "h" * 4096),
+        "trailer": (chunked + "1\r\nx\r\n0\r\n", "x-more: " + "y" * 4096 + "\r\n"),
+        "GET /": ("GET /", "a" * 4096),
+    }.get(start, (start, "x-more: " + "y" * 4096 + "\r\n"))
+    parts = urlsplit(running.url)
+    with socket.create_connection((parts.hostname or "", parts.port or 80), timeout=10) as sock:
+        sent = sock.send(begin.encode())
+        with suppress(ConnectionError):
+            while sent < 4 << 20:
+                sent += sock.send(more.encode())
+        assert sent < 4 << 20, "the collector reads on for ever"

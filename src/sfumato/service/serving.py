@@ -5,13 +5,47 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import Final
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sfumato.errors import InputError
 from sfumato.service.app import Service, make_app
 
 __all__ = ["listening", "serve"]
+
+
+LONGEST_HEAD: Final = 1 << 16
+"""Bytes that may come before a body begins or goes on; what reads them has no limit of its own."""
+
+
+class _Connection(HttpToolsProtocol):
+    """One connection; whoever sends headers without an end is sent away."""
+
+    _heading = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, and count what is neither a body nor the end of a head."""
+        self._heading += len(data)
+        super().data_received(data)
+        if self._heading > LONGEST_HEAD and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too long.")
+
+    def on_headers_complete(self) -> None:
+        """Begin to count anew: a head has ended."""
+        self._heading = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Begin to count anew: a body goes on, and is bounded elsewhere."""
+        self._heading = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Begin to count anew: a request has ended."""
+        self._heading = 0
+        super().on_message_complete()
 
 
 class _Server(uvicorn.Server):
@@ -53,6 +87,7 @@ def serve(service: Service, sock: socket.socket, ready: Callable[[], None] = lam
     """Answer requests on a socket until a signal comes."""
     config = uvicorn.Config(
         make_app(service),
+        http=_Connection,
         access_log=False,
         log_config=None,
         log_level="warning",
@@ -62,6 +97,5 @@ def serve(service: Service, sock: socket.socket, ready: Callable[[], None] = lam
         limit_concurrency=1024,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=5,
-        h11_max_incomplete_event_size=1 << 16,
     )
     _Server(config, service, ready).run(sockets=[sock])
