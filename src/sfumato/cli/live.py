@@ -22,15 +22,11 @@ _WIDTH: Final = 44
 _MOST: Final = 10
 
 
-class Sharpening:
-    """A progress bar above one bar for each item: solid up to its interval, soft inside of it."""
+class _Watched:
+    """Something that is redrawn in place for as long as it lasts, where somebody watches."""
 
-    def __init__(self, description: str, total: int) -> None:
-        target = console.err()
-        self._bars = console.bars(target)
-        self._task = self._bars.add_task(description, total=total)
-        self._shown = target.is_terminal
-        self._live = Live(console=target, transient=True, refresh_per_second=12)
+    _live: Live
+    _shown: bool
 
     def __enter__(self) -> Self:
         if self._shown:
@@ -45,6 +41,17 @@ class Sharpening:
     ) -> None:
         self._live.stop()
 
+
+class Sharpening(_Watched):
+    """A progress bar above one bar for each item: solid up to its interval, soft inside of it."""
+
+    def __init__(self, description: str, total: int) -> None:
+        target = console.err()
+        self._bars = console.bars(target)
+        self._task = self._bars.add_task(description, total=total)
+        self._shown = target.is_terminal
+        self._live = Live(console=target, transient=True, refresh_per_second=12)
+
     def update(self, estimate: Estimate) -> None:
         """Show what is known now."""
         self._bars.update(self._task, completed=estimate.n)
@@ -52,7 +59,7 @@ class Sharpening:
             self._live.update(Group(self._bars, "", _chart(estimate)))
 
 
-class Unfolding:
+class Unfolding(_Watched):
     """A progress bar above one bar for each of the largest items, with the truth in it.
 
     Where nobody watches, a line for each period instead.
@@ -66,19 +73,6 @@ class Unfolding:
         self._told = not target.is_terminal and not silent
         self._reports = 0
         self._live = Live(self._bars, console=target, transient=True, refresh_per_second=8)
-
-    def __enter__(self) -> Self:
-        if self._shown:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.stop()
 
     def note(self, words: str) -> None:
         """Say something once, above the chart."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from sfumato.streams.window.curators import Release, Step
-from sfumato.streams.window.divisions import Budget, Divided, Population, Spent, between
-from sfumato.streams.window.tracking import STEP, Controller, Tracker
+from sfumato.streams.window.divisions import Budget, Population, between
+from sfumato.streams.window.readings import Reading
+from sfumato.streams.window.tracking import STEP, Floats, Paced
 
 if TYPE_CHECKING:
     from sfumato.streams.window.protocol import Window
@@ -27,7 +27,7 @@ LARGEST: Final = 50.0
 """Beyond this exponent the interval is at its least, whatever the error."""
 
 
-class _FAST(Divided):
+class _FAST(Paced):
     """Look, correct the filter, and decide when to look next.
 
     Parameters
@@ -54,44 +54,26 @@ class _FAST(Divided):
         pace: float = 5.0,
         step: float = STEP,
     ) -> None:
-        super().__init__(protocol)
+        super().__init__(protocol, pace, step, MEMORY)
         self.most = max(1, ceil(between("looks", looks, 0, 1) * self.window))
         self.each = self.parts(1 / self.most, "a look")
         self.target = between("target", target, 0)
-        self.pace = between("pace", pace, 0)
-        low, high = protocol.interval or (0.0, 1.0)
-        self.tracker = Tracker((between("step", step, 0) * (high - low)) ** 2)
-        self.smallest = (high - low) / self.devices
-        self.controller = Controller(0.9, 0.1, 0.0, memory=MEMORY)
-        self.wait = 1.0
-        self.due = 1
-        self.spent = Spent(self.window)
+        self.smallest = self.reach / self.devices
 
-    def step(self, period: int) -> Step:
-        """Predict; if a look is due and there is one left, correct and choose the next time."""
-        if self.tracker.started:
-            self.tracker.predict()
-        if period < self.due or self.spent.times(period) >= self.most:
-            return self._release(published=False)
-        self.spent.add(period, self.each)
-        reading = yield from self.asked(self.each)
-        if reading is None:
-            return self._release(published=False)
-        before = self.tracker.mean if self.tracker.started else reading.values
-        self.tracker.correct(reading.values, reading.variance)
+    def offered(self, period: int) -> int:
+        """Return an equal part, as long as the window has a look left."""
+        return self.each if self.spent.times(period) < self.most else 0
+
+    def waiting(self, period: int, reading: Reading, before: Floats, parts: int) -> float:
+        """Return a shorter time the more the relative error exceeds its target."""
+        del reading, parts
         size = np.maximum(np.abs(self.tracker.mean), self.smallest)
         error = float(np.mean(np.abs(self.tracker.mean - before) / size))
         trouble = self.controller.feed(period, error)
-        if period >= MEMORY:
-            beyond = min(LARGEST, (trouble - self.target) / self.target)
-            self.wait = max(1.0, self.wait + self.pace * (1 - exp(beyond)))
-        self.due = period + int(self.wait)
-        return self._release(published=True)
-
-    def _release(self, *, published: bool) -> Release:
-        if not self.tracker.started:
-            return self.repeat()
-        return Release(self.period, self.tracker.mean, self.tracker.variance, published=published)
+        if period < MEMORY:
+            return self.wait
+        beyond = min(LARGEST, (trouble - self.target) / self.target)
+        return self.wait + self.pace * (1 - exp(beyond))
 
 
 class LBFAST(_FAST, Budget):

@@ -8,13 +8,13 @@ compared with a deviation, not with a variance. The grouping of small regions is
 from __future__ import annotations
 
 from math import log
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from sfumato.streams.window.curators import Release, Step
-from sfumato.streams.window.divisions import Budget, Divided, Population, Spent, between
-from sfumato.streams.window.tracking import STEP, Controller, Tracker
+from sfumato.streams.window.divisions import Budget, Population, between
+from sfumato.streams.window.readings import Reading
+from sfumato.streams.window.tracking import STEP, Floats, Paced
 
 if TYPE_CHECKING:
     from sfumato.streams.window.protocol import Window
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["LBRescueDP", "LPRescueDP"]
 
 
-class _RescueDP(Divided):
+MEMORY: Final = 3
+"""How many errors the controller remembers."""
+
+
+class _RescueDP(Paced):
     """Look, correct the filter, and decide when to look next.
 
     Parameters
@@ -52,47 +56,25 @@ class _RescueDP(Divided):
         pace: float = 10.0,
         step: float = STEP,
     ) -> None:
-        super().__init__(protocol)
+        super().__init__(protocol, pace, step, MEMORY)
         self.scale = between("scale", scale, 0)
         self.most_of_rest = between("most_of_rest", most_of_rest, 0, 1)
         self.most = self.parts(between("most_of_whole", most_of_whole, 0, 1), "a look")
-        self.pace = between("pace", pace, 0)
-        low, high = protocol.interval or (0.0, 1.0)
-        self.tracker = Tracker((between("step", step, 0) * (high - low)) ** 2)
-        self.controller = Controller(0.9, 0.1, 0.0, memory=3)
-        self.wait = 1.0
-        self.due = 1
-        self.spent = Spent(self.window)
         self._released = protocol.nothing
 
-    def step(self, period: int) -> Step:
-        """Predict; if a look is due, correct the prediction and choose the next time."""
-        if self.tracker.started:
-            self.tracker.predict()
-        parts = self._offered(period)
-        if period < self.due or parts < 1:
-            return self._release(published=False)
-        self.spent.add(period, parts)
-        reading = yield from self.asked(parts)
-        if reading is None:
-            return self._release(published=False)
-        self.tracker.correct(reading.values, reading.variance)
-        moved = float(np.mean(np.abs(self.tracker.mean - self._released)))
-        self._released = self.tracker.mean
-        trouble = self.controller.feed(period, moved)
-        self.wait = max(1.0, self.wait + self.pace * (1 - trouble**2 / self.error(parts, reading)))
-        self.due = period + int(self.wait)
-        return self._release(published=True)
-
-    def _offered(self, period: int) -> int:
+    def offered(self, period: int) -> int:
+        """Return a share of the rest that grows with the time waited."""
         rest = self.whole - self.spent.before(period)
         portion = min(self.scale * log(self.wait + 1), self.most_of_rest)
         return min(int(portion * rest), self.most)
 
-    def _release(self, *, published: bool) -> Release:
-        if not self.tracker.started:
-            return self.repeat()
-        return Release(self.period, self.tracker.mean, self.tracker.variance, published=published)
+    def waiting(self, period: int, reading: Reading, before: Floats, parts: int) -> float:
+        """Return a shorter time the more the curve has moved, compared with the noise."""
+        del before
+        moved = float(np.mean(np.abs(self.tracker.mean - self._released)))
+        self._released = self.tracker.mean
+        trouble = self.controller.feed(period, moved)
+        return self.wait + self.pace * (1 - trouble**2 / self.error(parts, reading))
 
 
 class LBRescueDP(_RescueDP, Budget):

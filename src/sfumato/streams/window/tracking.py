@@ -1,19 +1,27 @@
 """What the adapted methods share: a filter with a fixed step, and a controller of when to look.
 
-Both are as their papers have them. The variance of an answer is known exactly here and needs no
-tuning; the variance of a step is a public guess and is never taken from the data.
+Filter and controller are as their papers have them. The variance of an answer is known exactly here
+and needs no tuning; the variance of a step is a public guess and is never taken from the data.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEP", "Controller", "Tracker"]
+from sfumato.streams.window.curators import Release, Step
+from sfumato.streams.window.divisions import Divided, Spent, between
+from sfumato.streams.window.readings import Reading
+
+if TYPE_CHECKING:
+    from sfumato.streams.window.protocol import Window
+
+__all__ = ["STEP", "Controller", "Paced", "Tracker"]
 
 Floats = NDArray[np.float64]
 
@@ -89,3 +97,61 @@ class Controller:
             self._errors.popleft()
         late = sum(self._errors) / self.memory
         return self.proportional * error + self.integral * late + self.derivative * grown
+
+
+class Paced(Divided):
+    """Look when it is due, correct the filter, and decide when to look next.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    pace
+        How fast the interval between two looks changes (theta).
+    step
+        The deviation of a curve's step, as a share of its range.
+    memory
+        How many errors the controller remembers.
+
+    """
+
+    def __init__(self, protocol: Window, pace: float, step: float, memory: int) -> None:
+        super().__init__(protocol)
+        self.pace = between("pace", pace, 0)
+        low, high = protocol.interval or (0.0, 1.0)
+        self.reach = high - low
+        self.tracker = Tracker((between("step", step, 0) * self.reach) ** 2)
+        self.controller = Controller(0.9, 0.1, 0.0, memory=memory)
+        self.wait = 1.0
+        self.due = 1
+        self.spent = Spent(self.window)
+
+    @abstractmethod
+    def offered(self, period: int) -> int:
+        """Return how many parts a look in this period could have."""
+
+    @abstractmethod
+    def waiting(self, period: int, reading: Reading, before: Floats, parts: int) -> float:
+        """Return how long to wait after an answer, given what the filter had expected."""
+
+    def step(self, period: int) -> Step:
+        """Predict; if a look is due and can be paid, correct and choose the next time."""
+        if self.tracker.started:
+            self.tracker.predict()
+        parts = self.offered(period)
+        if period < self.due or parts < 1:
+            return self._release(published=False)
+        self.spent.add(period, parts)
+        reading = yield from self.asked(parts)
+        if reading is None:
+            return self._release(published=False)
+        before = self.tracker.mean if self.tracker.started else reading.values
+        self.tracker.correct(reading.values, reading.variance)
+        self.wait = max(1.0, self.waiting(period, reading, before, parts))
+        self.due = period + int(self.wait)
+        return self._release(published=True)
+
+    def _release(self, *, published: bool) -> Release:
+        if not self.tracker.started:
+            return self.repeat()
+        return Release(self.period, self.tracker.mean, self.tracker.variance, published=published)
