@@ -7,8 +7,6 @@ canonical form is what devices and collectors hash, so that they mean the same t
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import math
 import re
 import tomllib
@@ -21,7 +19,7 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.wire import fields, lines
-from sfumato.wire.canonical import canonical
+from sfumato.wire.described import MOST_PEOPLE, MOST_PERIODS, Described
 from sfumato.wire.fields import Problem
 from sfumato.wire.values import TaskValues
 from sfumato.wire.window_task import WINDOW, WindowTask
@@ -37,11 +35,8 @@ LEVELLED: Final = ("tree", "hierarchy")
 MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
 DECODERS: Final = ("online", "smoothed", "filtered")
 
-FORMAT: Final = 1
 LARGEST_FILE: Final = 1 << 22
-MOST_PERIODS: Final = 1 << 14
 MOST_ENTRIES: Final = 1 << 24
-MOST_PEOPLE: Final = 10**15
 SNAPSHOT: Final = "snapshot"
 
 _NEEDED: Final = {
@@ -65,7 +60,7 @@ _OPTIONAL: Final = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Described):
     """What is asked of devices.
 
     Parameters
@@ -155,39 +150,10 @@ class Task:
         """What will be asked, in the terms in which a mix is chosen."""
         return self.queries[0][0] if len(self.queries) == 1 else dict(self.queries)
 
-    def plain(self) -> dict[str, Any]:
-        """Return the task as plain data.
-
-        What has no value is left out, so that a field which a later version adds does not change
-        the form of the tasks that do not use it.
-        """
-        plain: dict[str, Any] = {"format": FORMAT}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, TaskValues):
-                plain[field.name] = value.plain()
-            elif isinstance(value, tuple):
-                plain[field.name] = [list(pair) for pair in value]
-            elif value is not None:
-                plain[field.name] = value
-        return plain
-
-    def canonical(self) -> bytes:
-        """Return the one form in which two parties compare tasks."""
-        return canonical(self.plain())
-
-    @property
-    def task_id(self) -> str:
-        """The SHA-256 of the canonical form: what all who take part agree on."""
-        return hashlib.sha256(self.canonical()).hexdigest()
-
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Task:
         """Return the checked task of a parsed file."""
-        fields.refuse_unknown(given, (*_NEEDED, *_OPTIONAL), (), "a task has")
-        for name, words in _NEEDED.items():
-            if name not in given:
-                raise Problem((), f"{name} is missing; {words} is expected.")
+        cls.refuse_gaps(given, _NEEDED, _OPTIONAL, "a task has")
         values = TaskValues.of(given["values"])
         usual = "flat" if values.kind == "moves" else "weave"
         return cls(

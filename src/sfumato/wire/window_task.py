@@ -7,7 +7,6 @@ devices are asked anew in each period and answer by their own coin.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 from sfumato.core.exact import is_finite_number
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
 from sfumato.wire import fields
-from sfumato.wire.canonical import canonical
+from sfumato.wire.described import MOST_PEOPLE, MOST_PERIODS, Described
 from sfumato.wire.fields import Problem
 from sfumato.wire.values import TaskValues
 
@@ -24,9 +23,6 @@ __all__ = ["WINDOW", "WindowTask"]
 WINDOW: Final = "window"
 KINDS: Final = ("category", "number")
 ORACLES: Final = ("auto", "grr", "oue", "ada")
-FORMAT: Final = 1
-MOST_PERIODS: Final = 1 << 14
-MOST_PEOPLE: Final = 10**15
 
 _NEEDED: Final = {
     "title": "a few words on what the task is about",
@@ -43,7 +39,7 @@ MOST_TIERS: Final = 4
 
 
 @dataclass(frozen=True)
-class WindowTask:
+class WindowTask(Described):
     """What is asked of devices, window by window.
 
     Parameters
@@ -143,32 +139,15 @@ class WindowTask:
 
     def plain(self) -> dict[str, Any]:
         """Return the task as plain data."""
-        plain: dict[str, Any] = {"format": FORMAT}
-        for field in dataclasses.fields(self):
-            plain[field.name] = getattr(self, field.name)
-        plain["values"] = self.values.plain()
-        plain["parameters"] = [list(pair) for pair in self.parameters]
-        plain["tiers"] = [list(tier) for tier in self.tiers]
+        plain = super().plain()
         if not self.tiers:  # the id of a task without them is older than they are
             del plain["tiers"]
         return plain
 
-    def canonical(self) -> bytes:
-        """Return the one form in which two parties compare tasks."""
-        return canonical(self.plain())
-
-    @property
-    def task_id(self) -> str:
-        """The SHA-256 of the canonical form."""
-        return hashlib.sha256(self.canonical()).hexdigest()
-
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> WindowTask:
         """Return the checked task of a parsed file."""
-        fields.refuse_unknown(given, (*_NEEDED, *_OPTIONAL), (), "a task of kind window has")
-        for name, words in _NEEDED.items():
-            if name not in given:
-                raise Problem((), f"{name} is missing; {words} is expected.")
+        cls.refuse_gaps(given, _NEEDED, _OPTIONAL, "a task of kind window has")
         return cls(
             title=fields.title(given["title"]),
             values=TaskValues.of(given["values"]),
