@@ -28,7 +28,7 @@ from sfumato.streams.weave.curve import Curve, Posterior, Reports
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.values import Attributes, Category
 
-__all__ = ["Answer", "Answers", "History"]
+__all__ = ["Answer", "Answers", "History", "check_closed", "weights_between"]
 
 Floats = NDArray[np.float64]
 Decoder = Literal["online", "smoothed", "filtered"]
@@ -224,14 +224,10 @@ class History:
         level: float = 0.95,
     ) -> Answers:
         """Return each item's sum (or average) over the periods from first to last."""
-        self._check(first)
-        self._check(last)
-        if first > last:
-            raise ConfigurationError(f"first is {first} and last is {last}; first comes first.")
-        each = 1 / (last - first + 1) if average else 1.0
+        weights = weights_between(first, last, self.closed, average=average)
         name = "Average share" if average else "Sum of shares"
         return self._asked(
-            dict.fromkeys(range(first, last + 1), each),
+            weights,
             f"{name} over periods {first}..{last}",
             decoder,
             level,
@@ -360,11 +356,23 @@ class History:
         )
 
     def _check(self, period: int) -> None:
-        whole = isinstance(period, (int, np.integer)) and not isinstance(period, bool)
-        if not whole or not 1 <= period <= self.closed:
-            raise ConfigurationError(
-                f"period is {period!r}; a closed one, 1..{self.closed}, is expected."
-            )
+        check_closed(period, self.closed)
+
+
+def check_closed(period: int, closed: int) -> None:
+    """Raise ConfigurationError unless a period has closed."""
+    whole = isinstance(period, (int, np.integer)) and not isinstance(period, bool)
+    if not whole or not 1 <= period <= closed:
+        raise ConfigurationError(f"period is {period!r}; a closed one, 1..{closed}, is expected.")
+
+
+def weights_between(first: int, last: int, closed: int, *, average: bool) -> dict[int, float]:
+    """Return each period's weight in a sum, or an average, over closed periods."""
+    check_closed(first, closed)
+    check_closed(last, closed)
+    if first > last:
+        raise ConfigurationError(f"first is {first} and last is {last}; first comes first.")
+    return dict.fromkeys(range(first, last + 1), 1 / (last - first + 1) if average else 1.0)
 
 
 def _by_attribute(estimate: Estimate, values: Attributes, level: float) -> Processed:

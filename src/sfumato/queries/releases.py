@@ -16,7 +16,7 @@ from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate, checked_level
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.queries.history import Answers
+from sfumato.queries.history import Answers, check_closed, weights_between
 from sfumato.queries.postprocess import Processed
 from sfumato.queries.top import top
 
@@ -87,15 +87,11 @@ class Releases:
     ) -> Answers:
         """Return each item's sum (or average) over the periods from first to last."""
         _known(decoder)
-        self._check(first)
-        self._check(last)
-        if first > last:
-            raise ConfigurationError(f"first is {first} and last is {last}; first comes first.")
-        each = 1 / (last - first + 1) if average else 1.0
+        weights = weights_between(first, last, self.closed, average=average)
         what = "average" if average else "sum"
         return self._answers(
             f"{self.noun}, {what} over periods {first}..{last}",
-            dict.fromkeys(range(first, last + 1), each),
+            weights,
             level,
         )
 
@@ -198,11 +194,7 @@ class Releases:
         )
 
     def _check(self, period: int) -> None:
-        whole = isinstance(period, (int, np.integer)) and not isinstance(period, bool)
-        if not whole or not 1 <= period <= self.closed:
-            raise ConfigurationError(
-                f"period is {period!r}; a closed one, 1..{self.closed}, is expected."
-            )
+        check_closed(period, self.closed)
 
 
 def _known(decoder: str) -> None:
