@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.checks import MECHANISM_CHECKS, CheckFailed, check_mechanism
-from sfumato.checks.mechanism import epsilon_is_spent_and_not_exceeded
+from sfumato.checks.privacy import epsilon_is_spent_and_not_exceeded
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import Piecewise, SquareWave

@@ -8,9 +8,10 @@ True
 
 from __future__ import annotations
 
-from sfumato.checks.mechanism import MECHANISM_CHECKS, CheckFailed, Verdict, check_mechanism
+from sfumato.checks.mechanism import MECHANISM_CHECKS, check_mechanism
 from sfumato.checks.noise import NOISE_CHECKS, check_noise
 from sfumato.checks.protocol import PROTOCOL_CHECKS, check_protocol
+from sfumato.checks.verdict import CheckFailed, Verdict
 
 __all__ = [
     "MECHANISM_CHECKS",

@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.checks.mechanism import (
+from sfumato.checks.fitting import chi_squared_tail
+from sfumato.checks.verdict import (
     ALARM,
     BUDGET_WASTED,
     CheckFailed,
     Verdict,
-    chi_squared_tail,
     demand,
     failures_of,
 )

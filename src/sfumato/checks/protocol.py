@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from sfumato.checks.mechanism import (
+from sfumato.checks.fitting import chi_squared_tail
+from sfumato.checks.verdict import (
     ALARM,
     BUDGET_WASTED,
     CheckFailed,
     Verdict,
-    chi_squared_tail,
     demand,
     failures_of,
 )

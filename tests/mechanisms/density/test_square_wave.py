@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.checks.mechanism import exact_ratio
+from sfumato.checks.privacy import exact_ratio
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms import SquareWave
 from sfumato.randomness import ONE, seeded

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from sfumato.checks.mechanism import people_do_not_touch_each_other
+from sfumato.checks.sampler import people_do_not_touch_each_other
 from sfumato.core.exact import exp_below
 from sfumato.errors import ConfigurationError, ReportError
 from sfumato.mechanisms import GRR, OUE, SubsetSelection

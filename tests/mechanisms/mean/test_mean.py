@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.checks.mechanism import exact_ratio
+from sfumato.checks.privacy import exact_ratio
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.fitting import ALARM, p_value
 
-from sfumato.checks.mechanism import exact_ratio
+from sfumato.checks.privacy import exact_ratio
 from sfumato.core.exact import exp_below
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.sparse.coco import CoCo

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.checks.mechanism import exact_ratio
+from sfumato.checks.privacy import exact_ratio
 from sfumato.core.exact import exp_below
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.coco import CoCo

@@ -1,0 +1,44 @@
+"""What checks list of a small mechanism: its laws, a few of its inputs, and simulated people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.law import Law
+from sfumato.core.mechanism import Mechanism
+from sfumato.randomness import seeded
+
+__all__ = ["copies", "few", "laws_of", "people"]
+
+
+@lru_cache(maxsize=4)
+def laws_of(mechanism: Mechanism) -> list[list[Law]]:
+    """Return the laws of all inputs, for each public part of a report."""
+    return [
+        [mechanism.law(value, public) for value in mechanism.inputs()]
+        for public in mechanism.publics()
+    ]
+
+
+def few(inputs: Sequence[Any]) -> list[int]:
+    """Return the places of a few inputs: the first, the middle and the last one."""
+    last = len(inputs) - 1
+    return [0, len(inputs) // 2, last] if last > 2 else list(range(last + 1))
+
+
+def copies(value: Any, n: int) -> NDArray[Any]:
+    """Return n people who hold one value, in a form that is quick to take."""
+    return np.repeat(np.asarray([value]), n, axis=0)
+
+
+def people(mechanism: Mechanism, n: int) -> NDArray[Any]:
+    """Simulated people: every input is there, later ones are rarer."""
+    inputs = np.asarray(mechanism.inputs())
+    chance = 1 / np.arange(1, len(inputs) + 1)
+    chosen = seeded(n).simulator().choice(len(inputs), size=n, p=chance / chance.sum())
+    return np.asarray(inputs[chosen])
