@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sfumato.core.protocol import replay
+from sfumato.core.stream import replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.streams.weave import Category, Weave
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _seconds(protocol: Weave, tallies: list[Tallies[Any]]) -> float:
     curator = protocol.curator()
     start = process_time()
-    replay(curator, tallies, protocol.periods)
+    replay(curator, tallies)
     return process_time() - start
 
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.core.estimate import Covariance
+from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.queries.events import Watch, roc, threshold
-from sfumato.streams.window import Release
+from sfumato.streams.window import WindowEstimate
 
 
-def releases(values: np.ndarray, variance: float) -> list[Release]:
+def released(
+    values: np.ndarray, variance: np.ndarray, period: int = 1, *, published: bool = True
+) -> WindowEstimate:
+    labels, promise = tuple(range(values.size)), Guarantee("local", "what a device sends", 1.0)
+    return WindowEstimate(values, Covariance(variance), labels, 0, promise, period, published)
+
+
+def releases(values: np.ndarray, variance: float) -> list[WindowEstimate]:
     return [
-        Release(period, row, np.full(row.size, variance), published=True)
+        released(row, np.full(row.size, variance), period)
         for period, row in enumerate(values, start=1)
     ]
 
@@ -32,17 +41,17 @@ def test_false_alarms_are_as_rare_as_said_and_events_are_found() -> None:
 def test_the_mean_of_a_histogram_counts_that_shares_sum_to_one() -> None:
     rng = np.random.default_rng(2)
     held = rng.multinomial(1000, (0.5, 0.2, 0.2, 0.1), 20_000) / 1000
-    release = Release(1, held[0], np.var(held, axis=0), published=True)
+    release = released(held[0], np.var(held, axis=0))
     watch = Watch.mean([0, 0, 0, 1])
     assert np.isclose(watch.deviation(release), np.std(watch.of(held)), rtol=0.02)
     two = rng.multinomial(1000, (0.7, 0.3), 20_000) / 1000
-    release = Release(1, two[0], np.var(two, axis=0), published=True)
+    release = released(two[0], np.var(two, axis=0))
     watch = Watch.mean([1, 3])
     assert np.isclose(watch.deviation(release), np.std(watch.of(two)), rtol=0.02)
 
 
 def test_nothing_is_sounded_before_anything_is_known() -> None:
-    blank = Release(1, np.array([0.9]), np.array([np.inf]), published=False)
+    blank = released(np.array([0.9]), np.array([np.inf]), published=False)
     assert not Watch([1.0]).events([blank], above=0.1)[0].alarm
 
 

@@ -107,7 +107,7 @@ class Scene:
         self.now = START + (period - 1) * SECONDS + 1.0
         for (device, _), value in zip(fleet, values, strict=True):
             device.observe(value, strict=True)
-        for number in range(self.desk.protocol.rounds):  # type: ignore[union-attr]
+        for number in range(self.desk.protocol.rounds):
             self.now = START + period * SECONDS + 0.5 + number * self.grace / 2
             self.collector.close_due()
             for device, _ in fleet:

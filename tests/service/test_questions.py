@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.service.asking import SECONDS, START, Scene, asking
 
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask, Place, Timestep
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.service import questions
@@ -47,6 +47,27 @@ def test_periods_are_asked_answered_and_released(tmp_path: Path, method: str) ->
     scene.close()
 
 
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_method_is_served_through_periods_in_which_it_asks_nothing(
+    tmp_path: Path, method: str
+) -> None:
+    scene = Scene(tmp_path, asking(method=method, devices=600), sealed=False)
+    for period in range(1, 9):
+        for step in range(12):
+            scene.now = START + period * SECONDS + step / 2
+            scene.collector.close_due()
+            question = scene.desk.question_at(scene.now)
+            if question is not None and step % 3 == 0:
+                receipt = scene.collector.take(scene.desk, _answers(scene, question, step))
+                assert receipt.accepted == 40
+        if period == 4:
+            scene.reopen()
+    scene.now += SECONDS
+    scene.collector.close_due()
+    assert [release.period for release in scene.desk.releases] == [*range(1, 9)]
+    scene.close()
+
+
 @pytest.mark.parametrize("method", ["lpu", "lpd"])
 def test_a_restart_in_any_round_asks_the_same_and_releases_the_same(
     tmp_path: Path, method: str
@@ -60,7 +81,7 @@ def test_a_restart_in_any_round_asks_the_same_and_releases_the_same(
         scene = Scene(folder, asking(method=method), sealed=False)
         heard = []
         for period in range(1, 6):
-            for number in range(scene.desk.protocol.rounds):  # type: ignore[union-attr]
+            for number in range(scene.desk.protocol.rounds):
                 scene.now = START + period * SECONDS + 0.5 + number * scene.grace / 2
                 scene.collector.close_due()
                 if restarts:
@@ -86,8 +107,7 @@ def _answers(scene: Scene, question: Question, number: int = 0) -> bytes:
     """Return a batch of forty answers, the same whenever it is asked for."""
     from sfumato.randomness import seeded  # noqa: PLC0415
 
-    ask = scene.desk.driver.ask
-    assert ask is not None
+    ask = scene.desk.driver.asked[Place.answer(question.period, question.round)]
     values = (VALUES * 2)[question.period * 7 : question.period * 7 + 40]
     made = ask.mechanism.randomize(values, seeded(question.period * 9 + question.round))
     reports = np.zeros(40, dtype=scene.desk.layout.report_dtype)
@@ -192,18 +212,13 @@ def test_no_method_asks_more_often_or_for_longer_reports_than_it_says(name: str)
     rng = np.random.default_rng(3)
     curator = protocol.curator()
     for period in range(1, 40):
-        step, rounds = curator.timestep(period), 0
-        try:
-            ask = next(step)
-            while True:
-                assert isinstance(ask, Ask)
-                rounds += 1
-                assert ask.mechanism.report_bytes <= protocol.payload
-                n = 0 if period % 5 == 0 else int(rng.integers(1, 200))
-                sums = rng.multinomial(n, np.full(40, 1 / 40))
-                shape = ask.mechanism.tally_shape
-                ask = step.send(Tally(n, np.resize(sums, shape)))
-        except StopIteration as done:
-            released = done.value
-        assert rounds <= protocol.rounds
-        assert released.values.shape == (40,)
+        step = Timestep(curator, period)
+        while (ask := step.question) is not None:
+            assert isinstance(ask, Ask)
+            assert ask.mechanism.report_bytes <= protocol.payload
+            n = 0 if period % 5 == 0 else int(rng.integers(1, 200))
+            sums = rng.multinomial(n, np.full(40, 1 / 40))
+            shape = ask.mechanism.tally_shape
+            step.answer(Tally(n, np.resize(sums, shape)))
+        assert step.round <= protocol.rounds
+        assert step.done.values.shape == (40,)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.core.tally import Tally
+from sfumato.core.tally import Place, Tally
 from sfumato.store import Buckets, Filled, SQLiteStore
 
 __all__ = ["TASK", "count", "fill", "filled"]
@@ -15,11 +15,10 @@ __all__ = ["TASK", "count", "fill", "filled"]
 TASK = bytes(range(32))
 
 
-def count(period: int, contents: bytes) -> Mapping[tuple[int, int], Tally]:
-    del period
+def count(period: int, contents: bytes) -> Mapping[Place, Tally]:
     bits = np.frombuffer(contents, np.uint8) % 2
     ones = int(bits.sum())
-    return {(1, 0): Tally(len(contents), np.array([len(contents) - ones, ones]))}
+    return {Place(1, period): Tally(len(contents), np.array([len(contents) - ones, ones]))}
 
 
 def filled(period: int, ids: bytes, contents: bytes, key_id: int = 1) -> Filled:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.store.stores import TASK, count, filled
 
-from sfumato.core.tally import Tally
+from sfumato.core.tally import Place, Tally
 from sfumato.errors import InputError
 from sfumato.store import Buckets, Release, SQLiteStore
 from sfumato.store.buckets import Full
@@ -46,8 +46,8 @@ def test_a_group_is_folded_into_the_tallies_of_its_buckets(store: SQLiteStore) -
 def test_a_group_with_a_mistake_leaves_nothing_behind(store: SQLiteStore) -> None:
     store.commit([filled(1, _ids(0, 1), b"\1")])
     wrong = filled(1, _ids(1, 1), b"\1")
-    wrong.tallies[(1, 0)].sums.flags.writeable = True
-    object.__setattr__(wrong.tallies[(1, 0)], "sums", np.zeros(5, dtype=np.int64))
+    wrong.tallies[Place(1, 1)].sums.flags.writeable = True
+    object.__setattr__(wrong.tallies[Place(1, 1)], "sums", np.zeros(5, dtype=np.int64))
     with pytest.raises(Exception, match="cannot be added"):
         store.commit([filled(1, _ids(2, 1), b"\1"), wrong])
     assert store.participation(TASK) == {1: 1}

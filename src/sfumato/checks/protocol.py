@@ -27,7 +27,7 @@ from sfumato.checks.verdict import (
     failures_of,
 )
 from sfumato.core.exact import exp_below, log_above, log_below
-from sfumato.core.protocol import replay
+from sfumato.core.stream import replay
 from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.randomness import seeded
@@ -148,10 +148,10 @@ def _collected(protocol: Weave, seed: int) -> list[Tallies[Any]]:
 def releases_are_causal(protocol: Weave) -> None:
     """What is released for a period is final: no later report changes a bit of it."""
     tallies, others = _collected(protocol, 0), _collected(protocol, 10_000)
-    released = replay(protocol.curator(), tallies, protocol.periods)
+    released = replay(protocol.curator(), tallies)
     for closed in range(1, protocol.periods):
         changed = [*tallies[:closed], *others[closed:]]
-        again = replay(protocol.curator(), changed, protocol.periods)
+        again = replay(protocol.curator(), changed)
         for period in range(closed):
             sides = zip(released[period].interval(), again[period].interval(), strict=True)
             same = all(one.tobytes() == two.tobytes() for one, two in sides)
@@ -161,7 +161,7 @@ def releases_are_causal(protocol: Weave) -> None:
 def replays_resume(protocol: Weave) -> None:
     """A curator fed with recorded tallies releases what it released before, and draws nothing."""
     tallies = _collected(protocol, 0)
-    runs = [replay(protocol.curator(), tallies, protocol.periods) for _ in range(2)]
+    runs = [replay(protocol.curator(), tallies) for _ in range(2)]
     for period, (one, two) in enumerate(zip(*runs, strict=True), 1):
         same = one.values.tobytes() == two.values.tobytes()
         demand(same, f"replaying gave another release of period {period}")

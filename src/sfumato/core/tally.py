@@ -5,14 +5,50 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import MismatchError
 
-__all__ = ["Tallies", "Tally"]
+__all__ = ["Place", "Tallies", "Tally"]
+
+ALONE: Final = 0
+"""The span of a report that speaks of one period alone."""
+
+
+class Place(NamedTuple):
+    """Where a report belongs: the key of its tally.
+
+    Reports of one place come from one mechanism and are counted together.
+
+    Parameters
+    ----------
+    span
+        How many periods a difference looks back; 0 for a report that speaks of one period alone,
+        a snapshot or an answer.
+    period
+        The period that the report speaks of.
+    part
+        Which part of the value a snapshot shows, or which question of the period an answer belongs
+        to; 0 for a difference.
+
+    Examples
+    --------
+    >>> Place.answer(period=7, round=1)
+    Place(span=0, period=7, part=1)
+
+    """
+
+    span: int
+    period: int
+    part: int = 0
+
+    @classmethod
+    def answer(cls, period: int, round: int) -> Place:  # noqa: A002 -- the word of all streams
+        """Return the place of the answers to a question of a period."""
+        return cls(ALONE, period, round)
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,7 +163,7 @@ class Asked:
 
     def _ask(self, question: Question) -> Any:
         from sfumato.catalog import from_configuration  # noqa: PLC0415 -- for who is asked
-        from sfumato.core.protocol import Ask  # noqa: PLC0415
+        from sfumato.core.stream import Ask  # noqa: PLC0415
 
         given = dict(question.mechanism)
         usual = self._usual.configuration()

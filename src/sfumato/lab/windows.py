@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from sfumato.accounting.ledger import units
 from sfumato.accounting.windows import whole_units
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask, Question, drive
 from sfumato.core.tally import Tally
 from sfumato.errors import BudgetError, InputError, MismatchError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
-from sfumato.streams.window import Release, TierAsk, Tiers, Window
+from sfumato.streams.window import Tiers, Window, WindowEstimate
 
 __all__ = ["Asked", "Ledgers", "Population", "Run", "run", "steps"]
 
@@ -155,7 +155,7 @@ class Run:
 
     protocol: Window | Tiers
     devices: int = 0
-    releases: list[Release] = field(default_factory=list)
+    releases: list[WindowEstimate] = field(default_factory=list)
     truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     asked: list[Asked] = field(default_factory=list)
     seconds: float = 0.0
@@ -196,7 +196,7 @@ def run(
     protocol: Window | Tiers,
     population: Population,
     rng: Source,
-    progress: Callable[[int, Release], None] = lambda _period, _release: None,
+    progress: Callable[[int, WindowEstimate], None] = lambda _period, _release: None,
 ) -> Run:
     """Drive the protocol's curator through a population.
 
@@ -236,16 +236,16 @@ def steps(protocol: Window | Tiers, population: Population, rng: Source) -> Iter
                 f"period {period} has {len(values)} values; one for each of "
                 f"{population.devices} devices is expected."
             )
-        step = curator.timestep(period)
-        try:
-            ask = next(step)
-            while True:
-                crowd = crowds[ask.tier if isinstance(ask, TierAsk) else 0]
-                tally = crowd.answer(period, ask, values)
-                done.asked.append(Asked(period, ask.mechanism, ask.probability, tally.n))
-                ask = step.send(tally)
-        except StopIteration as end:
-            done.releases.append(end.value)
+
+        def answer(ask: Question, values: NDArray[Any] = values, period: int = period) -> Tally:
+            assert isinstance(ask, Ask)  # noqa: S101 -- windows have no standing questions
+            tally = crowds[ask.tier].answer(period, ask, values)
+            done.asked.append(Asked(period, ask.mechanism, ask.probability, tally.n))
+            return tally
+
+        estimate = drive(curator, period, answer)
+        assert isinstance(estimate, WindowEstimate)  # noqa: S101 -- what their curators return
+        done.releases.append(estimate)
         truths.append(population.truth(period))
         if period == population.periods:
             done.truth = np.array(truths)

@@ -91,7 +91,7 @@ class Option:
                 count, size = 1, self.protocol.snapshots[thread.block].mechanism.report_bytes
             else:
                 count = len(self.protocol.edges(thread))
-                size = self.protocol.form(thread).dtype.itemsize if count else 0
+                size = self.protocol.difference(thread).dtype.itemsize if count else 0
             messages += share * count
             payload += share * count * size
             most = max(most, count)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.streams.window import Release
+from sfumato.streams.window import WindowEstimate
 
 __all__ = ["ROC", "Event", "Watch", "roc", "threshold"]
 
@@ -62,7 +62,11 @@ class Watch:
 
     Examples
     --------
-    >>> release = Release(1, np.array([0.6, 0.4]), np.array([1e-4, 1e-4]), published=True)
+    >>> from sfumato.core.estimate import Covariance
+    >>> from sfumato.core.guarantee import Guarantee
+    >>> promise = Guarantee("local", "what a device sends", 1.0)
+    >>> spread = Covariance(np.array([1e-4, 1e-4]))
+    >>> release = WindowEstimate(np.array([0.6, 0.4]), spread, ("a", "b"), 900, promise, period=1)
     >>> watch = Watch.item(1, of=2)
     >>> watch.value(release), watch.deviation(release)
     (0.4, 0.01)
@@ -96,11 +100,11 @@ class Watch:
         """Return the sum for one or more rows of values."""
         return np.asarray(values @ self.weights)
 
-    def value(self, release: Release) -> float:
+    def value(self, release: WindowEstimate) -> float:
         """Return the sum of a release."""
         return float(self.of(release.values))
 
-    def deviation(self, release: Release) -> float:
+    def deviation(self, release: WindowEstimate) -> float:
         """Return how uncertain the sum is.
 
         Shares sum to one, so their errors sum to zero and only the weights' differences count;
@@ -113,7 +117,7 @@ class Watch:
         return float(np.sqrt(size / (size - 1) * (apart**2 @ release.variance)))
 
     def events(
-        self, releases: Sequence[Release], *, above: float, rate: float = 0.01
+        self, releases: Sequence[WindowEstimate], *, above: float, rate: float = 0.01
     ) -> list[Event]:
         """Return what is said about each period.
 

@@ -15,12 +15,11 @@ from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.queries.releases import Releases
 from sfumato.service.driving import Driver
-from sfumato.service.judging import Judge
 from sfumato.store import Release, Store, StoredTask
 from sfumato.streams.flat import Flat
+from sfumato.streams.judging import Judge
 from sfumato.streams.specs import protocol_of
 from sfumato.streams.weave.protocol import Weave
-from sfumato.streams.window import Window
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
@@ -79,7 +78,7 @@ class Desk:
             periods=self.periods,
             closed=len(self.releases),
         )
-        self.judge = Judge(self.protocol, self.layout, self.periods, self.driver.asked)
+        self.judge = Judge(self.protocol, self.layout, self.driver.asked)
         self._asked: tuple[int, History | Releases] | None = None
         self._lock = Lock()
 
@@ -99,7 +98,7 @@ class Desk:
     @property
     def is_interactive(self) -> bool:
         """Whether devices are asked anew in each period."""
-        return isinstance(self.protocol, Window)
+        return self.protocol.rounds > 0
 
     # ---- time --------------------------------------------------------------------------------
 
@@ -133,7 +132,7 @@ class Desk:
         """When something closes next: a period, or a round of it."""
         if not self.is_interactive:
             return self.closes_at(self.closed + 1)
-        share = (self.driver.round + 1) / self.protocol.rounds  # type: ignore[union-attr]
+        share = (self.driver.round + 1) / self.protocol.rounds
         open_ = float(self.published.spec["grace"]) * min(share, 1.0)
         return self.ends_at(self.driver.period) + open_
 

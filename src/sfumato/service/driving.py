@@ -1,4 +1,4 @@
-"""Drives a task's curator through its periods, round by round, by what the store has recorded.
+"""Leads a task's curator through its periods, round by round, by what the store has recorded.
 
 A curator is deterministic and draws nothing: fed with the same tallies it asks the same questions.
 So it is never saved; after a restart it is led through the recorded tallies again, up to the round
@@ -7,24 +7,16 @@ that was open.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Final
-
 import numpy as np
 
 from sfumato.core.estimate import Estimate
-from sfumato.core.protocol import Ask, Curator, Due
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
 from sfumato.errors import MismatchError
 from sfumato.store import Release, Store
-from sfumato.streams.specs import Streams
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
 
-__all__ = ["ASKED", "Driver"]
-
-ASKED: Final = 0
-"""What answers to questions have where others have their span; their block is the round."""
+__all__ = ["Driver"]
 
 
 class Driver:
@@ -32,16 +24,16 @@ class Driver:
 
     Parameters
     ----------
-    protocol
-        The task's.
+    stream
+        What the task runs.
     store
         Where tallies and rounds are recorded.
     task_id
-        Of the task.
+        The task's id.
     layout
-        Of its reports: no question may need longer ones.
+        The sizes of its reports: no question may need longer ones.
     periods
-        How many there are.
+        How many periods the task has.
     closed
         The last period that was released.
 
@@ -49,7 +41,7 @@ class Driver:
 
     def __init__(
         self,
-        protocol: Streams,
+        stream: Stream,
         store: Store,
         task_id: bytes,
         layout: Layout,
@@ -57,19 +49,18 @@ class Driver:
         periods: int,
         closed: int,
     ) -> None:
-        self._protocol = protocol
+        self._stream = stream
         self._store = store
         self._task_id = task_id
         self._layout = layout
         self._periods = periods
-        self._open: Due | Ask | None = None
-        self.asked: dict[tuple[int, int], Ask] = {}
-        """Every question so far, by period and round."""
+        self.asked: dict[Place, Ask] = {}
+        """Every question so far, by the place of its answers."""
         self.restore(closed)
 
     def restore(self, closed: int) -> None:
         """Lead a new curator to the round that is open after so many released periods."""
-        self._curator: Curator = self._protocol.curator()
+        self._curator: Curator = self._stream.curator()
         for period in range(1, closed + 1):
             self._begin(period)
             while self._advanced() is None:
@@ -82,15 +73,15 @@ class Driver:
     # ---- where it stands ---------------------------------------------------------------------
 
     @property
-    def ask(self) -> Ask | None:
-        """The question that is open, if devices are asked anew."""
-        return self._open if isinstance(self._open, Ask) else None
+    def round(self) -> int:
+        """The round that is open, counted from 0."""
+        return 0 if self._step is None else self._step.round
 
     @property
     def question(self) -> Question | None:
-        """The same, as devices are told."""
-        ask = self.ask
-        if ask is None:
+        """The question that is open, as devices are told; None if devices are not asked."""
+        ask = None if self._step is None else self._step.question
+        if not isinstance(ask, Ask):
             return None
         plain = ask.mechanism.configuration()
         return Question(self.period, self.round, plain, ask.probability)
@@ -98,36 +89,23 @@ class Driver:
     # ---- one step ----------------------------------------------------------------------------
 
     def _begin(self, period: int) -> None:
-        self.period, self.round = period, 0
-        if period > self._periods:
-            self._open = None
-            return
-        self._step: Generator[Due | Ask, Tallies[Any] | Tally, Any] = self._curator.timestep(period)
-        self._opened(next(self._step))
+        self.period = period
+        self._step = None if period > self._periods else Timestep(self._curator, period)
+        self._opened()
 
-    def _opened(self, question: Due | Ask) -> None:
-        self._open = question
-        if isinstance(question, Ask):
-            self._layout.fits(question.mechanism.report_bytes)
-            self.asked[(self.period, self.round)] = question
+    def _opened(self) -> None:
+        """Note what is asked now."""
+        if self._step is not None and isinstance(self._step.question, Ask):
+            self._layout.fits(self._step.question.mechanism.report_bytes)
+            self.asked[self._step.place] = self._step.question
 
-    def _advanced(self) -> Any:
+    def _advanced(self) -> Estimate | None:
         """Feed the tally of the open round; return what is released, None if more is asked."""
+        assert self._step is not None  # noqa: S101 -- nobody closes a round after the last period
         tallies = self._store.tallies(self._task_id, self.period)
-        given: Tallies[Any] | Tally = tallies
-        if isinstance(self._open, Ask):
-            place = (ASKED, self.period, self.round)
-            nothing = Tally.zero(self._open.mechanism.tally_shape)
-            given = tallies.get(place, nothing)
-        try:
-            following = self._step.send(given)
-        except StopIteration as done:
-            return done.value
-        if isinstance(following, Due):
-            raise MismatchError(f"period {self.period} waits twice; one wait is known.")
-        self.round += 1
-        self._opened(following)
-        return None
+        estimate = self._step.answer(self._step.brought(tallies))
+        self._opened()
+        return estimate
 
     def close_round(self) -> Release | None:
         """End the round that is open, and write it down; return what the period releases, if all.
@@ -136,11 +114,11 @@ class Driver:
         """
         period, number = self.period, self.round
         try:
-            released = self._advanced()
-            if released is None:
+            estimate = self._advanced()
+            if estimate is None:
                 self._store.close_round(self._task_id, period, number)
                 return None
-            release = self._release(period, released)
+            release = self._release(period, estimate)
             self._store.close_period(self._task_id, release)
         except BaseException:
             self.restore(period - 1)
@@ -148,12 +126,10 @@ class Driver:
         self._begin(period + 1)
         return release
 
-    def _release(self, period: int, released: Any) -> Release:
-        if isinstance(released, Estimate):
-            variances = released.covariance.variances()
-            return Release(period, self._reports(period), released.values, variances)
-        values = np.where(np.isfinite(released.variance), released.values, np.nan)
-        return Release(period, self._reports(period), values, released.variance)
+    def _release(self, period: int, estimate: Estimate) -> Release:
+        variances = estimate.covariance.variances()
+        values = np.where(np.isfinite(variances), estimate.values, np.nan)
+        return Release(period, self._reports(period), values, variances)
 
     def _reports(self, period: int) -> int:
         """Return how many reports there are up to a period."""

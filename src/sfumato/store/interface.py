@@ -5,17 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.tally import Place, Tallies, Tally
 
 __all__ = ["Count", "Filled", "Release", "Store", "StoredTask"]
 
-Count = Callable[[int, bytes], Mapping[tuple[int, int], Tally]]
-"""Counts the contents of a period's reports, by span and block."""
+Count = Callable[[int, bytes], Mapping[Place, Tally]]
+"""Counts the contents of a period's reports."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Filled:
     n
         How many reports there are.
     tallies
-        Their sums, by span and block.
+        What they add up to, by place.
 
     """
 
@@ -41,7 +40,7 @@ class Filled:
     n: int
     ids: bytes
     contents: bytes
-    tallies: Mapping[tuple[int, int], Tally]
+    tallies: Mapping[Place, Tally]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +129,11 @@ class Store(ABC):
         """Yield the opened contents of a period's reports, some together."""
 
     @abstractmethod
-    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Any]:
-        """Return the tallies of a task, or of one of its periods, by (span, period, block)."""
+    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
+        """Return the tallies of a task, or of one of its periods."""
 
     @abstractmethod
-    def recount(self, task_id: bytes, count: Count) -> Tallies[Any]:
+    def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
         """Return the same from the reports themselves."""
 
     @abstractmethod

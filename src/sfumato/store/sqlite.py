@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import InputError
 from sfumato.store.interface import Count, Filled, Release, Store, StoredTask
 from sfumato.store.schema import migrate
@@ -168,7 +168,7 @@ class SQLiteStore(Store):
                     (*bucket, one.n, one.ids, one.contents),
                 )
                 for place, tally in one.tallies.items():
-                    _fold(db, (*bucket, *place), tally)
+                    _fold(db, (*bucket, place.span, place.part), tally)
 
     def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
         """Yield the ids of a period's reports, some together."""
@@ -184,25 +184,24 @@ class SQLiteStore(Store):
         ):
             yield contents
 
-    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Any]:
-        """Return the tallies of a task, or of one of its periods, by (span, period, block)."""
+    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
+        """Return the tallies of a task, or of one of its periods."""
         rows = self._rows(
             "SELECT period, span, block, n, shape, sums FROM tallies "
             "WHERE task_id = ? AND (?2 IS NULL OR period = ?2)",
             task_id,
             period,
         )
-        return _added(((span, p, block), _tally(*kept)) for p, span, block, *kept in rows)
+        return _added((Place(span, p, part), _tally(*kept)) for p, span, part, *kept in rows)
 
-    def recount(self, task_id: bytes, count: Count) -> Tallies[Any]:
+    def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
         """Return the same from the reports themselves."""
-        counted: Tallies[Any] = Tallies()
+        counted: Tallies[Place] = Tallies()
         for (batch,) in self._rows("SELECT batch FROM batches WHERE task_id = ?", task_id):
             ((period, contents),) = self._rows(
                 "SELECT period, contents FROM batches WHERE batch = ?", batch
             )
-            found = count(period, contents).items()
-            counted += _added(((span, period, block), tally) for (span, block), tally in found)
+            counted += Tallies(count(period, contents))
         return counted
 
     def participation(self, task_id: bytes) -> dict[int, int]:
@@ -290,8 +289,8 @@ def _tally(n: int, shape: str, sums: bytes) -> Tally:
     return Tally(n, np.frombuffer(sums, "<i8").reshape(sides))
 
 
-def _added(pairs: Iterable[tuple[Any, Tally]]) -> Tallies[Any]:
-    total: dict[Any, Tally] = {}
+def _added(pairs: Iterable[tuple[Place, Tally]]) -> Tallies[Place]:
+    total: dict[Place, Tally] = {}
     for key, tally in pairs:
         total[key] = total[key] + tally if key in total else tally
     return Tallies(total)

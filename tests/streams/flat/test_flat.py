@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.core.protocol import replay
+from sfumato.core.stream import replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.randomness import seeded
@@ -52,7 +52,7 @@ def test_means_are_right_and_covered() -> None:
 
 def test_devices_and_curator_agree_with_the_batch() -> None:
     streams = streams_of(300, 2)
-    forms = PROTOCOL.form
+    forms = PROTOCOL.difference
     messages: dict[int, list[Any]] = {}
     for number, stream in enumerate(streams):
         device = PROTOCOL.device(seeded(10_000 + number))
@@ -65,7 +65,7 @@ def test_devices_and_curator_agree_with_the_batch() -> None:
         Tallies({(1, period, 0): forms.tally(np.concatenate(messages[period]))})
         for period in range(1, 7)
     ]
-    released = replay(PROTOCOL.curator(), due, 6)
+    released = replay(PROTOCOL.curator(), due)
     right = streams.mean(axis=0)
     for period, estimate in enumerate(released):
         scores = (estimate.values - right[period]) / estimate.standard_errors

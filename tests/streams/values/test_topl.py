@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Estimate
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask, Question, Timestep, drive
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import seeded
-from sfumato.streams.values.topl import Learnt, PeriodSums, Summed, ToPL
+from sfumato.streams.values.topl import PeriodSums, ToPL, ToPLCurator
 
 Floats = NDArray[np.float64]
 
@@ -23,52 +24,58 @@ def amounts(n: int, seed: int) -> Floats:
     return np.asarray(np.minimum(seeded(seed).simulator().exponential(40, n), 2000.0))
 
 
-def driven(protocol: ToPL, periods: list[Floats], seed: int = 1) -> list[Any]:
+def driven(curator: ToPLCurator, periods: list[Floats], seed: int = 1) -> list[Estimate]:
     """Drive a curator; everybody reports by the mechanism that is asked for."""
-    curator = protocol.curator()
     rng = seeded(seed)
-    released = []
-    for period, values in enumerate(periods, start=1):
-        step = curator.timestep(period)
-        ask = next(step)
+
+    def answer(ask: Question, values: Floats) -> Tally:
         assert isinstance(ask, Ask)
         assert ask.probability == 1
         top = ask.mechanism.high  # type: ignore[attr-defined]
-        tally = ask.mechanism.tally(ask.mechanism.randomize(np.minimum(values, top), rng))
-        with pytest.raises(StopIteration) as done:
-            step.send(tally)
-        released.append(done.value.value)
-    return released
+        return ask.mechanism.tally(ask.mechanism.randomize(np.minimum(values, top), rng))
+
+    return [
+        drive(curator, period, lambda ask, values=values: answer(ask, values))  # type: ignore[misc]
+        for period, values in enumerate(periods, start=1)
+    ]
+
+
+def summed(protocol: ToPL, released: list[Estimate]) -> PeriodSums:
+    sums = PeriodSums(protocol)
+    for estimate in released:
+        sums.append(estimate)
+    return sums
 
 
 def test_a_threshold_is_learnt_and_sums_have_intervals() -> None:
     protocol = ToPL(epsilon=1.0, bound=2000.0, learning=2, limit=1 << 18)
     periods = [amounts(30_000, seed) for seed in range(6)]
-    first, second, *sums = driven(protocol, periods)
-    assert first == Learnt(30_000)
-    threshold = second.threshold
+    curator = protocol.curator()
+    first, second, *sums = driven(curator, periods)
+    assert [first.n, second.n] == [30_000, 30_000]
+    assert np.isnan([first.values, second.values]).all()  # they are not summed
+    threshold = curator.threshold
+    assert threshold is not None
     assert 100 < threshold < 700
-    whole = sum(sums[1:], sums[0])
+    whole = summed(protocol, [first, second, *sums]).sum(3, 6)
     assert whole.n == 120_000
     true = sum(np.minimum(values, threshold).sum() for values in periods[2:])
     low, high = whole.interval(0.9999)
-    assert low < true < high
-    assert abs(whole.total - true) < 0.2 * true
+    assert low[0] < true < high[0]
+    assert abs(whole.values[0] - true) < 0.2 * true
 
 
 def test_any_range_of_periods_is_the_sum_of_its_periods() -> None:
     protocol = ToPL(epsilon=1.0, bound=2000.0, learning=2, limit=1 << 18)
-    released = driven(protocol, [amounts(2000, seed) for seed in range(7)])
-    periods = PeriodSums()
-    for release in released:
-        periods.append(release)
+    released = driven(protocol.curator(), [amounts(2000, seed) for seed in range(7)])
+    periods = summed(protocol, released)
     for first, last in ((3, 3), (3, 7), (4, 6)):
-        one, *others = released[first - 1 : last]
-        expected = sum(others, one)
-        found = periods.sum(first, last)
-        assert found.n == expected.n
-        assert found.total == pytest.approx(expected.total)
-        assert found.interval() == pytest.approx(expected.interval())
+        several = released[first - 1 : last]
+        whole = periods.sum(first, last)
+        assert whole.n == sum(one.n for one in several)
+        assert whole.values[0] == pytest.approx(sum(one.values[0] for one in several))
+        variances = sum(one.covariance.variances()[0] for one in several)
+        assert whole.covariance.variances()[0] == pytest.approx(variances)
     for first, last in ((2, 4), (3, 8), (5, 4)):
         with pytest.raises(InputError, match=r"summed are the periods 3\.\.7\."):
             periods.sum(first, last)
@@ -83,13 +90,11 @@ def test_intervals_cover_and_half_of_them_do_not() -> None:
     inside = np.zeros(2)
     rounds = 400
     for seed in range(rounds):
-        step = curator.timestep(2)
-        next(step)
-        with pytest.raises(StopIteration) as done:
-            step.send(mechanism.tally(mechanism.randomize(values, seeded(seed))))
+        tally = mechanism.tally(mechanism.randomize(values, seeded(seed)))
+        estimate = drive(curator, 2, lambda _, tally=tally: tally)  # type: ignore[misc]
         for place, level in enumerate((0.95, 0.675)):
-            low, high = done.value.value.interval(level)
-            inside[place] += low <= values.sum() <= high
+            low, high = estimate.interval(level)
+            inside[place] += low[0] <= values.sum() <= high[0]
     assert 0.95 - 6 * np.sqrt(0.05 * 0.95 / rounds) < inside[0] / rounds
     assert inside[1] / rounds < 0.8
 
@@ -189,22 +194,17 @@ def test_values_that_cannot_be_are_refused(value: float) -> None:
 def test_a_period_without_reports_sums_to_nothing() -> None:
     curator = ToPL(1.0, 100.0).curator()
     curator.threshold = 50.0
-    step = curator.timestep(2)
-    ask = next(step)
-    assert isinstance(ask, Ask)
-    with pytest.raises(StopIteration) as done:
-        step.send(Tally(0, np.zeros(ask.mechanism.tally_shape, dtype=np.int64)))
-    assert done.value.value == Summed(0, 0.0, 0.0)
+    step = Timestep(curator, 2)
+    step.answer(step.brought(Tallies({})))
+    assert (step.done.n, step.done.values[0], step.done.standard_errors[0]) == (0, 0.0, 0.0)
 
 
 def test_tallies_where_one_was_asked_for_are_refused() -> None:
     for threshold in (None, 50.0):
         curator = ToPL(1.0, 100.0).curator()
         curator.threshold = threshold
-        step = curator.timestep(1)
-        next(step)
         with pytest.raises(MismatchError, match="one tally was asked for"):
-            step.send(Tallies({}))
+            drive(curator, 1, lambda _: Tallies({}))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate
-from sfumato.core.protocol import replay
+from sfumato.core.stream import Timestep, drive, replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.lab.streams import collect
@@ -52,7 +52,7 @@ def without(tallies: Tallies[Any], *gone: Any) -> Tallies[Any]:
 
 
 def released(protocol: Weave, tallies: Tallies[Any]) -> list[Estimate]:
-    return replay(protocol.curator(), by_period(protocol, tallies), protocol.periods)
+    return replay(protocol.curator(), by_period(protocol, tallies))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.values.kind)
@@ -189,30 +189,23 @@ def test_periods_close_in_order_and_each_once() -> None:
     curator = protocol.curator()
 
     def close(period: int, tallies: Tallies[Any]) -> Estimate:
-        step = curator.timestep(period)
-        next(step)
-        with pytest.raises(StopIteration) as done:
-            step.send(tallies)
-        released: Estimate = done.value.value
-        return released
+        return drive(curator, period, lambda _: tallies)
 
     with pytest.raises(MismatchError, match="period is 2; 0 of 9 have closed"):
-        next(curator.timestep(2))
-    step = curator.timestep(1)
-    next(step)
+        Timestep(curator, 2)
     with pytest.raises(MismatchError, match="no report of that kind is due in period 1"):
-        step.send(parts[1])
+        close(1, parts[1])
     first = close(1, parts[0])  # what was refused has left no trace
     assert (
         first.values.tobytes() == released(protocol, some_tallies(protocol, 1))[0].values.tobytes()
     )
     for again in (0, 1, 3, -1):
         with pytest.raises(MismatchError, match=f"period is {again}; 1 of 9 have closed"):
-            next(curator.timestep(again))
+            Timestep(curator, again)
     for period in range(2, 10):
         close(period, parts[period - 1])
     with pytest.raises(MismatchError, match="period is 10; 9 of 9 have closed"):
-        next(curator.timestep(10))
+        Timestep(curator, 10)
 
 
 def test_questions_about_other_periods_are_refused() -> None:

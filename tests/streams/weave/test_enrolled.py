@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.core.protocol import replay
+from sfumato.core.stream import replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError
 from sfumato.lab.streams import collect, truth
@@ -113,7 +113,7 @@ def test_a_curator_that_is_told_who_joins_releases_the_same(design: Weave) -> No
         Tallies({key: tally for key, tally in tallies.items() if key[1] == period})
         for period in range(1, PERIODS + 1)
     ]
-    releases = replay(WeaveCurator(design, ENROLLED), parts, PERIODS)
+    releases = replay(WeaveCurator(design, ENROLLED), parts)
     np.testing.assert_allclose([each.values for each in releases], curve.values, atol=1e-9)
     variances = [each.covariance.variances() for each in releases]
     np.testing.assert_allclose(variances, curve.variances(), rtol=1e-9)

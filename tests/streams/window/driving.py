@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.accounting.ledger import units
+from sfumato.core.estimate import Covariance
+from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
-from sfumato.streams.window import Release, WindowCurator
+from sfumato.streams.window import WindowCurator, WindowEstimate
 
 Answer = Callable[[int, int, Ask], Tally]
 """The tally of a period's question, given the period, which question it is and the question."""
@@ -37,24 +39,34 @@ def saying(mechanism: Mechanism, shares: NDArray[np.float64], n: int) -> Tally:
 
 def drive(
     curator: WindowCurator, periods: int, answer: Answer
-) -> tuple[list[Question], list[Release]]:
+) -> tuple[list[Question], list[WindowEstimate]]:
     """Return everything that was asked and released."""
     asked: list[Question] = []
-    releases: list[Release] = []
+    releases: list[WindowEstimate] = []
     for period in range(1, periods + 1):
-        step = curator.timestep(period)
-        place = 0
-        reply: Any = None
-        while True:
-            try:
-                ask = step.send(reply)
-            except StopIteration as done:
-                releases.append(done.value)
-                break
-            asked.append(Question(period, ask))
-            reply = answer(period, place, ask)
-            place += 1
+        step = Timestep(curator, period)
+        while isinstance(step.question, Ask):
+            asked.append(Question(period, step.question))
+            step.answer(answer(period, step.round, step.question))
+        assert isinstance(step.done, WindowEstimate)
+        releases.append(step.done)
     return asked, releases
+
+
+def released(
+    values: ArrayLike, variance: ArrayLike, *, period: int = 1, published: bool = True
+) -> WindowEstimate:
+    """Return what a curator of some window could release."""
+    given = np.asarray(values, dtype=np.float64)
+    return WindowEstimate(
+        given,
+        Covariance(np.broadcast_to(np.asarray(variance, dtype=np.float64), given.shape)),
+        tuple(range(given.size)),
+        0,
+        Guarantee("local", "what a device sends", 1.0),
+        period,
+        published,
+    )
 
 
 def deciding(curator: WindowCurator, publish: Callable[[int], bool], n: int) -> Answer:

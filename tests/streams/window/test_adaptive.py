@@ -10,7 +10,7 @@ import pytest
 from tests.streams.window.driving import Question, deciding, drive, saying
 from tests.streams.window.people import steady
 
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.lab.windows import run

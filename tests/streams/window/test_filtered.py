@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sfumato.core.stream import Ask, Timestep
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.lab.endless import Binary, Drifting, Numbers, Stream
 from sfumato.lab.windows import Run, run
 from sfumato.randomness import seeded
-from sfumato.streams.window import Release, Window
+from sfumato.streams.window import Window, WindowEstimate
 from sfumato.streams.window.filtered import history
 
+from .driving import released
 from .people import Steady, steady
 
 N = 40_000
@@ -100,7 +102,7 @@ def test_history_is_better_than_what_could_be_said_at_the_time() -> None:
     error = np.mean((np.array([each.values for each in later]) - filtered.truth) ** 2)
     assert error < 0.7 * filtered.mse
     assert later[0].as_of == 200
-    assert history([Release(1, np.zeros(2), np.ones(2), published=False)])[0].as_of is None
+    assert history([released([0.0, 0.0], 1.0, published=False)])[0].as_of is None
 
 
 def test_doubt_widens_what_the_bank_says() -> None:
@@ -117,12 +119,12 @@ def test_a_period_in_which_nobody_answers_is_bridged() -> None:
     curator = protocol.curator()
     found = []
     for period, answers in enumerate((0, 400, 0, 500), start=1):
-        step = curator.timestep(period)
-        ask = next(step)
+        step = Timestep(curator, period)
+        assert isinstance(step.question, Ask)
         held = np.array([answers // 2, answers // 2])
-        with pytest.raises(StopIteration) as end:
-            step.send(ask.mechanism.sample_tally(held, seeded(period)))
-        found.append(end.value.value)
+        step.answer(step.question.mechanism.sample_tally(held, seeded(period)))
+        assert isinstance(step.done, WindowEstimate)
+        found.append(step.done)
     assert [release.published for release in found] == [False, True, False, True]
     assert np.isinf(found[0].variance).all()
     assert (found[2].variance > found[1].variance).all()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.streams.window.driving import drive
 
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.lab.endless import Binary
 from sfumato.lab.windows import Run, run, steps

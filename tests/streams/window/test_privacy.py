@@ -25,7 +25,7 @@ from tests.streams.window.driving import Question, drive
 from sfumato.accounting.ledger import UNITS, units
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
 from sfumato.core.exact import exp_below
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import BudgetError, MismatchError
 from sfumato.mechanisms import GRR, OUE, Hybrid

@@ -9,7 +9,7 @@ import pytest
 from tests.streams.window.driving import drive
 
 from sfumato.core.exact import log_above
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection

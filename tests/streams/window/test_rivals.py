@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.lab.endless import Binary
 from sfumato.lab.windows import run
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import seeded
-from sfumato.streams.window import Release, Window, WindowCurator
+from sfumato.streams.window import Window, WindowCurator, WindowEstimate
 
 N = 100_000
 PAIRS = ("dsat", "rescuedp", "pegasus", "fast")
@@ -38,21 +38,19 @@ def told(ask: Ask, share: float, n: int) -> Tally:
 
 def drive(
     curator: WindowCurator, shares: Sequence[float | tuple[float, float]], first: int = 1
-) -> list[tuple[list[Ask], Release]]:
+) -> list[tuple[list[Ask], WindowEstimate]]:
     """Answer each question with the period's share, or the first and the second with their own."""
     found = []
     for period, share in enumerate(shares, start=first):
-        step = curator.timestep(period)
+        step = Timestep(curator, period)
         asked: list[Ask] = []
-        try:
-            ask = next(step)
-            while True:
-                asked.append(ask)
-                one = share[len(asked) - 1] if isinstance(share, tuple) else share
-                n = max(1, round(ask.probability * curator.devices))
-                ask = step.send(told(ask, one, n))
-        except StopIteration as end:
-            found.append((asked, end.value))
+        while isinstance(step.question, Ask):
+            asked.append(step.question)
+            one = share[step.round] if isinstance(share, tuple) else share
+            n = max(1, round(step.question.probability * curator.devices))
+            step.answer(told(step.question, one, n))
+        assert isinstance(step.done, WindowEstimate)
+        found.append((asked, step.done))
     return found
 
 

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.streams.window.driving import saying
+from tests.streams.window.driving import released, saying
 from tests.streams.window.people import steady
 
+from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.lab.windows import run
 from sfumato.randomness import seeded
-from sfumato.streams.window import Release, TieredRelease, Tiers, Window
+from sfumato.streams.window import TieredEstimate, Tiers, Window
 from sfumato.streams.window.tiers import combined
 
 STRICT = Window(8, 0.5, 4000, domain=3, method="lpu")
@@ -25,16 +26,19 @@ def test_each_device_has_the_ledger_of_the_tier_that_was_picked() -> None:
 
 def test_questions_say_which_tier_they_are_for() -> None:
     curator = Tiers((STRICT, USUAL)).curator()
-    step = curator.timestep(1)
-    first = next(step)
+    step = Timestep(curator, 1)
+    first = step.question
+    assert isinstance(first, Ask)
     assert (first.tier, first.mechanism.epsilon, first.probability) == (0, 0.5, 1 / 8)
-    second = step.send(saying(first.mechanism, np.full(3, 1 / 3), 500))
+    step.answer(saying(first.mechanism, np.full(3, 1 / 3), 500))
+    second = step.question
+    assert isinstance(second, Ask)
     assert (second.tier, second.mechanism.epsilon) == (1, 1.0)
 
 
 def test_releases_are_weighed_by_how_sure_they_are() -> None:
-    sure = Release(3, np.array([0.2, 0.8]), np.array([0.01, 0.04]), published=True)
-    unsure = Release(3, np.array([0.5, 0.5]), np.array([0.03, 0.04]), published=False)
+    sure = released([0.2, 0.8], [0.01, 0.04])
+    unsure = released([0.5, 0.5], [0.03, 0.04], published=False)
     both = combined([sure, unsure])
     assert both.values == pytest.approx([0.275, 0.65])
     assert both.variance == pytest.approx([0.0075, 0.02])
@@ -43,18 +47,18 @@ def test_releases_are_weighed_by_how_sure_they_are() -> None:
 
 
 def test_a_tier_without_a_release_does_not_count() -> None:
-    nothing = Release(3, np.zeros(2), np.full(2, np.inf), published=False)
-    sure = Release(3, np.array([0.2, 0.8]), np.array([0.01, 0.04]), published=True)
+    nothing = released([0.0, 0.0], np.inf, published=False)
+    sure = released([0.2, 0.8], [0.01, 0.04])
     assert combined([nothing, sure]).values == pytest.approx([0.2, 0.8])
     assert np.isinf(combined([nothing, nothing]).variance).all()
 
 
 def test_nobody_in_a_tier_changes_nothing_for_the_others() -> None:
     curator = Tiers((STRICT, USUAL)).curator()
-    step = curator.timestep(1)
-    next(step)
-    ask = step.send(Tally.zero(3))
-    assert ask.tier == 1
+    step = Timestep(curator, 1)
+    step.answer(Tally.zero(3))
+    assert isinstance(step.question, Ask)
+    assert step.question.tier == 1
 
 
 def test_tiers_together_are_as_good_as_they_say() -> None:
@@ -66,7 +70,7 @@ def test_tiers_together_are_as_good_as_they_say() -> None:
         done = run(tiers, people, seeded(seed))
         ratios.append(np.mean((done.values - done.truth) ** 2 / done.variance))
         inside.append(done.coverage(0.95))
-        parts = [r.tiers for r in done.releases if isinstance(r, TieredRelease)]
+        parts = [r.tiers for r in done.releases if isinstance(r, TieredEstimate)]
         for tier in range(2):
             alone = np.array([part[tier].variance for part in parts])
             assert (done.variance < alone).all()

@@ -6,7 +6,6 @@ time, so neither levels nor snapshots are needed.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -15,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.domain import Domain, Label
-from sfumato.core.estimate import Estimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.protocol import Ask, Curator, Due, Protocol
+from sfumato.core.stream import Ask, Curator, Due, Form, Place, Steps, Stream
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
@@ -37,7 +35,7 @@ SPAN = 1
 
 
 @dataclass(frozen=True)
-class Flat(Protocol):
+class Flat(Stream):
     """Rises and falls of some items over a horizon, each device's whole stream epsilon-private.
 
     Parameters
@@ -122,14 +120,27 @@ class Flat(Protocol):
         return Strand(made, self.periods, self.changes)
 
     @cached_property
-    def form(self) -> Difference:
-        """The bytes of one period's message."""
+    def difference(self) -> Difference:
+        """How one period's message is written."""
         return Difference(self.width, self.strand.mechanism.form.dense)
 
     @property
     def payload(self) -> int:
         """The bytes of a message."""
-        return self.form.dtype.itemsize
+        return self.difference.dtype.itemsize
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """All messages are of one kind."""
+        return ((SPAN, 0),)
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the messages of a period are read."""
+        del ask
+        if (place.span, place.part) not in self.tracks or not 1 <= place.period <= self.periods:
+            return None
+        written = self.difference
+        return Form(written.dtype, written.valid, written.tally)
 
     def moves(self, value: ArrayLike | None) -> list[int]:
         """Return one period's moves; none for a device that was away."""
@@ -156,7 +167,7 @@ class Flat(Protocol):
         noise = np.zeros((self.periods, self.width))
         weights = np.diag(np.full(self.periods, np.nan))
         for period in range(1, self.periods + 1):
-            tally = tallies.get((SPAN, period, 0))
+            tally = tallies.get(Place(SPAN, period))
             if tally is not None and tally.n:
                 values[period - 1], noise[period - 1] = self.read(tally)
                 weights[period - 1, period - 1] = 1.0
@@ -203,7 +214,7 @@ class FlatDevice:
         self.period += 1
         coins = Coins(rng)
         signs = [self.stream.observe(move, coins) for move in moves]
-        message = self.protocol.form.write(np.array([signs], dtype=np.int8))
+        message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
         return Message(SPAN, self.period, 0, message.tobytes())
 
     def save(self) -> dict[str, Any]:
@@ -224,8 +235,7 @@ class FlatCurator(Curator):
     def __init__(self, protocol: Flat) -> None:
         self._protocol = protocol
 
-    def timestep(self, period: int) -> Generator[Due | Ask, Tallies[Any] | Tally, Estimate]:
+    def timestep(self, period: int) -> Steps:
         """Take in the tally of a period; release its means."""
         tallies = yield Due(period)
-        assert isinstance(tallies, Tallies)  # noqa: S101 -- what Due is answered with
         return self._protocol.curve(tallies).at(period)

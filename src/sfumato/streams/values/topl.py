@@ -8,55 +8,31 @@ with the hybrid mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.intervals import z_score
-from sfumato.core.protocol import Ask, Curator, Due, Protocol
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.stream import Ask, Curator, Form, Place, Steps, Stream
+from sfumato.core.tally import ALONE, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import ONE, Source
 
-__all__ = ["Learnt", "PeriodSums", "Summed", "ToPL", "ToPLCurator", "ToPLDevice"]
+__all__ = ["PeriodSums", "ToPL", "ToPLCurator", "ToPLDevice"]
 
 Floats = NDArray[np.float64]
 
+LARGEST_SYMBOL: Final = 8
+
 _SMALL: Final = 1e-4  # a density below this, so many times in a row, is taken for none
 _IN_A_ROW: Final = 5
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """A period whose reports only went into the threshold; the last one also tells it."""
-
-    n: int
-    threshold: float | None = None
-
-
-@dataclass(frozen=True)
-class Summed:
-    """The sum of the cut values of one period or of several, and its variance."""
-
-    n: int
-    total: float
-    variance: float
-
-    def __add__(self, other: Summed) -> Summed:
-        return Summed(self.n + other.n, self.total + other.total, self.variance + other.variance)
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the interval of the sum of the cut values."""
-        reach = z_score(level) * self.variance**0.5
-        return self.total - reach, self.total + reach
 
 
 class PeriodSums:
@@ -65,44 +41,43 @@ class PeriodSums:
     Reports are independent, so variances add up: a range is the difference of two running totals,
     whatever its length.
 
-    Examples
-    --------
-    >>> periods = PeriodSums()
-    >>> for release in (Learnt(10, 50.0), Summed(10, 80.0, 4.0), Summed(5, 30.0, 2.0)):
-    ...     periods.append(release)
-    >>> periods.sum(2, 3)
-    Summed(n=15, total=110.0, variance=6.0)
+    Parameters
+    ----------
+    protocol
+        The stream whose estimates are taken in.
 
     """
 
-    def __init__(self) -> None:
-        self._before = [Summed(0, 0.0, 0.0)]
+    def __init__(self, protocol: ToPL) -> None:
+        self._protocol = protocol
+        self._before = [(0, 0.0, 0.0)]
         self._learning = 0
 
-    def append(self, release: Learnt | Summed) -> None:
-        """Take in what the next period released."""
-        last = self._before[-1]
-        if isinstance(release, Learnt):
+    def append(self, estimate: Estimate) -> None:
+        """Take in what the next period released; periods that only learnt have no sum."""
+        n, total, variance = self._before[-1]
+        if np.isnan(estimate.values[0]):
             self._learning += 1
-            self._before.append(last)
         else:
-            self._before.append(last + release)
+            n += estimate.n
+            total += float(estimate.values[0])
+            variance += float(estimate.covariance.variances()[0])
+        self._before.append((n, total, variance))
 
-    def sum(self, first: int, last: int) -> Summed:
+    def sum(self, first: int, last: int) -> Estimate:
         """Return the sum of the cut values of the periods from one to another, both included."""
         start, end = self._learning + 1, len(self._before) - 1
         if not start <= first <= last <= end:
             raise InputError(
                 f"the range is {first}..{last}; summed are the periods {start}..{end}."
             )
-        before, after = self._before[first - 1], self._before[last]
-        return Summed(
-            after.n - before.n, after.total - before.total, after.variance - before.variance
-        )
+        n, total, variance = self._before[last]
+        earlier = self._before[first - 1]
+        return self._protocol.estimate(n - earlier[0], total - earlier[1], variance - earlier[2])
 
 
 @dataclass(frozen=True)
-class ToPL(Protocol):
+class ToPL(Stream):
     """Sums of amounts over any periods, each value epsilon-private on its device.
 
     Parameters
@@ -160,6 +135,31 @@ class ToPL(Protocol):
     def guarantee(self) -> Guarantee:
         """What is promised to a device for each value."""
         return Guarantee("local", "each value", self.epsilon)
+
+    @property
+    def rounds(self) -> int:
+        """Each period has one question."""
+        return 1
+
+    @property
+    def payload(self) -> int:
+        """The bytes of the longest report: both mechanisms' symbols fit into eight."""
+        return LARGEST_SYMBOL
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """The answers to each period's question."""
+        return ((ALONE, 0),)
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the answers to a question are read."""
+        del place
+        return None if ask is None else Form.of(ask.mechanism)
+
+    def estimate(self, n: int, total: float, variance: float) -> Estimate:
+        """Return a sum of cut values as an estimate."""
+        covariance = Covariance(np.array([variance]))
+        return Estimate(np.array([total]), covariance, ("sum",), n, self.guarantee)
 
     @cached_property
     def learner(self) -> SquareWave:
@@ -261,24 +261,24 @@ class ToPLCurator(Curator):
         self.threshold: float | None = None
         self._learnt: Tally | None = None
 
-    def timestep(self, period: int) -> Generator[Due | Ask, Tallies[Any] | Tally, Learnt | Summed]:
-        """Ask everybody; release nothing but the threshold at first, and then each period's sum."""
+    def timestep(self, period: int) -> Steps:
+        """Ask everybody; learn the threshold at first, and then release each period's sum."""
         protocol = self.protocol
         if self.threshold is None:
             tally = yield Ask(protocol.learner, 1.0)
             if not isinstance(tally, Tally):
                 raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
             self._learnt = tally if self._learnt is None else self._learnt + tally
-            if period < protocol.learning:
-                return Learnt(tally.n)
-            self.threshold = protocol.threshold(self._learnt)
-            return Learnt(tally.n, self.threshold)
+            if period >= protocol.learning:
+                self.threshold = protocol.threshold(self._learnt)
+            return protocol.estimate(tally.n, np.nan, np.inf)
         mechanism = protocol.summer(self.threshold)
         tally = yield Ask(mechanism, 1.0)
         if not isinstance(tally, Tally):
             raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
         if not tally.n:
-            return Summed(0, 0.0, 0.0)
+            return protocol.estimate(0, 0.0, 0.0)
         estimate = mechanism.estimate(tally)
         variance = float(estimate.covariance.variances()[0])
-        return Summed(tally.n, tally.n * float(estimate.values[0]), tally.n**2 * variance)
+        total = tally.n * float(estimate.values[0])
+        return protocol.estimate(tally.n, total, tally.n**2 * variance)

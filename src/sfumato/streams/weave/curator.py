@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance, Estimate
-from sfumato.core.protocol import Ask, Curator, Due
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.stream import Curator, Due, Place, Steps
+from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.streams.weave.curve import less_sampled, spread_at
 from sfumato.streams.weave.fusion import Growing
@@ -38,12 +38,12 @@ class WeaveCurator(Curator):
 
     Examples
     --------
-    >>> from sfumato.core.protocol import replay
+    >>> from sfumato.core.stream import Tally, replay
     >>> from sfumato.streams.weave import Binary, Weave
     >>> protocol = Weave(Binary(), 2, 1, 1.0, spans=(0,), shares=(1.0,))
     >>> first = Tallies({(0, 1, 0): Tally(100, np.array([60, 40]))})
     >>> second = Tallies({(0, 2, 0): Tally(100, np.array([35, 65]))})
-    >>> releases = replay(protocol.curator(), [first, second], 2)
+    >>> releases = replay(protocol.curator(), [first, second])
     >>> [release.values.round(2).tolist() for release in releases]
     [[0.28], [0.82]]
 
@@ -61,7 +61,7 @@ class WeaveCurator(Curator):
         self._closed = 0
         self._n = 0
 
-    def timestep(self, period: int) -> Generator[Due | Ask, Tallies[Any] | Tally, Estimate]:
+    def timestep(self, period: int) -> Steps:
         """Take in the tallies of a period; release its estimate.
 
         Periods close in order, and each once. Tallies that the period does not have are refused
@@ -73,7 +73,6 @@ class WeaveCurator(Curator):
                 "order and each once."
             )
         tallies = yield Due(period)
-        assert isinstance(tallies, Tallies)  # noqa: S101 -- what Due is answered with
         refuse_strangers(self._protocol, tallies, period)
         growth = float(grown(self._enrolled, self._protocol.periods)[period - 1])
         self._closed = period
@@ -131,7 +130,7 @@ class _Block:
         first = self._count
         looks: list[tuple[int, int]] = []
         for start, thread, place in due:
-            tally = tallies.get((thread.span, period, thread.block))
+            tally = tallies.get(Place(thread.span, period, thread.block))
             if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
                 continue
             value, noise, working = self._reader.read(thread, tally)

@@ -102,7 +102,7 @@ class WeaveDevice:
         """The size of each of its messages."""
         if self.thread.is_snapshot:
             return self.protocol.snapshots[self.thread.block].mechanism.report_bytes
-        return self.protocol.form(self.thread).dtype.itemsize
+        return self.protocol.difference(self.thread).dtype.itemsize
 
     def observe(self, value: Any, rng: Source) -> Message | None:
         """Take in the value of the next period; return the message that is due now, if any.
@@ -159,7 +159,7 @@ class WeaveDevice:
             self.stream.observe(now - then, coins)
             for now, then in zip(self.value, before, strict=True)
         ]
-        message = self.protocol.form(self.thread).write(np.array([signs], dtype=np.int8))
+        message = self.protocol.difference(self.thread).write(np.array([signs], dtype=np.int8))
         return Message(self.thread.span, self.period, 0, message.tobytes())
 
     # ---- saving ----------------------------------------------------------------------------

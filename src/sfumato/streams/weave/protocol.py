@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.protocol import Protocol
+from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Coins, Source
 from sfumato.streams.weave.curator import WeaveCurator
@@ -41,7 +41,7 @@ SHARE_UNITS: Final = 1 << 32
 
 
 @dataclass(frozen=True)
-class Weave(Protocol):
+class Weave(Stream):
     """Values of many devices over a horizon, each device's whole stream epsilon-private.
 
     Parameters
@@ -377,8 +377,33 @@ class Weave(Protocol):
         """The bytes of the longest message of any thread."""
         sizes = [look.mechanism.report_bytes for look in self.snapshots if SNAPSHOT in self.spans]
         firsts = {(t.span, len(self.edges(t))): t for t, _ in self.threads() if t.span}
-        sizes += [self.form(t).dtype.itemsize for t in firsts.values() if self.edges(t)]
+        sizes += [self.difference(t).dtype.itemsize for t in firsts.values() if self.edges(t)]
         return max(sizes)
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """The snapshots of each block, and the differences of each span."""
+        return tuple(
+            (span, part)
+            for span in self.spans
+            for part in range(len(self.values.blocks) if span == SNAPSHOT else 1)
+        )
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the snapshots or differences of a place are read; None if none are due."""
+        del ask
+        span, period, part = place
+        if (span, part) not in self.tracks or not 1 <= period <= self.periods:
+            return None
+        if span == SNAPSHOT:
+            return Form.of(self.snapshots[part].mechanism)
+        thread = Thread(span, period % span)
+        if thread.offset not in self.offsets(span):
+            return None
+        if all(end != period for _, end in self.edges(thread)):
+            return None
+        written = self.difference(thread)
+        return Form(written.dtype, written.valid, written.tally)
 
     @property
     def persistence(self) -> float:
@@ -387,8 +412,8 @@ class Weave(Protocol):
         flips = self.changes / (self.periods * self.values.width)
         return max(0.0, 1 - flips / (2 * typical * (1 - typical)))
 
-    def form(self, thread: Thread) -> Difference:
-        """Return the bytes of a difference."""
+    def difference(self, thread: Thread) -> Difference:
+        """Return how the differences of a thread are written."""
         return Difference(self.values.width, self.strand(thread).mechanism.form.dense)
 
     @cached_property

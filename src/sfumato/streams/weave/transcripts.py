@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ReportError
 from sfumato.streams.weave.device import Message
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
@@ -69,7 +69,7 @@ def _moved(
     protocol: Weave, thread: Thread, rows: NDArray[np.int8]
 ) -> Iterator[tuple[Transcript, Fraction]]:
     edges = protocol.edges(thread)
-    mechanism, form = protocol.strand(thread).mechanism, protocol.form(thread)
+    mechanism, form = protocol.strand(thread).mechanism, protocol.difference(thread)
     law = mechanism.law(np.concatenate([rows[end] - rows[start] for start, end in edges]))
     signs = mechanism.form.signs(law.outputs).reshape(len(law.outputs), len(edges), -1)
     for sent, numerator in zip(signs, law.numerators, strict=True):
@@ -82,22 +82,19 @@ def _moved(
 
 def tallies_of(protocol: Weave, messages: Iterable[Message]) -> Tallies[Any]:
     """Return the tallies of messages; raise ReportError on one that no device sends."""
-    payloads: dict[tuple[int, int, int], list[bytes]] = {}
+    payloads: dict[Place, list[bytes]] = {}
     for message in messages:
-        payloads.setdefault(message.key, []).append(message.payload)
-    tallies: dict[tuple[int, int, int], Tally] = {}
-    for (span, period, block), parts in payloads.items():
-        judge: Any = (
-            protocol.snapshots[block].mechanism
-            if span == SNAPSHOT
-            else protocol.form(Thread(span, period % span))
-        )
-        dtype = judge.report_dtype if span == SNAPSHOT else judge.dtype
-        wrong = [len(part) for part in parts if len(part) != dtype.itemsize]
+        payloads.setdefault(Place(*message.key), []).append(message.payload)
+    tallies: dict[Place, Tally] = {}
+    for place, parts in payloads.items():
+        form = protocol.form(place)
+        if form is None:
+            raise ReportError(f"a message belongs to {place}; no device sends any there.")
+        wrong = [len(part) for part in parts if len(part) != form.dtype.itemsize]
         if wrong:
             raise ReportError(
-                f"a message of span {span}, period {period} has {wrong[0]} bytes; "
-                f"{dtype.itemsize} are expected."
+                f"a message of span {place.span}, period {place.period} has {wrong[0]} bytes; "
+                f"{form.dtype.itemsize} are expected."
             )
-        tallies[span, period, block] = judge.tally(np.frombuffer(b"".join(parts), dtype=dtype))
+        tallies[place] = form.tally(np.frombuffer(b"".join(parts), dtype=form.dtype))
     return Tallies(tallies)

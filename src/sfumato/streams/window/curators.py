@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.accounting.windows import whole_units
-from sfumato.core.estimate import checked_level
+from sfumato.core.estimate import Covariance, Estimate, checked_level
 from sfumato.core.intervals import z_score
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.protocol import Ask, Curator
+from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.window.readings import Reading, planned_variance, read
@@ -33,28 +33,26 @@ from sfumato.streams.window.readings import Reading, planned_variance, read
 if TYPE_CHECKING:  # a protocol makes its curators
     from sfumato.streams.window.protocol import Window
 
-__all__ = ["Release", "Step", "WindowCurator"]
+__all__ = ["Step", "WindowCurator", "WindowEstimate"]
 
 Floats = NDArray[np.float64]
-Step = Generator[Ask, Tally, "Release"]
-"""Questions out, tallies in, and a release at the end."""
+Step = Generator[Ask, Tally, "WindowEstimate"]
+"""Questions out, tallies in, and an estimate at the end."""
 
 EVERYBODY: Final = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
-    """What is published for a period.
+@dataclass(frozen=True, eq=False, repr=False)
+class WindowEstimate(Estimate):
+    """What is published for a period: a share for each item, or one mean.
+
+    Variances are around the truth, as far as the method knows; they are infinite before anything
+    was published.
 
     Parameters
     ----------
     period
-        Which one.
-    values
-        A share for each item, or one mean.
-    variance
-        Of each value around the truth, as far as the method knows; infinite before anything was
-        published.
+        The period that it speaks of.
     published
         Whether fresh answers went in; otherwise an earlier release is repeated.
     raw, raw_variance
@@ -66,19 +64,17 @@ class Release:
 
     """
 
-    period: int
-    values: Floats
-    variance: Floats
-    published: bool
+    period: int = 0
+    published: bool = False
     raw: Floats | None = None
     raw_variance: Floats | None = None
     surprise: Floats | None = None
     as_of: int | None = None
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return each value's interval at this level."""
-        reach = z_score(checked_level(level)) * np.sqrt(self.variance)
-        return self.values - reach, self.values + reach
+    @property
+    def variance(self) -> Floats:
+        """The variance of each value."""
+        return self.covariance.variances()
 
     def raw_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each unbiased value's interval at this level."""
@@ -123,7 +119,12 @@ class WindowCurator(Curator):
         self.units = whole_units(protocol.epsilon)
         """The whole budget of a window."""
         self.period = 0
-        self.last = Release(0, protocol.nothing, np.full(protocol.width, np.inf), published=False)
+        self.tier = 0
+        """Which tier it asks, where a task has several."""
+        self.received = 0
+        """How many answers were read so far."""
+        nothing = np.full(protocol.width, np.inf)
+        self.last = self.estimate(protocol.nothing, nothing, published=False)
         """What was released last."""
         self.fresh = self.last
         """What was published last."""
@@ -135,7 +136,7 @@ class WindowCurator(Curator):
     def step(self, period: int) -> Step:
         """Ask what the method asks in a period; return what it releases."""
 
-    def timestep(self, period: int) -> Generator[Ask, Any, Release]:
+    def timestep(self, period: int) -> Generator[Ask, Any, WindowEstimate]:
         """Ask what is needed in a period; return what is released."""
         if period <= self.period:
             raise MismatchError(
@@ -166,16 +167,17 @@ class WindowCurator(Curator):
         free = self.free
         size = min(float(size), free)
         self._cohorts[self.period] = self._cohorts.get(self.period, 0.0) + size
-        return Ask(mechanism, size / free if free else 0.0)
+        return Ask(mechanism, size / free if free else 0.0, self.tier)
 
     def ask_all(self, mechanism: Mechanism) -> Ask:
         """Ask everybody for a part of the budget."""
-        return Ask(mechanism, EVERYBODY)
+        return Ask(mechanism, EVERYBODY, self.tier)
 
     # ---- answers ---------------------------------------------------------------------------
 
     def read(self, mechanism: Mechanism, tally: Tally) -> Reading | None:
         """Return what a cohort's answers say about everybody; None if nobody answered."""
+        self.received += tally.n
         return read(mechanism, tally, self.population) if tally.n else None
 
     def variance(self, mechanism: Mechanism, size: float, known: Reading | None = None) -> float:
@@ -198,20 +200,42 @@ class WindowCurator(Curator):
         """
         return float(np.mean((reading.values - self.last.values) ** 2)) - reading.average
 
-    def publish(self, reading: Reading | None) -> Release:
+    def estimate(
+        self, values: Floats, variance: Floats, *, published: bool, **beside: Any
+    ) -> WindowEstimate:
+        """Return what is released in this period; see :class:`WindowEstimate` for the rest."""
+        return WindowEstimate(
+            values,
+            # How the values of one release vary together is not kept.
+            Covariance(variance, joint=False),
+            self.protocol.labels,
+            self.received,
+            self.protocol.guarantee,
+            self.period,
+            published,
+            **beside,
+        )
+
+    def publish(self, reading: Reading | None) -> WindowEstimate:
         """Return a fresh release; if nobody answered, the last one again."""
         if reading is None:
             return self.repeat()
-        return Release(self.period, reading.values, reading.variance, published=True)
+        return self.estimate(reading.values, reading.variance, published=True)
 
-    def repeat(self, distance: float = 0.0) -> Release:
+    def repeat(self, distance: float = 0.0) -> WindowEstimate:
         """Return the last release once more.
 
         Its variance is that of when it was published or, if it is larger, the squared distance
         that the truth seems to have moved away by since.
         """
-        variance = np.maximum(self.fresh.variance, distance)
-        return replace(self.last, period=self.period, variance=variance, published=False)
+        covariance = Covariance(np.maximum(self.fresh.variance, distance), joint=False)
+        return replace(
+            self.last,
+            covariance=covariance,
+            n=self.received,
+            period=self.period,
+            published=False,
+        )
 
     # ---- parameters ------------------------------------------------------------------------
 

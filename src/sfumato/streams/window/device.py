@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.windows import WindowLedger
 from sfumato.core.exact import is_finite_number
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask
 from sfumato.errors import MismatchError
 from sfumato.randomness import ONE, Source
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.protocol import Ask
+from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window.curators import WindowCurator

@@ -9,18 +9,20 @@ of Kalman filters (:mod:`sfumato.streams.bank`), with the exact variance of each
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Covariance
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.projections import simplex
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.streams.bank import MOTIONS, SWITCH, Bank
 from sfumato.streams.smoother import smoothed
-from sfumato.streams.window.curators import Release, Step, WindowCurator
+from sfumato.streams.window.curators import Step, WindowCurator, WindowEstimate
 from sfumato.streams.window.divisions import between
 from sfumato.streams.window.readings import Reading, sampling
 
@@ -97,8 +99,7 @@ class Filtered(WindowCurator):
                 np.zeros(1, dtype=np.int64), reading.values[None], noise[None]
             )
         self._mean = mean
-        return Release(
-            self.period,
+        return self.estimate(
             self._possible(mean),
             self.doubt * variance,
             published=reading is not None,
@@ -125,7 +126,7 @@ class Filtered(WindowCurator):
         return simplex(mean)
 
 
-def history(releases: Sequence[Release]) -> list[Release]:
+def history(releases: Sequence[WindowEstimate]) -> list[WindowEstimate]:
     """Return all releases of a filtered stream once more, with what came later taken in.
 
     They carry the period of the last release as ``as_of``: an online release is final when its
@@ -151,13 +152,11 @@ def history(releases: Sequence[Release]) -> list[Release]:
     return [
         *releases[:first],
         *(
-            Release(
-                each.period,
-                mean,
-                DOUBT * variance,
-                published=each.published,
-                raw=each.raw,
-                raw_variance=each.raw_variance,
+            replace(
+                each,
+                values=mean,
+                covariance=Covariance(DOUBT * variance, joint=False),
+                surprise=None,
                 as_of=releases[-1].period,
             )
             for each, mean, variance in zip(releases[first:], means, variances, strict=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.window.curators import Release, Step
+from sfumato.streams.window.curators import Step, WindowEstimate
 from sfumato.streams.window.divisions import Budget, Divided, Population, between
 from sfumato.streams.window.readings import Reading
 
@@ -95,7 +95,7 @@ class _PeGaSus(Divided):
         expected = count * noise * sqrt(2 * (1 - 1 / count) / pi)
         return deviation - expected < self.threshold * noise
 
-    def _smoothed(self) -> Release:
+    def _smoothed(self) -> WindowEstimate:
         values = np.array([each.values for each in self._answers])
         noise = np.array([each.variance for each in self._answers])
         count = len(values)
@@ -110,7 +110,7 @@ class _PeGaSus(Divided):
                 others = 1 / count - 1 / count**2
                 weights = (count - 1) * others**2 + (others + 1 / count) ** 2
                 variance = noise.mean(axis=0) * weights
-        return Release(self.period, found, variance, published=True)
+        return self.estimate(found, variance, published=True)
 
 
 class LBPeGaSus(_PeGaSus, Budget):

@@ -14,7 +14,8 @@ from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
-from sfumato.core.protocol import Protocol
+from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.core.tally import ALONE
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.randomness import Source
@@ -22,7 +23,7 @@ from sfumato.streams.window import methods
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
 
-__all__ = ["ORACLES", "Window"]
+__all__ = ["ORACLES", "Window", "answered"]
 
 ORACLES: Final = ("auto", "grr", "oue", "ada")
 COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
@@ -40,7 +41,7 @@ def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> M
 
 
 @dataclass(frozen=True)
-class Window(Protocol):
+class Window(Stream):
     """A stream without an end: any w consecutive periods of a device are epsilon-private.
 
     Parameters
@@ -74,7 +75,8 @@ class Window(Protocol):
     Examples
     --------
     >>> protocol = Window(window=20, epsilon=1.0, devices=200_000, domain=2, method="lpu")
-    >>> ask = next(protocol.curator().timestep(1))
+    >>> from sfumato.core.stream import Timestep
+    >>> ask = Timestep(protocol.curator(), 1).question
     >>> ask.mechanism, ask.probability
     (GRR(epsilon=1.0, domain=2), 0.05)
     >>> print(protocol.guarantee)
@@ -189,6 +191,16 @@ class Window(Protocol):
         """How many questions a period has, at most."""
         return self.curator().rounds
 
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """The places of answers: one for each question of a period."""
+        return answered(self.rounds)
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the answers to a question are read."""
+        del place
+        return None if ask is None else Form.of(ask.mechanism)
+
     # ---- both halves -----------------------------------------------------------------------
 
     @property
@@ -211,6 +223,11 @@ class Window(Protocol):
     def curator(self) -> WindowCurator:
         """Return a new curator of the method."""
         return methods.curator(self)
+
+
+def answered(rounds: int) -> tuple[tuple[int, int], ...]:
+    """Return the span and part of the answers to each of a period's questions."""
+    return tuple((ALONE, number) for number in range(rounds))
 
 
 def _beyond_epsilon(mechanism: Mechanism) -> dict[str, Any]:

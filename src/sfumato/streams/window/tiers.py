@@ -16,35 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
+from sfumato.core.estimate import Covariance
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.protocol import Ask, Curator, Protocol
+from sfumato.core.stream import Ask, Curator, Form, Place, Stream
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
-from sfumato.streams.window.curators import Release
+from sfumato.streams.window.curators import WindowEstimate
 from sfumato.streams.window.device import WindowDevice
-from sfumato.streams.window.protocol import Window
+from sfumato.streams.window.protocol import Window, answered
 
-__all__ = ["MOST_TIERS", "TierAsk", "TieredRelease", "Tiers", "combined"]
+__all__ = ["MOST_TIERS", "TieredEstimate", "Tiers", "combined"]
 
 MOST_TIERS: Final = 4
 
 
-@dataclass(frozen=True)
-class TierAsk(Ask):
-    """A question to the devices of one tier."""
+@dataclass(frozen=True, eq=False, repr=False)
+class TieredEstimate(WindowEstimate):
+    """What is published for a period, and each tier's own estimate beside it."""
 
-    tier: int
-
-
-@dataclass(frozen=True, eq=False)
-class TieredRelease(Release):
-    """What is published for a period, and each tier's own release beside it."""
-
-    tiers: tuple[Release, ...] = ()
+    tiers: tuple[WindowEstimate, ...] = ()
 
 
 @dataclass(frozen=True)
-class Tiers(Protocol):
+class Tiers(Stream):
     """One question under several windows.
 
     Each tier's estimate speaks about everybody, so whoever picks which tier must not go along with
@@ -97,6 +91,26 @@ class Tiers(Protocol):
         return sum(tier.devices for tier in self.tiers)
 
     @property
+    def payload(self) -> int:
+        """The bytes of the longest report of any tier."""
+        return max(tier.payload for tier in self.tiers)
+
+    @property
+    def rounds(self) -> int:
+        """How many questions a period has, at most: those of all tiers, one after the other."""
+        return sum(tier.rounds for tier in self.tiers)
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """The places of answers: one for each question of a period."""
+        return answered(self.rounds)
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the answers to a question are read."""
+        del place
+        return None if ask is None else Form.of(ask.mechanism)
+
+    @property
     def labels(self) -> tuple[Label, ...]:
         """What the values of a release are about."""
         return self.tiers[0].labels
@@ -133,35 +147,20 @@ class TieredCurator(Curator):
     def __init__(self, protocol: Tiers) -> None:
         self.protocol = protocol
         self.curators = tuple(tier.curator() for tier in protocol.tiers)
+        for place, curator in enumerate(self.curators):
+            curator.tier = place
 
-    def timestep(self, period: int) -> Generator[TierAsk, Any, TieredRelease]:
-        """Ask what each tier asks, by its place; return what they say together."""
-        releases = []
-        for tier, curator in enumerate(self.curators):
-            step = curator.timestep(period)
-            tally: Any = None
-            while True:
-                try:
-                    ask = step.send(tally)
-                except StopIteration as done:
-                    releases.append(done.value)
-                    break
-                tally = yield TierAsk(ask.mechanism, ask.probability, tier)
-        return combined(releases)
+    def timestep(self, period: int) -> Generator[Ask, Any, TieredEstimate]:
+        """Ask what each tier asks, one after the other; return what they say together."""
+        estimates: list[WindowEstimate] = []
+        for curator in self.curators:
+            estimate = yield from curator.timestep(period)
+            estimates += [estimate]
+        return combined(estimates)
 
 
-def combined(releases: Sequence[Release]) -> TieredRelease:
-    """Return the releases of all tiers in one, each value weighted by how sure it is.
-
-    Examples
-    --------
-    >>> sure = Release(1, np.array([0.5]), np.array([0.01]), published=True)
-    >>> unsure = Release(1, np.array([0.8]), np.array([0.02]), published=True)
-    >>> both = combined([sure, unsure])
-    >>> both.values.round(3).tolist(), both.variance.round(5).tolist()
-    ([0.6], [0.00667])
-
-    """
+def combined(releases: Sequence[WindowEstimate]) -> TieredEstimate:
+    """Return the estimates of all tiers in one, each value weighted by how sure it is."""
     values, variance = _weighed([(release.values, release.variance) for release in releases])
     told = [
         (release.raw, release.raw_variance)
@@ -169,10 +168,13 @@ def combined(releases: Sequence[Release]) -> TieredRelease:
         if release.raw is not None and release.raw_variance is not None
     ]
     raw, raw_variance = _weighed(told) if told else (None, None)
-    return TieredRelease(
-        releases[0].period,
+    return TieredEstimate(
         values,
-        variance,
+        Covariance(variance, joint=False),
+        releases[0].labels,
+        sum(release.n for release in releases),
+        max(releases, key=lambda release: release.guarantee.epsilon).guarantee,
+        releases[0].period,
         published=any(release.published for release in releases),
         raw=raw,
         raw_variance=raw_variance,

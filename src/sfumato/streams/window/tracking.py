@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.streams.window.curators import Release, Step
+from sfumato.streams.window.curators import Step, WindowEstimate
 from sfumato.streams.window.divisions import Divided, Spent, between
 from sfumato.streams.window.readings import Reading
 
@@ -151,7 +151,7 @@ class Paced(Divided):
         self.due = period + int(self.wait)
         return self._release(published=True)
 
-    def _release(self, *, published: bool) -> Release:
+    def _release(self, *, published: bool) -> WindowEstimate:
         if not self.tracker.started:
             return self.repeat()
-        return Release(self.period, self.tracker.mean, self.tracker.variance, published=published)
+        return self.estimate(self.tracker.mean, self.tracker.variance, published=published)

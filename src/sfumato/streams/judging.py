@@ -1,0 +1,107 @@
+"""Which contents a device can have sent, and what they add up to.
+
+All reports of a batch are one array. They are judged and counted in groups of one place, each by
+the form that the stream has for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ReportError
+from sfumato.wire.reports import VERSION, Layout
+
+__all__ = ["Judge"]
+
+Mask = NDArray[np.bool_]
+
+
+class Judge:
+    """Judges and counts the contents of a task's reports.
+
+    Parameters
+    ----------
+    stream
+        What the task runs.
+    layout
+        The sizes of its reports.
+    asked
+        Every question so far, by the place of its answers; none if devices are not asked.
+
+    """
+
+    def __init__(
+        self, stream: Stream, layout: Layout, asked: Mapping[Place, Ask] | None = None
+    ) -> None:
+        self._stream = stream
+        self._content = layout.content_dtype
+        self._asked: Mapping[Place, Ask] = {} if asked is None else asked
+        self._tracks = np.array([span << 16 | part for span, part in stream.tracks])
+        self._forms: dict[Place, Form | None] = {}
+
+    def well_formed(self, contents: NDArray[Any]) -> Mask:
+        """Return which contents are of a version that we know."""
+        return np.asarray(contents["version"] == VERSION)
+
+    def valid(self, periods: NDArray[Any], contents: NDArray[Any]) -> Mask:
+        """Return which contents a device can have sent in these periods, padding included."""
+        good = np.zeros(len(contents), dtype=bool)
+        # Contents may name any of 2^32 tracks; a task has few.
+        known = np.flatnonzero(np.isin(_tracks(contents), self._tracks))
+        for place, rows in _groups(periods[known], contents[known]):
+            form = self._form(place)
+            if form is None:
+                continue
+            chosen = known[rows]
+            payloads = contents["payload"][chosen]
+            judged = form.valid(form.read(payloads))
+            good[chosen] = judged & ~payloads[:, form.dtype.itemsize :].any(axis=1)
+        return good
+
+    def count(self, period: int, contents: NDArray[Any] | bytes) -> Tallies[Place]:
+        """Return what valid contents of a period add up to."""
+        if isinstance(contents, bytes):
+            contents = np.frombuffer(contents, dtype=self._content)
+        counted: dict[Place, Tally] = {}
+        for place, rows in _groups(period, contents):
+            form = self._form(place)
+            if form is None:
+                raise ReportError(f"contents belong to {place}; no device sends any there.")
+            counted[place] = form.tally(form.read(contents["payload"][rows]))
+        return Tallies(counted)
+
+    def _form(self, place: Place) -> Form | None:
+        ask = self._asked.get(place)
+        if ask is not None:
+            return self._stream.form(place, ask)
+        if self._stream.rounds:
+            return None
+        if place not in self._forms:
+            self._forms[place] = self._stream.form(place)
+        return self._forms[place]
+
+
+def _tracks(contents: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(contents["span"].astype(np.int64) << 16 | contents["block"])
+
+
+def _groups(
+    periods: NDArray[Any] | int, contents: NDArray[Any]
+) -> Iterator[tuple[Place, NDArray[np.int64]]]:
+    """Yield each place that contents belong to, and their rows."""
+    keys = _tracks(contents)
+    keys |= np.asarray(periods, dtype=np.int64) << 32
+    if not len(keys):
+        return
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    for start, rows in zip(starts, np.split(order, starts[1:]), strict=True):
+        key = int(ordered[start])
+        yield Place(key >> 16 & 0xFFFF, key >> 32, key & 0xFFFF), rows
