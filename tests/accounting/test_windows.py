@@ -4,15 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.accounting.ledger import UNITS, units
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
 from sfumato.errors import BudgetError, ConfigurationError
 from sfumato.lab.windows import Ledgers
-
-STEADY = settings(derandomize=True, deadline=None)
 
 
 def asked(window: int, prices: tuple[float, ...]) -> list[int]:
@@ -71,20 +69,17 @@ def test_a_window_is_a_positive_whole_number(window: object) -> None:
         WindowLedger(window, 1.0)  # type: ignore[arg-type]
 
 
-@STEADY
 @given(st.integers(1, 20 * UNITS))
 def test_what_is_affordable_costs_what_was_given(price: int) -> None:
     assert units(affordable(price)) == price
     assert units(np.nextafter(affordable(price), np.inf)) >= price
 
 
-@STEADY
 @given(st.floats(1e-6, 20.0))
 def test_a_limit_never_holds_more_than_was_said(epsilon: float) -> None:
     assert affordable(whole_units(epsilon)) <= epsilon
 
 
-@STEADY
 @given(
     st.integers(1, 12),
     st.lists(st.tuples(st.integers(0, 3), st.floats(1e-6, 1.2), st.integers(0, 255)), max_size=60),

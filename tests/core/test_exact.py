@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.core.exact import exp_above, exp_below, log_above, log_below
 
 FINE = Context(prec=120)
-WIDE = settings(derandomize=True, deadline=None, max_examples=300)
+WIDE = settings(max_examples=300)
 
 rationals = st.builds(
     Fraction, st.integers(-(10**40), 10**40), st.integers(10**38, 10**40)

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import Guarantee
@@ -43,7 +43,6 @@ def test_round_numbers_stay_round_and_others_are_rounded_up(epsilon: float, show
     assert f"with epsilon {shown} (" in str(Guarantee("local", "each report", epsilon))
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.floats(1e-9, 50), st.floats(1e-300, 1))
 def test_what_is_printed_is_an_upper_bound(epsilon: float, delta: float) -> None:
     sentence = str(Guarantee("local", "each report", epsilon, delta))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core import Tallies, Tally
@@ -19,7 +19,6 @@ tallies = st.builds(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(tallies, tallies, tallies)
 def test_tallies_are_a_commutative_monoid(a: Tally, b: Tally, c: Tally) -> None:
     assert a + b == b + a

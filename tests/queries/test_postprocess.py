@@ -104,7 +104,7 @@ def test_the_conditions_reject_what_is_not_the_nearest() -> None:
     assert not is_nearest(values, clipped_first, 1.0, np.inf)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.floats(-100, 100), min_size=1, max_size=12),
     st.floats(0.01, 10),
@@ -136,7 +136,7 @@ def test_a_solver_of_quadratic_programs_finds_the_same(total: float) -> None:
         assert capped_simplex(values, total) == pytest.approx(solved.x, abs=1e-5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=30))
 def test_norm_sub_is_one_shift_and_the_simplex_projection(values: list[float]) -> None:
     # By the definition: shift all, drop what is not positive, until nothing more has to go.

@@ -40,7 +40,7 @@ def published(release: Release, cuts: list[int], *, restart: bool = False) -> li
 
 
 @given(st.lists(st.integers(0, 500), max_size=6), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_batches_and_restarts_change_nothing(cuts: list[int], restart: bool) -> None:  # noqa: FBT001
     assert published(RELEASE, cuts, restart=restart) == published(RELEASE, [])
 

@@ -254,7 +254,6 @@ asks = st.builds(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.integers(1, 60),
     st.floats(0.01, 5.0),
@@ -298,7 +297,7 @@ def lying_tallies(draw: np.random.Generator, everybody: int) -> Callable[[int, i
 
 
 @pytest.mark.parametrize("method", list(METHODS))
-@settings(max_examples=25, derandomize=True, deadline=None)
+@settings(max_examples=25)
 @given(window=st.integers(1, 9), epsilon=st.floats(0.05, 4.0), seed=st.integers(0, 1 << 30))
 def test_methods_ask_for_what_devices_can_give(
     method: str, window: int, epsilon: float, seed: int
