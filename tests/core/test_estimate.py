@@ -41,6 +41,56 @@ def test_every_question_about_a_covariance_agrees_with_its_matrix(covariance: Co
     assert dense.variance_of(weights) == pytest.approx(covariance.variance_of(weights))
 
 
+@pytest.mark.parametrize("nothing", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", ["dense", "low rank", "diagonal"])
+def test_what_is_not_known_of_one_value_says_nothing_about_the_others(
+    kind: str, nothing: float
+) -> None:
+    whole = low_rank(1, 5, 2)
+    others = [0, 1, 3, 4]
+    if kind == "dense":
+        whole = Covariance.dense(whole.matrix())
+        broken = whole.matrix()
+        broken[2], broken[:, 2] = nothing, nothing
+        partly = Covariance.dense(broken)
+    else:
+        whole = whole if kind == "low rank" else Covariance(whole.diagonal)
+        diagonal = np.where(np.arange(5) == 2, nothing, whole.diagonal)
+        partly = Covariance(diagonal, whole.factor, whole.core)
+    assert not np.isfinite(partly.variances()[2])
+    assert partly.variances()[others] == pytest.approx(whole.variances()[others])
+    assert partly.only(others).matrix() == pytest.approx(whole.only(others).matrix())
+    weights = np.array([[1, 2, 0, -1, 0.5], [1, 0, 3, 0, 0]])
+    assert partly.variance_of(weights[0]) == pytest.approx(whole.variance_of(weights[0]))
+    assert np.isnan(partly.variance_of(weights)).tolist() == [False, True]
+    values = [0.1, 0.2, np.nan, 0.3, 0.4]
+    combined = estimate(values, partly).combine(weights, ["known", "not"])
+    assert combined.values[0] == pytest.approx(0.1 + 0.4 - 0.3 + 0.2)
+    assert combined.covariance.variances()[0] == pytest.approx(whole.variance_of(weights[0]))
+    assert np.isnan(combined.values[1])
+    assert np.isnan(combined.covariance.variances()[1])
+
+
+@pytest.mark.parametrize(
+    "level", [0.0, -0.0, -0.5, 1.0, 1 - 2**-53, 1.5, np.nan, np.inf, -np.inf, 1e308]
+)
+def test_levels_that_no_interval_can_have_are_refused(level: float) -> None:
+    given = estimate([0.0, 1.0], Covariance(np.ones(2)))
+    for ask in (given.interval, given.band):
+        with pytest.raises(ConfigurationError, match=r"level is .*; a share of truths covered"):
+            ask(level)
+
+
+@pytest.mark.parametrize("level", [5e-324, 1e-300, 0.5, 0.999999999, 1 - 1e-12])
+def test_all_other_levels_have_finite_intervals(level: float) -> None:
+    mechanism = GRR(epsilon=1.0, domain=("cat", "dog"))
+    shares = mechanism.estimate(Tally(9, np.array([4, 5])))
+    for each in (estimate([0.0, 1.0], Covariance(np.ones(2))), shares):
+        assert np.isfinite(each.interval(level)).all()
+    with pytest.raises(ConfigurationError, match=r"for 2 values at once"):
+        shares.band(1 - 1e-12)
+
+
 def test_a_variance_is_never_below_zero() -> None:
     rounded = Covariance(np.full(3, 1 / 3), np.ones((3, 1)), np.array([[-1 / 3 - 1e-12]]))
     assert rounded.variance_of([1, 1, 1]) == 0

@@ -70,6 +70,28 @@ def test_an_online_answer_is_dated_when_its_last_period_closes_and_stays(history
     assert history.mean(5, "smoothed").as_of == 12
 
 
+@pytest.mark.parametrize("simultaneous", [False, True])
+@pytest.mark.parametrize("decoder", ["online", "smoothed", "filtered"])
+@pytest.mark.parametrize("silent", [(), (5,), (1,), (7,)])
+def test_a_running_stream_has_intervals_wherever_it_has_values(
+    history: History, decoder: Any, silent: tuple[int, ...], *, simultaneous: bool
+) -> None:
+    """Periods that are still to come, and periods without reports, leave the others alone."""
+    tallies = {key: tally for key, tally in history.tallies.items() if key[1] not in silent}
+    curve = History(PROTOCOL, Tallies(tallies), closed=7).curve(
+        "b", decoder=decoder, simultaneous=simultaneous
+    )
+    assert curve.labels == tuple(range(1, 8))
+    known = np.isfinite(curve.values)
+    assert known.sum() >= 7 - len(silent)
+    assert np.array_equal(np.isfinite(curve.low), known)
+    assert (curve.low < curve.values)[known].all()
+    if not silent and decoder != "smoothed" and not simultaneous:
+        whole = history.curve("b", decoder=decoder)
+        assert np.array_equal(curve.low, whole.low[:7])  # final when it closed
+        assert np.array_equal(curve.high, whole.high[:7])
+
+
 def test_curves_agree_with_single_answers_and_bands_are_wider(history: History) -> None:
     curve = history.curve("b")
     for period in (1, 6, 12):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +16,12 @@ from sfumato.core.domain import Label
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, MismatchError
 
-__all__ = ["Covariance", "Estimate", "FrequencyEstimate", "checked_level"]
+__all__ = ["LARGEST_LEVEL", "Covariance", "Estimate", "FrequencyEstimate", "checked_level"]
 
 Floats = NDArray[np.float64]
+
+LARGEST_LEVEL: Final = 1 - 1e-12
+"""What lies above is too near to certainty for quantiles and exact laws in floating point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +29,10 @@ class Covariance:
     """A covariance matrix kept as diag(diagonal) + factor @ core @ factor.T.
 
     A million items then need a few columns instead of a million squared entries. A dense matrix
-    is the case of a zero diagonal and an identity factor (:meth:`dense`). Where only the variance
-    of each value is known and not how they vary together, ``joint`` is false, and a sum of several
-    is refused instead of answered wrongly.
+    is the case of a zero diagonal and no factor (:meth:`dense`). Where only the variance of each
+    value is known and not how they vary together, ``joint`` is false, and a sum of several is
+    refused instead of answered wrongly. A value of which nothing is known has variance nan or
+    inf; it says nothing about the others, nor about sums in which it has weight zero.
 
     Examples
     --------
@@ -49,7 +54,7 @@ class Covariance:
     def dense(cls, matrix: ArrayLike) -> Self:
         """Return the covariance of a full matrix."""
         core = np.asarray(matrix, dtype=np.float64)
-        return cls(np.zeros(len(core)), np.eye(len(core)), core)
+        return cls(np.zeros(len(core)), None, core)
 
     @property
     def size(self) -> int:
@@ -59,7 +64,9 @@ class Covariance:
     def variances(self) -> Floats:
         """Return the diagonal of the matrix, never below zero."""
         total = self.diagonal
-        if self.factor is not None and self.core is not None:
+        if self.core is not None and self.factor is None:
+            total = total + np.diagonal(self.core)
+        elif self.core is not None and self.factor is not None:
             total = total + np.einsum("ij,ij->i", self.factor @ self.core, self.factor)
         return np.maximum(total, 0.0)
 
@@ -71,11 +78,33 @@ class Covariance:
                 f"weights have shape {rows.shape}; the last axis must have length {self.size}."
             )
         self._refuse_sums(rows)
-        total = (rows * rows) @ self.diagonal
-        if self.factor is not None and self.core is not None:
-            inner = rows @ self.factor
-            total = total + np.einsum("...i,ij,...j->...", inner, self.core, inner)
-        return np.maximum(total, 0.0)
+        known = self._known
+        total = (rows * rows) @ known.diagonal
+        if known.core is not None:
+            inner = rows if known.factor is None else rows @ known.factor
+            total = total + np.einsum("...i,ij,...j->...", inner, known.core, inner)
+        return np.where(self._touched(rows), np.nan, np.maximum(total, 0.0))
+
+    @cached_property
+    def _unknown(self) -> NDArray[np.bool_]:
+        return ~np.isfinite(self.variances())
+
+    @property
+    def _known(self) -> Covariance:
+        """The same with zero for what is not known, so that it adds nothing to a sum."""
+        if not self._unknown.any():
+            return self
+        core, factor = self.core, self.factor
+        diagonal = np.where(self._unknown, 0.0, self.diagonal)
+        if factor is not None:
+            factor = np.where(self._unknown[:, None], 0.0, factor)
+        elif core is not None:
+            core = np.where(self._unknown[:, None] | self._unknown, 0.0, core)
+        return Covariance(diagonal, factor, core, self.joint)
+
+    def _touched(self, rows: Floats) -> NDArray[np.bool_]:
+        """Return which rows give weight to a value of which nothing is known."""
+        return np.asarray((rows != 0) @ self._unknown)
 
     def _refuse_sums(self, rows: Floats) -> None:
         if not self.joint and bool((np.count_nonzero(rows, axis=-1) > 1).any()):
@@ -89,23 +118,31 @@ class Covariance:
         if not self.joint:
             raise MismatchError("only the variance of each value is known, not the whole matrix.")
         full = np.diag(self.diagonal)
-        if self.factor is not None and self.core is not None:
-            full = full + self.factor @ self.core @ self.factor.T
+        if self.core is not None:
+            inner = self.factor
+            full = full + (self.core if inner is None else inner @ self.core @ inner.T)
         return full
 
     def only(self, places: Sequence[int]) -> Covariance:
         """Return the covariance of some of the values."""
         index = np.asarray(places, dtype=np.int64)
-        factor = None if self.factor is None else self.factor[index]
-        return Covariance(self.diagonal[index], factor, self.core, self.joint)
+        factor, core = self.factor, self.core
+        if factor is not None:
+            factor = factor[index]
+        elif core is not None:
+            core = core[np.ix_(index, index)]
+        return Covariance(self.diagonal[index], factor, core, self.joint)
 
     def mapped(self, weights: Floats) -> Covariance:
         """Return the covariance of weights @ values."""
         self._refuse_sums(weights)
-        full = (weights * self.diagonal) @ weights.T
-        if self.factor is not None and self.core is not None:
-            inner = weights @ self.factor
-            full = full + inner @ self.core @ inner.T
+        known = self._known
+        full = (weights * known.diagonal) @ weights.T
+        if known.core is not None:
+            inner = weights if known.factor is None else weights @ known.factor
+            full = full + inner @ known.core @ inner.T
+        touched = self._touched(weights)
+        full[touched[:, None] | touched] = np.nan
         return Covariance.dense(full)
 
 
@@ -169,7 +206,10 @@ class Estimate:
                 f"weights have shape {rows.shape}; ({len(labels)}, {self.values.size}) is expected."
             )
         mapped = self.covariance.mapped(rows)
-        return Estimate(rows @ self.values, mapped, tuple(labels), self.n, self.guarantee)
+        unknown = np.isnan(self.values)
+        sums = rows @ np.where(unknown, 0.0, self.values)
+        sums[(rows != 0) @ unknown] = np.nan
+        return Estimate(sums, mapped, tuple(labels), self.n, self.guarantee)
 
     def only(self, places: Sequence[int]) -> Estimate:
         """Return some of the values, by place."""
@@ -192,7 +232,13 @@ class Estimate:
         Šidák's inequality: jointly normal values stay in a box at least as often as independent
         ones would, whatever their correlation.
         """
-        return self.interval(checked_level(level) ** (1 / self.values.size))
+        each = checked_level(level) ** (1 / self.values.size)
+        if each > LARGEST_LEVEL:
+            raise ConfigurationError(
+                f"level is {level} for {self.values.size} values at once; fewer of them or a lower "
+                "level is expected."
+            )
+        return self.interval(each)
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
         """Return item, estimate and interval as plain columns."""
@@ -259,8 +305,9 @@ class FrequencyEstimate(Estimate):
 
 def checked_level(level: float) -> float:
     """Return the level of an interval if it can be one."""
-    if not 0 < level < 1:
+    if not 0 < level <= LARGEST_LEVEL:
         raise ConfigurationError(
-            f"level is {level}; a share of truths covered lies between 0 and 1."
+            f"level is {level}; a share of truths covered, above 0 and up to {LARGEST_LEVEL}, is "
+            "expected."
         )
     return level
