@@ -14,6 +14,7 @@ from rich.text import Text
 
 from sfumato.cli import tables
 from sfumato.cli.rows import Rows
+from sfumato.core.quantity import decimals, fixed
 from sfumato.mechanisms.sparse import KeyValueEstimate
 
 __all__ = ["Answers"]
@@ -116,10 +117,10 @@ class Answers:
 
 
 def _cells(rows: Rows) -> list[str]:
-    digits = tables.digits(float(np.median(rows.reach)))
-    wide = max(len(f"{end:.{digits}f}") for end in [*rows.low, *rows.high])
+    places = decimals(float(np.median(rows.reach)))
+    wide = max(len(fixed(end, places)) for end in [*rows.low, *rows.high])
     return [
-        f"{'?' if np.isnan(value) else f'{value:.{digits}f}':>{wide}} "
-        f"({low:{wide}.{digits}f} to {high:{wide}.{digits}f})"
+        f"{'?' if np.isnan(value) else fixed(value, places):>{wide}} "
+        f"({fixed(low, places):>{wide}} to {fixed(high, places):>{wide}})"
         for value, low, high in zip(rows.values, rows.low, rows.high, strict=True)
     ]

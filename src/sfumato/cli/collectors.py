@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from sfumato.errors import InputError
 
-__all__ = ["ask", "task_of"]
+__all__ = ["addresses", "ask", "task_of"]
 
 LARGEST: Final = 64 << 20
 TIMEOUT: Final = 60.0
@@ -61,6 +61,11 @@ def _refusal(error: urllib.error.HTTPError, variables: tuple[str, ...]) -> str:
     if error.code in (401, 403) and variables:
         return f"{detail} It is read from {' or '.join(variables)}."
     return detail
+
+
+def addresses(base: str, task_id: str) -> dict[str, str]:
+    """Return where devices join a task of a collector, and where its page is."""
+    return {"join": f"{base}/v1/tasks/{task_id}", "page": f"{base}/tasks/{task_id}"}
 
 
 def task_of(address: str) -> str:

@@ -102,7 +102,7 @@ class Unfolding(_Watched):
 
 def _told(value: float, reach: float) -> str:
     known = np.isfinite([value, reach]).all()
-    return f"{value:.3f} ± {reach:.3f}" if known else "not known yet"
+    return f"{value:z.3f} ± {reach:.3f}" if known else "not known yet"
 
 
 def _compared(rows: Rows, truth: NDArray[np.float64]) -> Table:
@@ -130,5 +130,5 @@ def _chart(estimate: Estimate) -> Table:
         low, high = ends.astype(int).tolist()
         bar = Text.assemble(("█" * low, "blue"), ("░" * (high - low), "blue"))
         bar.pad_right(_WIDTH - high)
-        table.add_row(Text(tables.label(item)), bar, f"{value:.3f} ± {more:.3f}")
+        table.add_row(Text(tables.label(item)), bar, f"{value:z.3f} ± {more:.3f}")
     return table

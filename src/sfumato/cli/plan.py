@@ -11,6 +11,8 @@ from rich.text import Text
 from sfumato import planner
 from sfumato.cli import console, tables, windows
 from sfumato.cli.options import Json
+from sfumato.core.duration import length
+from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
 from sfumato.wire import task as task_files
 from sfumato.wire.task import Task
@@ -27,7 +29,6 @@ _QUERIES: Final = {
     "ranges": ("sum over a range of periods", "when its last period closes"),
 }
 _SHORT: Final = {"online": "online", "history": "later", "prefix": "prefix", "ranges": "range"}
-_LENGTHS: Final = (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
 def plan(
@@ -182,10 +183,10 @@ def _print(found: Plan) -> None:
     console.say(task.title, "bold")
     console.say(
         f"{found.devices:,} devices; {task.values.kind} of {task.values.width} item(s), "
-        f"{task.periods} periods of {_length(task.period_seconds)}."
+        f"{task.periods} periods of {length(task.period_seconds)}."
         if task.values.kind != "binary"
         else f"{found.devices:,} devices; on or off, {task.periods} periods of "
-        f"{_length(task.period_seconds)}."
+        f"{length(task.period_seconds)}."
     )
     console.say(f"{best.protocol.guarantee}\n")
     console.say("Recommended", "bold")
@@ -202,14 +203,6 @@ def _print(found: Plan) -> None:
     if found.reach is not None:
         _list("To get there", _reached(found))
     _list("To know before", planner.warnings(found))
-
-
-def _length(seconds: int) -> str:
-    for name, length in _LENGTHS:
-        if seconds % length == 0:
-            count = seconds // length
-            return f"{count} {name}{'s' if count > 1 else ''}"
-    return f"{seconds} seconds"
 
 
 def _facts(found: Plan) -> dict[str, str]:
@@ -237,7 +230,7 @@ def _queries(best: Option) -> Any:
     for heading in ("RMSE", "95% interval"):
         shown.add_column(heading, justify="right")
     for name, error in best.errors.items():
-        places = tables.digits(error.rmse)
+        places = decimals(error.rmse)
         shown.add_row(
             *_QUERIES[name], f"{error.rmse:.{places}f}", f"± {best.half_width(name):.{places}f}"
         )

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sfumato.cli import collectors, console, tables
 from sfumato.cli.options import Json
+from sfumato.core.quantity import Quantity
 
 __all__ = ["query"]
 
@@ -77,9 +78,9 @@ def _closed(task: str) -> int:
 def _print(found: dict[str, Any]) -> None:
     console.say(f"{found['question']}\n")
     what = "period" if found["query"] == "curve" else "item"
-    known = [one for one in found["answers"] if one["value"] is not None]
-    reach = sorted((one["high"] - one["low"]) / 2 for one in known)
-    places = tables.digits(reach[len(reach) // 2]) if reach else 2
+    quantity = Quantity(**found["quantity"])
+    reach = sorted(_half(one) for one in found["answers"] if one["value"] is not None)
+    places = quantity.decimals(reach[len(reach) // 2] if reach else 0.0)
     shown = tables.table()
     shown.add_column(what)
     shown.add_column("estimate", justify="right")
@@ -89,15 +90,18 @@ def _print(found: dict[str, Any]) -> None:
         if one["value"] is None:
             shown.add_row(name, "unknown", "")
             continue
-        half = (one["high"] - one["low"]) / 2
-        shown.add_row(
-            name,
-            f"{one['value']:.{places}f} ± {half:.{places}f}",
-            f"[{one['low']:.{places}f}, {one['high']:.{places}f}]",
-            style="",
+        value, half, low, high = (
+            quantity.text(number, places)
+            for number in (one["value"], _half(one), one["low"], one["high"])
         )
+        shown.add_row(name, f"{value} ± {half}", f"{low} to {high}", style="")
     console.out().print(shown)
     console.say(
         f"\nAs of period {found['as_of']}, {found['method']}, n = {found['n']:,}. "
         f"{found['guarantee']}"
     )
+
+
+def _half(answer: dict[str, Any]) -> float:
+    """Return how far the interval of a known answer reaches to either side."""
+    return float(answer["high"] - answer["low"]) / 2

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import console, tables
+from sfumato.cli import console
 from sfumato.cli.options import Json
+from sfumato.core.quantity import decimals
 
 __all__ = ["range_"]
 
@@ -56,9 +57,9 @@ def range_(
     console.say(f"{count:,} values, from place {first:,} to {last:,} of {answer.as_of:,}:\n")
     for name, found in (("sum", answer), ("mean", mean)):
         reach = (found.high - found.low) / 2
-        places = tables.digits(reach)
+        places = decimals(reach)
         value, more, low, high = (
-            f"{number:,.{places}f}" for number in (found.value, reach, found.low, found.high)
+            f"{number:z,.{places}f}" for number in (found.value, reach, found.low, found.high)
         )
         console.say(f"{name:>6}  {value} ± {more}   ({percent}: {low} to {high})")
     shown = " to ".join(f"{cut:,.10g}" for cut in dict.fromkeys((cuts[0], cuts[-1])))

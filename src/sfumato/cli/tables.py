@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.rows import Rows
+from sfumato.core.quantity import decimals, fixed
 
-__all__ = ["digits", "facts", "label", "rows_table", "table"]
+__all__ = ["facts", "label", "rows_table", "table"]
 
 
 def label(item: Any) -> str:
@@ -45,7 +45,8 @@ def facts(pairs: dict[str, str]) -> Table:
 
 def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = None) -> Table:
     """Return items, `estimate ± reach` and intervals; with the truth, also whether it is inside."""
-    places = digits(float(np.median(rows.reach)))
+    places = decimals(float(np.median(rows.reach)))
+    wide = places + 3
     shown = table()
     shown.add_column("item", overflow="fold")
     shown.add_column("estimate", justify="right")
@@ -57,19 +58,12 @@ def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = Non
         low, high = rows.low[index], rows.high[index]
         cells: list[str | Text] = [
             Text(label(item)),
-            f"{rows.values[index]:.{places}f} ± {rows.reach[index]:.{places}f}",
-            f"{low:{places + 3}.{places}f} to {high:{places + 3}.{places}f}",
+            f"{fixed(rows.values[index], places)} ± {fixed(rows.reach[index], places)}",
+            f"{fixed(low, places):>{wide}} to {fixed(high, places):>{wide}}",
         ]
         if truth is not None:
             inside = low <= truth[index] <= high
-            cells.append(f"{truth[index]:.{places}f}")
+            cells.append(fixed(truth[index], places))
             cells.append("yes" if inside else Text("no", style="bold yellow"))
         shown.add_row(*cells)
     return shown
-
-
-def digits(reach: float) -> int:
-    """Return the decimals at which an uncertainty shows its first two digits."""
-    if not 0 < reach < math.inf:
-        return 4
-    return min(12, max(0, 1 - math.floor(math.log10(reach))))

@@ -11,6 +11,7 @@ import typer
 
 from sfumato.cli import collectors, console, files, tables
 from sfumato.cli.options import Force, Json
+from sfumato.core.duration import length
 
 if TYPE_CHECKING:
     from sfumato.wire.task import Task
@@ -190,7 +191,7 @@ def check(
             {
                 "task": task.title,
                 "values": f"{task.values.kind}, {task.values.width} entries",
-                "horizon": f"{task.periods} periods of {task.period_seconds:,} s",
+                "horizon": f"{task.periods:,} periods of {length(task.period_seconds)}",
                 "threads": _threads(protocol),
                 "a report": f"{size} bytes, sealed; every report of the task has this size",
                 "error": "unknown for moves"
@@ -273,13 +274,13 @@ def publish(
             "sealed": not unsealed,
         }
         made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
-        published.append(made)
+        published.append(made | collectors.addresses(base, made["task_id"]))
     if as_json:
         console.print_json(published[0] if len(published) == 1 else {"tiers": published})
         return
     console.say(f"Published: {task.title}")
     for made in published:
         console.say(f"{made['guarantee']}")
-        console.say(f"\nDevices join  {base}/v1/tasks/{made['task_id']}")
-        console.say(f"Its page is   {base}/tasks/{made['task_id']}\n")
-    console.say(f"Next:  sfumato query {base}/tasks/{published[0]['task_id']}")
+        console.say(f"\nDevices join  {made['join']}")
+        console.say(f"Its page is   {made['page']}\n")
+    console.say(f"Next:  sfumato query {published[0]['page']}")

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from sfumato.cli import console, files, tables
 from sfumato.cli.rows import Rows
+from sfumato.core.duration import length
+from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
@@ -315,7 +317,7 @@ def check(task: WindowTask, devices: int | None, *, as_json: bool) -> None:
             {
                 "task": task.title,
                 "values": about,
-                "lasts": f"{task.periods} periods of {task.period_seconds:,} s",
+                "lasts": f"{task.periods} periods of {length(task.period_seconds)}",
                 "method": _method(protocol),
                 "a report": f"{size} bytes, sealed; every report of the task has this size",
                 "error": ", ".join(
@@ -360,7 +362,7 @@ def _cells(option: WindowOption) -> tuple[str, str, str, str]:
     reports = f"{option.most_reports:.3g}"
     if option.rmse is None or option.half_width is None:
         return "-", "-", "on change", reports
-    places = tables.digits(option.rmse)
+    places = decimals(option.rmse)
     return (
         f"{option.rmse:.{places}f}",
         f"± {option.half_width:.{places}f}",

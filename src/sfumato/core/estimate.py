@@ -258,7 +258,7 @@ class Estimate:
         columns = self.columns()
         few = 12
         lines = [
-            f"{item!s:>12}  {value: .4f}  [{low: .4f}, {high: .4f}]"
+            f"{item!s:>12}  {value: z.4f}  [{low: z.4f}, {high: z.4f}]"
             for item, value, low, high in zip(*(c[:few] for c in columns.values()), strict=True)
         ]
         more = len(self.labels) - few
@@ -270,8 +270,8 @@ class Estimate:
 
         columns = self.columns()
         rows = "".join(
-            f"<tr><td>{escape(str(item))}</td><td>{value:.4f}</td>"
-            f"<td>{low:.4f} &ndash; {high:.4f}</td></tr>"
+            f"<tr><td>{escape(str(item))}</td><td>{value:z.4f}</td>"
+            f"<td>{low:z.4f} &ndash; {high:z.4f}</td></tr>"
             for item, value, low, high in zip(*columns.values(), strict=True)
         )
         return (

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.quantity import SHARE, Quantity
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import MismatchError
 from sfumato.randomness import Source
@@ -120,6 +121,11 @@ class Stream(ABC):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What is promised to a device over the whole stream."""
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are, and how they are printed."""
+        return SHARE
 
     @property
     def rounds(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
@@ -20,6 +20,7 @@ from sfumato import frames
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.quantity import SHARE, Quantity
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.queries.postprocess import Processed, postprocess
@@ -48,7 +49,7 @@ class Answer:
 
     def __str__(self) -> str:
         reach = (self.high - self.low) / 2
-        return f"{self.item}: {self.value:.4f} ± {reach:.4f}"
+        return f"{self.item}: {self.value:z.4f} ± {reach:z.4f}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +72,8 @@ class Answers:
         How: the decoder, and any post-processing by its name.
     n, guarantee
         How many reports went in, and what was promised to whom.
+    quantity
+        What the values are, and how they are printed.
 
     """
 
@@ -85,6 +88,7 @@ class Answers:
     method: str
     n: int
     guarantee: Guarantee
+    quantity: Quantity = SHARE
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -126,14 +130,14 @@ class Answers:
     def __repr__(self) -> str:
         few = 12
         rows = list(zip(self.labels, self.values, self.low, self.high, strict=True))
-        lines = [f"{a!s:>12}  {v: .4f}  [{lo: .4f}, {hi: .4f}]" for a, v, lo, hi in rows[:few]]
+        lines = [f"{a!s:>12}  {v: z.4f}  [{lo: z.4f}, {hi: z.4f}]" for a, v, lo, hi in rows[:few]]
         lines += [f"{'...':>12}  ({len(rows) - few} more)"] if len(rows) > few else []
         return "\n".join([self.question, *lines, self._said()])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(str(a))}</td><td>{v:.4f}</td>"
-            f"<td>{lo:.4f} &ndash; {hi:.4f}</td></tr>"
+            f"<tr><td>{html.escape(str(a))}</td><td>{v:z.4f}</td>"
+            f"<td>{lo:z.4f} &ndash; {hi:z.4f}</td></tr>"
             for a, v, lo, hi in zip(self.labels, self.values, self.low, self.high, strict=True)
         )
         return (
@@ -203,6 +207,11 @@ class History:
     def _decode(self, as_of: int) -> Curve:
         return self._reports.smoothed(as_of)
 
+    @property
+    def quantity(self) -> Quantity:
+        """What the values are."""
+        return self.protocol.quantity
+
     # ---- questions -------------------------------------------------------------------------
 
     def mean(self, period: int, decoder: Decoder = "online", level: float = 0.95) -> Answers:
@@ -212,7 +221,7 @@ class History:
         if decoder == "filtered":
             found = self._posterior.at(period)
             return self._answers(question, found, period, decoder, level)
-        return self._asked({period: 1.0}, question, decoder, level)
+        return self._asked({period: 1.0}, question, decoder, level, self.quantity)
 
     def range(
         self,
@@ -231,6 +240,7 @@ class History:
             f"{name} over periods {first}..{last}",
             decoder,
             level,
+            self.quantity if average else self.quantity.summed,
         )
 
     def prefix(
@@ -250,6 +260,7 @@ class History:
             f"Change of the share from period {before} to {after}",
             decoder,
             level,
+            self.quantity.changed,
         )
 
     def top(
@@ -305,10 +316,16 @@ class History:
     # ---- answering -------------------------------------------------------------------------
 
     def _asked(
-        self, weights: dict[int, float], question: str, decoder: Decoder, level: float
+        self,
+        weights: dict[int, float],
+        question: str,
+        decoder: Decoder,
+        level: float,
+        quantity: Quantity,
     ) -> Answers:
         as_of = self._as_of(max(weights), decoder)
-        return self._answers(question, self._estimate(weights, as_of), as_of, decoder, level)
+        estimate = self._estimate(weights, as_of)
+        return replace(self._answers(question, estimate, as_of, decoder, level), quantity=quantity)
 
     def _as_of(self, last: int, decoder: Decoder) -> int:
         self._known(decoder)
@@ -353,6 +370,7 @@ class History:
             "posterior of the bank of filters" if decoder == "filtered" else decoder,
             estimate.n,
             estimate.guarantee,
+            self.quantity,
         )
 
     def _check(self, period: int) -> None:

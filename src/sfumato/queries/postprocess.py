@@ -94,7 +94,7 @@ class Processed:
     def __repr__(self) -> str:
         few = 12
         lines = [
-            f"{item!s:>12}  {value: .4f}  [{low: .4f}, {high: .4f}]"
+            f"{item!s:>12}  {value: z.4f}  [{low: z.4f}, {high: z.4f}]"
             for item, value, low, high in zip(
                 *(column[:few] for column in self.columns().values()), strict=True
             )

@@ -6,7 +6,7 @@ all reports so far (windows). What they have released is then all there is, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate, checked_level
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.quantity import SHARE, Quantity
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import Answers, check_closed, weights_between
 from sfumato.queries.postprocess import Processed
@@ -42,8 +43,8 @@ class Releases:
         How many reports each of these stands on.
     guarantee
         What was promised to whom.
-    noun
-        What an entry is, for people: the share of devices, or their mean move.
+    quantity
+        What the values are: shares, means or moves.
     separate
         Whether the errors of different periods are uncorrelated. If not, a sum's error is taken to
         be the sum of the errors, which it cannot exceed.
@@ -63,7 +64,7 @@ class Releases:
     variances: Floats
     n: tuple[int, ...]
     guarantee: Guarantee
-    noun: str = "Share of devices"
+    quantity: Quantity = SHARE
     separate: bool = True
 
     @property
@@ -74,7 +75,8 @@ class Releases:
     def mean(self, period: int, decoder: Decoder = "online", level: float = 0.95) -> Answers:
         """Return each item's value in a period."""
         _known(decoder)
-        return self._answers(f"{self.noun} in period {period}", {period: 1.0}, level)
+        question = f"{self.quantity.noun} in period {period}"
+        return self._answers(question, {period: 1.0}, level, self.quantity)
 
     def range(
         self,
@@ -90,9 +92,10 @@ class Releases:
         weights = weights_between(first, last, self.closed, average=average)
         what = "average" if average else "sum"
         return self._answers(
-            f"{self.noun}, {what} over periods {first}..{last}",
+            f"{self.quantity.noun}, {what} over periods {first}..{last}",
             weights,
             level,
+            self.quantity if average else self.quantity.summed,
         )
 
     def prefix(
@@ -107,7 +110,8 @@ class Releases:
         """Return how each item's value has changed from one period to another."""
         _known(decoder)
         weights = {before: -1.0, after: 1.0} if before != after else {after: 0.0}
-        return self._answers(f"{self.noun}, change from period {before} to {after}", weights, level)
+        question = f"{self.quantity.noun}, change from period {before} to {after}"
+        return self._answers(question, weights, level, self.quantity.changed)
 
     def top(
         self, k: int, period: int, decoder: Decoder = "online", level: float = 0.95
@@ -139,15 +143,18 @@ class Releases:
             sum(self.n),
             self.guarantee,
         )
-        question = f"{self.noun}, {item}, in each period{shape}"
+        question = f"{self.quantity.noun}, {item}, in each period{shape}"
         return self._told(question, found, self.closed, level, what="period", band=simultaneous)
 
     # ---- answering -------------------------------------------------------------------------
 
-    def _answers(self, question: str, weights: dict[int, float], level: float) -> Answers:
+    def _answers(
+        self, question: str, weights: dict[int, float], level: float, quantity: Quantity
+    ) -> Answers:
         found = self._combined(weights)
         method = SEPARATE if self.separate or len(weights) == 1 else CORRELATED
-        return self._told(question, found, max(weights), level, method=method)
+        made = self._told(question, found, max(weights), level, method=method)
+        return replace(made, quantity=quantity)
 
     def _combined(self, weights: dict[int, float]) -> Estimate:
         for period in weights:
@@ -191,6 +198,7 @@ class Releases:
             method,
             found.n,
             found.guarantee,
+            self.quantity,
         )
 
     def _check(self, period: int) -> None:

@@ -23,6 +23,9 @@ SHUFFLER: Final = "shuffler"
 
 SHORTEST: Final = 20
 
+CHALLENGES: Final = ('Basic realm="sfumato", charset="UTF-8"', 'Bearer realm="sfumato"')
+"""How a token may come; browsers read one of them from each line, and ask for a password."""
+
 
 def new_token() -> str:
     """Return a token that nobody can guess."""
@@ -63,13 +66,25 @@ class Access:
         """Raise unless who asks has this role or a higher one."""
         found = self.role(request)
         if found is None:
-            raise Refused(
-                "no-token",
-                f"This is for the {role}; send the token as `Authorization: Bearer ...`.",
-                {"WWW-Authenticate": 'Bearer realm="sfumato", Basic realm="sfumato"'},
-            )
+            raise Refused("no-token", _missing(request, role), {"WWW-Authenticate": CHALLENGES})
         if found not in ROLES[ROLES.index(role) :]:
             raise Refused("not-allowed", f"This is for the {role}; the token is of the {found}.")
+
+
+def _missing(request: Request, role: str) -> str:
+    """Return what is wrong with a request that comes with no token of this collector."""
+    header = request.headers.get("authorization")
+    if header is None:
+        return f"This is for the {role}; send the token as `Authorization: Bearer ...`."
+    if _token(header) is None:
+        return (
+            f"This is for the {role}, and the header Authorization has no token; "
+            "`Authorization: Bearer ...` is expected."
+        )
+    return (
+        f"This is for the {role}, and the token is none of this collector; tokens that were "
+        "replaced are no longer taken."
+    )
 
 
 def _token(header: str) -> str | None:

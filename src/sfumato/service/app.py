@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sfumato.errors import ConfigurationError, InputError, MismatchError, ReportError
 from sfumato.service import openapi, page, questions
 from sfumato.service.access import Access
+from sfumato.service.browsers import refuse_foreign_pages
 from sfumato.service.collector import Collector, Entry
 from sfumato.service.desk import Desk
 from sfumato.service.events import Bell, stream
@@ -131,6 +132,15 @@ class Service:
 
     async def upload(self, request: Request) -> Response:
         """Take in a batch; answer when it is safe."""
+        try:
+            return await self._upload(request)
+        except Refused as refused:
+            busy = refused.name in ("too-many", "busy")
+            self.metrics.busy.inc(refused.name == "too-many")
+            self.metrics.strangers.update([] if busy else [refused.name])
+            raise
+
+    async def _upload(self, request: Request) -> Response:
         desk = self._desk(request)
         if request.headers.get("content-type", "").partition(";")[0].strip() != BATCH_TYPE:
             raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
@@ -144,12 +154,8 @@ class Service:
         except ReportError as error:
             raise Refused("not-a-batch", str(error)) from None
         except (Busy, Full) as error:
-            self.metrics.busy.inc()
             raise Refused("too-many", str(error), {"Retry-After": "1"}) from None
-        except Refused as refused:
-            self.metrics.busy.inc(refused.name == "too-many")
-            raise
-        self.metrics.received(entry.receipt)
+        self.metrics.received(desk, entry.receipt)
         return JSONResponse(entry.receipt.plain())
 
     async def _written(self, entry: Entry) -> None:
@@ -220,9 +226,7 @@ class Service:
         """Answer a question."""
         desk = self._readable(request)
         self.rate.check(request)
-        given = dict(request.query_params)
-        if len(given) != len(request.query_params.multi_items()):
-            raise Refused("not-a-question", "A field is there twice; each may be there once.")
+        given = _once(request)
         try:
             found = await _in(self._desks, questions.answer, desk, given)
         except MismatchError as error:
@@ -236,8 +240,7 @@ class Service:
         desk = self._readable(request)
         if self.bell.listeners >= MOST_LISTENERS:
             raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
-        said = request.headers.get("last-event-id", request.query_params.get("since", "0"))
-        since = int(said) if said.isascii() and said.isdigit() and len(said) < 8 else 0
+        since = _since(request)
         return StreamingResponse(stream(desk, self.bell, since), media_type="text/event-stream")
 
     async def page(self, request: Request) -> Response:
@@ -249,7 +252,7 @@ class Service:
     async def front(self, request: Request) -> Response:
         """Show all tasks."""
         del request
-        text = page.of_all(list(self.collector.desks.values()))
+        text = page.of_all(list(self.collector.desks.values()), self.metrics)
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def static(self, request: Request) -> Response:
@@ -297,6 +300,23 @@ class Service:
         return desk
 
 
+def _once(request: Request) -> dict[str, str]:
+    """Return the fields of a question, each of which may be there once."""
+    given = dict(request.query_params)
+    if len(given) != len(request.query_params.multi_items()):
+        raise Refused("not-a-question", "A field is there twice; each may be there once.")
+    return given
+
+
+def _since(request: Request) -> int:
+    """Return the last period that who listens has heard of; a browser says it in a header."""
+    said = _once(request).get("since", "0")
+    if not (said.isascii() and said.isdigit() and len(said) < 10):
+        raise Refused("not-a-question", f"since is {said[:40]!r}; a whole number is expected.")
+    heard = request.headers.get("last-event-id", "")
+    return int(heard if heard.isascii() and heard.isdigit() and len(heard) < 10 else said)
+
+
 async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
     """Do something in a thread of a pool."""
     return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *given))
@@ -317,11 +337,12 @@ def _summary(desk: Desk) -> dict[str, Any]:
     }
 
 
-class _Headers:
-    """Adds headers that every answer has."""
+class _Edge:
+    """Refuses what pages of other sites send, and adds headers that every answer has."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, base: str) -> None:
         self._app = app
+        self._base = base
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -336,6 +357,11 @@ class _Headers:
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
+        try:
+            refuse_foreign_pages(scope["method"], Headers(scope=scope), self._base)
+        except Refused as refused:
+            await refused.response()(scope, receive, sending)
+            return
         await self._app(scope, receive, sending)
 
 
@@ -358,4 +384,4 @@ def make_app(service: Service) -> ASGIApp:
         Route("/", service.front),
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
-    return _Headers(app)
+    return _Edge(app, service.collector.base)

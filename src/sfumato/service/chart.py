@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, Final
 
-__all__ = ["COLOURS", "chart"]
+from sfumato.core.quantity import Quantity
+from sfumato.service.view import View
+
+__all__ = ["COLOURS", "chart", "ticks"]
 
 COLOURS: Final = (
     "#1f8ac9",
@@ -22,70 +26,87 @@ COLOURS: Final = (
 
 WIDTH: Final = 960
 HEIGHT: Final = 320
-LEFT: Final = 56
+LEFT: Final = 64
 BELOW: Final = 28
 
 
-def chart(
-    history: Sequence[Mapping[str, Any]], places: Sequence[int], data: Mapping[str, Any]
-) -> str:
-    """Return the chart of some items as SVG; a sentence if there is nothing to draw."""
+def chart(view: View, rows: Sequence[int], periods: int) -> str:
+    """Return the chart of some rows of a view as SVG; a sentence if there is nothing to draw."""
     known = [
-        one[side][place]
-        for one in history
-        for place in places
+        one[side][row]
+        for one in view.history
+        for row in rows
         for side in ("low", "high")
-        if one[side][place] is not None
+        if one[side][row] is not None
     ]
     if not known:
         return '<p class="nothing">The curve appears here when the first period has closed.</p>'
-    low, high = min(*known, 0.0), max(*known, 0.0)
-    span = (high - low) or 1.0
-    periods = max(data["periods"] - 1, 1)
+    zero = [0.0] if view.quantity.from_zero else []
+    low, high = min(known + zero), max(known + zero)
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    span = high - low
 
     def point(period: int, value: float) -> str:
-        x = LEFT + (WIDTH - LEFT - 12) * (period - 1) / periods
+        x = LEFT + (WIDTH - LEFT - 12) * (period - 1) / max(periods - 1, 1)
         y = 8 + (HEIGHT - BELOW - 8) * (high - value) / span
         return f"{x:.1f},{y:.1f}"
 
-    drawn = [_axis(low, high, point, data["periods"])]
-    for turn, place in enumerate(places):
-        rows = [one for one in history if one["values"][place] is not None]
-        if not rows:
+    drawn = [_axis(low, high, point, periods, view.quantity)]
+    for turn, row in enumerate(rows):
+        seen = [one for one in view.history if one["values"][row] is not None]
+        if not seen:
             continue
         colour = COLOURS[turn % len(COLOURS)]
-        above = [point(one["period"], one["high"][place]) for one in rows]
-        below = [point(one["period"], one["low"][place]) for one in reversed(rows)]
-        line = " ".join(point(one["period"], one["values"][place]) for one in rows)
-        x, y = point(rows[-1]["period"], rows[-1]["values"][place]).split(",")
+        above = [point(one["period"], one["high"][row]) for one in seen]
+        below = [point(one["period"], one["low"][row]) for one in reversed(seen)]
+        line = " ".join(point(one["period"], one["values"][row]) for one in seen)
+        x, y = point(seen[-1]["period"], seen[-1]["values"][row]).split(",")
         drawn.append(
             f'<polygon points="{" ".join(above + below)}" fill="{colour}" fill-opacity="0.16" '
             f'stroke="{colour}" stroke-opacity="0.16"/><circle cx="{x}" cy="{y}" r="4" '
             f'fill="{colour}"/>'
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
-    names = ", ".join(escape(str(data["labels"][place])) for place in places)
+    names = escape(", ".join(view.labels[row] for row in rows))
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Estimated shares of {names} '
-        f'over time, with their intervals">{"".join(drawn)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{view.quantity.noun} over '
+        f'time, estimated, with intervals: {names}">{"".join(drawn)}</svg>'
     )
 
 
-def _axis(low: float, high: float, point: Any, periods: int) -> str:
+def ticks(low: float, high: float, most: int = 7) -> Iterator[tuple[float, int]]:
+    """Yield round numbers from low to high, a handful of them, each with its decimals.
+
+    Examples
+    --------
+    >>> list(ticks(-0.3, 1.2))
+    [(0.0, 1), (0.5, 1), (1.0, 1)]
+    >>> [tick for tick, _ in ticks(5100.0, 5900.0)]
+    [5200.0, 5400.0, 5600.0, 5800.0]
+
+    """
+    power = math.floor(math.log10((high - low) / most))
+    steps = ((factor, up) for up in (power, power + 1) for factor in (1, 2, 5))
+    factor, up = next(
+        (factor, up) for factor, up in steps if (high - low) / (factor * 10.0**up) <= most
+    )
+    step = factor * 10.0**up
+    for count in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield count * step, max(0, -up)
+
+
+def _axis(low: float, high: float, point: Any, periods: int, quantity: Quantity) -> str:
     """Return lines and words of the axes."""
     drawn = []
-    step = next(
-        (s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5) if (high - low) / s <= 7), 10
-    )
-    tick = int(low / step) * step
-    while tick <= high:
+    for scaled, places in ticks(low * quantity.scale, high * quantity.scale):
+        tick = scaled / quantity.scale
         y = point(1, tick).split(",")[1]
         drawn.append(
             f'<line x1="{LEFT}" x2="{WIDTH - 12}" y1="{y}" y2="{y}" class="grid"/>'
             f'<text x="{LEFT - 8}" y="{y}" class="tick" text-anchor="end" '
-            f'dominant-baseline="middle">{100 * tick:.0f}%</text>'
+            f'dominant-baseline="middle">{quantity.text(tick, places)}</text>'
         )
-        tick += step
     for period in sorted({1, (periods + 1) // 2, periods}):
         x = point(period, low).split(",")[0]
         anchor = "end" if period == periods else "middle"

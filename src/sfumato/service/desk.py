@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any, Self
 
@@ -176,7 +177,7 @@ class Desk:
 
     # ---- asking ------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Any, ...]:
         """What the entries are called."""
         if isinstance(self.protocol, Weave):
@@ -198,7 +199,6 @@ class Desk:
     def _history(self, closed: int) -> History | Releases:
         if isinstance(self.protocol, Weave):
             return History(self.protocol, self._store.tallies(self.task_id), closed)
-        moves = isinstance(self.protocol, Flat)
         released = self.releases[:closed]
         return Releases(
             self.labels,
@@ -206,13 +206,9 @@ class Desk:
             np.array([release.variances for release in released]),
             tuple(np.diff([0, *(release.n for release in released)]).tolist()),
             self.protocol.guarantee,
-            noun="Mean move" if moves else "Mean" if self._is_mean else "Share of devices",
-            separate=moves,
+            self.protocol.quantity,
+            separate=isinstance(self.protocol, Flat),
         )
-
-    @property
-    def _is_mean(self) -> bool:
-        return bool(self.published.spec["values"]["kind"] == "number")
 
     def participation(self) -> dict[int, int]:
         """Return how many reports each period has."""

@@ -8,13 +8,16 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.intervals import z_score
 from sfumato.service.desk import Desk
-from sfumato.service.questions import number
+from sfumato.service.questions import known
 from sfumato.store import Release
 
-__all__ = ["Bell", "released", "stream"]
+__all__ = ["Bell", "plain", "released", "sides", "stream"]
+
+Floats = NDArray[np.float64]
 
 BREATH: Final = 15.0
 """Seconds of silence after which a listener is told that all is well."""
@@ -41,17 +44,28 @@ class Bell:
         return self._event
 
 
+def sides(values: Floats, variances: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return values and the ends of their intervals."""
+    reach = z_score(LEVEL) * np.sqrt(variances)
+    return values, values - reach, values + reach
+
+
 def released(release: Release, reports: int) -> dict[str, Any]:
-    """Return what a period has released as plain data; null where nothing is known."""
-    reach = z_score(LEVEL) * np.sqrt(release.variances)
+    """Return what a period has released as plain data; None where nothing is known."""
+    return plain(release, reports, sides(release.values, release.variances))
+
+
+def plain(release: Release, reports: int, entries: tuple[Floats, Floats, Floats]) -> dict[str, Any]:
+    """Return a release with some entries' values and ends of their intervals as plain data."""
+    values, low, high = zip(*known(*entries), strict=True)
     return {
         "period": release.period,
         "reports": reports,
         "n": release.n,
         "level": LEVEL,
-        "values": [number(value) for value in release.values],
-        "low": [number(value) for value in release.values - reach],
-        "high": [number(value) for value in release.values + reach],
+        "values": values,
+        "low": low,
+        "high": high,
     }
 
 

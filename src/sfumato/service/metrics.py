@@ -7,6 +7,7 @@ from collections import Counter as Counts
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from sfumato.service.collector import REASONS, Collector, Receipt
+from sfumato.service.desk import Desk
 
 __all__ = ["Metrics"]
 
@@ -48,16 +49,24 @@ class Metrics:
         ids.set_function(lambda: collector.ids_in_memory)
         tasks = Gauge("sfumato_tasks", "Tasks that have not ended.", registry=self.registry)
         tasks.set_function(lambda: sum(not desk.is_over for desk in collector.desks.values()))
-        self.outcomes: Counts[str] = Counts()
+        self._refused: dict[bytes, Counts[str]] = {}
+        self.strangers: Counts[str] = Counts()
+        """What was refused and belongs to no task, by its reason, since the start."""
 
-    def received(self, receipt: Receipt) -> None:
+    def received(self, desk: Desk, receipt: Receipt) -> None:
         """Count a batch that was answered."""
         found = Counts(reason for _, reason in receipt.refused)
         found.update(accepted=receipt.accepted, repeated=receipt.repeated)
         for outcome, n in found.items():
             if n:
                 self._reports.labels(outcome).inc(n)
-        self.outcomes.update(found)
+        reasons = Counts({reason: found[reason] for reason in REASONS if found[reason]})
+        self.strangers.update(wrong_task=reasons.pop("wrong_task", 0))
+        self._refused.setdefault(desk.task_id, Counts()).update(reasons)
+
+    def refused(self, desk: Desk) -> Counts[str]:
+        """Return how many reports of a task were refused since the start, by reason."""
+        return self._refused.get(desk.task_id, Counts())
 
     def committed(self, batches: int, seconds: float) -> None:
         """Count a group commit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any, Final
 
+from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.service.collector import REASONS
 from sfumato.service.problems import MEDIA_TYPE
 from sfumato.service.questions import QUERIES
@@ -18,6 +19,13 @@ _TASK_ID: Final = {
     "required": True,
     "description": "The SHA-256 of the task's spec.",
     "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+}
+
+_SINCE: Final = {
+    "name": "since",
+    "in": "query",
+    "description": "The last period that was heard of; those after it follow.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": 16_384, "default": 0},
 }
 
 _NUMBER: Final = {"type": ["number", "null"]}
@@ -73,7 +81,7 @@ def _paths() -> dict[str, Any]:
                 _json("Receipt"),
                 parameters=[_TASK_ID],
                 body={BATCH_TYPE: {"schema": {"type": "string", "format": "binary"}}},
-                problems=(400, 404, 408, 411, 413, 415, 429),
+                problems=(400, 403, 404, 408, 411, 413, 415, 429),
             )
         },
         f"{task}/question": {
@@ -111,8 +119,8 @@ def _paths() -> dict[str, Any]:
                 "listen",
                 "Server-sent events: what each period releases when it closes.",
                 {"text/event-stream": {"schema": {"type": "string"}}},
-                parameters=[_TASK_ID],
-                problems=(401, 404, 503),
+                parameters=[_TASK_ID, _SINCE],
+                problems=(400, 401, 404, 503),
                 secure=True,
             )
         },
@@ -178,7 +186,7 @@ def _question() -> list[dict[str, Any]]:
         "average": {"type": "boolean"},
         "simultaneous": {"type": "boolean"},
         "decoder": {"enum": ["online", "smoothed", "filtered"], "default": "online"},
-        "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "level": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_LEVEL},
     }
     return [{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]
 
@@ -265,5 +273,12 @@ def _schemas() -> dict[str, Any]:
             method=text,
             n=_COUNT,
             guarantee=text,
+            quantity=_object(
+                kind={"enum": ["share", "mean", "move", "amount"]},
+                noun=text,
+                unit=text,
+                scale={"type": "number"},
+                from_zero=truth,
+            ),
         ),
     }

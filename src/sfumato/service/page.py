@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
 from sfumato.accounting.shuffle import Requirement
+from sfumato.core.duration import ago, length
 from sfumato.service.chart import COLOURS, chart
 from sfumato.service.desk import Desk
-from sfumato.service.events import released
 from sfumato.service.metrics import Metrics
+from sfumato.service.view import Latest, View
 from sfumato.streams.crowd import promised
 from sfumato.streams.window import Window
 
@@ -41,25 +43,33 @@ SHOWN: Final = 4
 
 FEW: Final = 200
 
+NOTES: Final = {
+    "share": " Below zero means: too small to tell from zero.",
+    "move": " A rise counts 1 and a fall -1.",
+}
+"""What else is to be said about values of a kind."""
+
 
 def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
     """Return the page of a task."""
     spec = desk.published.spec
-    reports = desk.participation()
-    history = [released(one, reports.get(one.period, 0)) for one in desk.releases]
-    order = _order(history, len(desk.labels))
+    view = View.of(desk)
+    shown = range(min(SHOWN, len(view.places)))
     data = {
         "task": desk.name,
-        "labels": [str(label) for label in desk.labels],
+        "quantity": view.quantity.plain(),
+        "items": view.items,
+        "places": view.places,
+        "labels": view.labels,
         "start": spec["start"],
         "seconds": spec["period_seconds"],
         "grace": spec["grace"],
         "periods": spec["periods"],
-        "shown": order[:SHOWN],
+        "shown": list(shown),
         "colours": COLOURS,
-        "history": history,
+        "history": view.history,
     }
-    state, sentence = _state(desk, now, history)
+    state, sentence = _state(desk, now, view.history)
     title = escape(spec["title"])
     return _whole(
         title,
@@ -77,18 +87,18 @@ def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
     only. Every number here is an estimate with its 95% interval.</p>
   </section>
   <section aria-labelledby="over-time">
-    <h2 id="over-time">Share of devices over time</h2>
-    <div id="chart">{chart(history, order[:SHOWN], data)}</div>
+    <h2 id="over-time">{view.quantity.noun} over time</h2>
+    <div id="chart">{chart(view, shown, desk.periods)}</div>
     <p id="read" class="quiet" aria-live="polite">Lines are estimates, soft bands their 95%
-    intervals. Below zero means: too small to tell from zero.</p>
+    intervals.{NOTES.get(view.quantity.kind, "")}</p>
   </section>
   <section aria-labelledby="items">
     <h2 id="items">Now</h2>
-    {_table(desk, history, order)}
+    {_table(desk, view)}
   </section>
   <section aria-labelledby="health">
     <h2 id="health">Participation</h2>
-    {_participation(history, metrics)}
+    {_participation(view.history, metrics.refused(desk))}
   </section>
 </main>
 <footer><p><a href="/">All tasks</a> · <a href="/v1/tasks/{desk.name}">The task as devices see
@@ -108,7 +118,7 @@ def _mixed(desk: Desk) -> str:
     return f"\n    <p>{escape(str(promised(desk.protocol, required)))}</p>"
 
 
-def of_all(desks: Sequence[Desk]) -> str:
+def of_all(desks: Sequence[Desk], metrics: Metrics) -> str:
     """Return the page that lists all tasks."""
     rows = "".join(
         f'<tr><td><a href="/tasks/{desk.name}">{escape(desk.published.spec["title"])}</a></td>'
@@ -121,12 +131,15 @@ def of_all(desks: Sequence[Desk]) -> str:
         "sfumato task publish my-task.toml</pre>"
     )
     table = (
-        "<table><thead><tr><th>Task</th><th>Periods closed</th><th>Who may read</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
+        '<table><thead><tr><th>Task</th><th class="number">Periods closed</th><th>Who may read</th>'
+        f"</tr></thead><tbody>{rows}</tbody></table>"
     )
-    return _whole(
-        "Tasks", f"<header><h1>Tasks</h1></header><main>{table if desks else empty}</main>"
+    strangers = (
+        f'<p class="quiet">Refused since the collector started, and of no task: '
+        f"{_counted(metrics.strangers)}.</p>"
     )
+    listed = (table if desks else empty) + strangers
+    return _whole("Tasks", f"<header><h1>Tasks</h1></header><main>{listed}</main>")
 
 
 def _whole(title: str, body: str) -> str:
@@ -150,28 +163,23 @@ def _whole(title: str, body: str) -> str:
 
 def _embedded(data: Any) -> str:
     """Return JSON that cannot end the element it stands in."""
-    return json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026")
+    plain = json.dumps(data, separators=(",", ":"))
+    return plain.replace("<", "\\u003c").replace("&", "\\u0026")
 
 
 def _measured(desk: Desk) -> str:
     spec = desk.published.spec
+    values = spec["values"]
     kinds = {
-        "binary": "how many devices are on",
+        "binary": "which share of the devices is on",
         "category": "which share of the devices holds each item",
         "set": "which share of the devices has each item",
         "attributes": "which share of the devices holds each item, attribute by attribute",
         "moves": "how much each item moves on average",
+        "number": f"the mean of a number from {values.get('low')} to {values.get('high')}",
     }
-    what = kinds.get(spec["values"]["kind"], "what devices hold")
-    return f"Measures {what}, in {spec['periods']} periods of {_length(spec['period_seconds'])}."
-
-
-def _length(seconds: int) -> str:
-    for name, size in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if seconds % size == 0:
-            many = seconds // size
-            return f"{many} {name}{'s' if many > 1 else ''}"
-    return f"{seconds} second{'s' if seconds > 1 else ''}"
+    what = kinds.get(values["kind"], "what devices hold")
+    return f"Measures {what}, in {spec['periods']:,} periods of {length(spec['period_seconds'])}."
 
 
 def _clock(at: float) -> str:
@@ -184,64 +192,75 @@ def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[s
         first = _clock(desk.closes_at(1))
         return "empty", f"No period has closed yet. The first estimate comes at {first}."
     last = history[-1]
-    if desk.is_over:
-        return "over", f"All {desk.closed} periods have closed; these numbers are final."
+    if last["period"] >= desk.periods:
+        return "over", f"All {desk.periods:,} periods have closed; these numbers are final."
+    age = now - desk.closes_at(last["period"])
+    seconds = desk.published.spec["period_seconds"]
+    if age > 2 * seconds + 5:
+        return "stale", (
+            f"Period {last['period']} closed {ago(age)} and none since; the collector may be "
+            "behind."
+        )
+    if not last["reports"]:
+        return "few", (
+            f"Period {last['period']} has no reports. The table shows what was last known; it goes "
+            "on when devices take part again."
+        )
     if last["reports"] < FEW:
         return "few", (
             f"Period {last['period']} has {last['reports']} reports: too few to tell much. The "
             "bands are wide until more devices take part."
         )
-    age = max(0, int(now - desk.closes_at(desk.closed)))
-    return "live", f"Period {desk.closed} of {desk.periods} closed {age} s ago."
+    return "live", f"Period {last['period']} of {desk.periods:,} closed {ago(age)}."
 
 
-def _order(history: Sequence[dict[str, Any]], width: int) -> list[int]:
-    """Return the items, largest first."""
-    if not history:
-        return list(range(width))
-    last = history[-1]["values"]
-    return sorted(range(width), key=lambda place: -(last[place] if last[place] is not None else -9))
-
-
-def _table(desk: Desk, history: Sequence[dict[str, Any]], order: Sequence[int]) -> str:
+def _table(desk: Desk, view: View) -> str:
     rows = []
-    for place in order:
-        name = escape(str(desk.labels[place]))
-        told = "<td>unknown</td><td></td>"
-        if history and history[-1]["values"][place] is not None:
-            last = history[-1]
-            told = (
-                f'<td class="number">{_share(last["values"][place])}</td><td class="number">'
-                f"{_share(last['low'][place])} to {_share(last['high'][place])}</td>"
-            )
-        shown = place in order[:SHOWN]
-        checked = " checked" if shown else ""
-        colour = f" s{order.index(place)}" if shown else ""
+    for row, (label, latest) in enumerate(zip(view.labels, view.latest, strict=True)):
+        name = escape(label)
+        checked, colour = (" checked", f" s{row}") if row < SHOWN else ("", "")
         rows.append(
-            f'<tr data-place="{place}"><td><label><input type="checkbox"{checked} '
+            f'<tr data-row="{row}"><td><label><input type="checkbox"{checked} '
             f'aria-label="Show {name} in the chart"> <span class="swatch{colour}">'
-            f"</span> {name}</label></td>{told}</tr>"
+            f"</span> {name}</label></td>{_cells(desk, view, latest)}</tr>"
         )
-    n = f"{history[-1]['n']:,} reports so far" if history else "no reports yet"
+    n = f"{view.history[-1]['n']:,} reports so far" if view.history else "no reports yet"
+    few = len(view.places) < view.items
+    cut = f"The {len(view.places):,} largest of {view.items:,} items; " if few else ""
     return (
-        f'<table id="table"><caption id="caption">{n}</caption><thead><tr><th>Item</th>'
-        '<th class="number">Estimate</th><th class="number">95% interval</th></tr></thead><tbody>'
-        f"{''.join(rows)}</tbody></table>"
+        f'<table id="table"><caption>{cut}<span id="caption">{n}</span></caption><thead><tr>'
+        '<th>Item</th><th class="number">Estimate</th><th class="number">95% interval</th></tr>'
+        f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
 
-def _share(value: float) -> str:
-    return f"{100 * value:.1f}%"
+def _cells(desk: Desk, view: View, latest: Latest | None) -> str:
+    """Return an item's last known value and interval, dated unless they are of the last period."""
+    if latest is None:
+        return '<td class="number">unknown</td><td class="number"></td>'
+    dated = ""
+    if latest.period < view.history[-1]["period"]:
+        when = _clock(desk.ends_at(latest.period))
+        dated = f' <span class="quiet">in period {latest.period}, until {when}</span>'
+    return (
+        f'<td class="number">{view.text(latest.value)}{dated}</td><td class="number">'
+        f"{view.text(latest.low)} to {view.text(latest.high)}</td>"
+    )
 
 
-def _participation(history: Sequence[dict[str, Any]], metrics: Metrics) -> str:
-    refused = {k: n for k, n in metrics.outcomes.items() if n and k not in ("accepted", "repeated")}
-    words = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in sorted(refused.items()))
+def _participation(history: Sequence[dict[str, Any]], refused: Counter[str]) -> str:
     told = "Nobody has taken part in a closed period yet."
     if history:
         last = history[-1]
         told = f"{last['reports']:,} reports in period {last['period']}."
     return (
         f'<p id="reports">{told}</p><div id="bars" aria-hidden="true"></div>'
-        f'<p class="quiet">Refused since the collector started: {words or "none"}.</p>'
+        f'<p class="quiet">Refused since the collector started: {_counted(refused)}.</p>'
     )
+
+
+def _counted(reasons: Mapping[str, int]) -> str:
+    """Return how many there were of each reason, in words."""
+    counts = sorted((reason, n) for reason, n in reasons.items() if n)
+    words = (f"{n:,} {reason.replace('_', ' ').replace('-', ' ')}" for reason, n in counts)
+    return ", ".join(words) or "none"

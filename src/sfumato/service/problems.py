@@ -17,6 +17,8 @@ __all__ = ["MEDIA_TYPE", "Refused", "handlers"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 
+Headers = Mapping[str, str | tuple[str, ...]]
+
 _TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "bad-request": (400, "The request makes no sense"),
     "not-a-batch": (400, "The body is no batch of reports"),
@@ -24,6 +26,7 @@ _TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "not-a-question": (400, "The question makes no sense"),
     "no-token": (401, "A token is needed"),
     "not-allowed": (403, "The token does not allow this"),
+    "foreign-page": (403, "Another site asks for this"),
     "unknown-task": (404, "There is no such task"),
     "not-found": (404, "There is nothing here"),
     "wrong-method": (405, "Not with this method"),
@@ -49,11 +52,11 @@ class Refused(Exception):
     detail
         One sentence.
     headers
-        That go with it.
+        Headers that go with it; one with several values is sent in several lines.
 
     """
 
-    def __init__(self, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, name: str, detail: str, headers: Headers | None = None) -> None:
         super().__init__(detail)
         self.name, self.detail = name, detail
         self.headers = dict(headers or {})
@@ -64,18 +67,18 @@ class Refused(Exception):
         return _document(self.name, status, title, self.detail, self.headers)
 
 
-def _document(
-    name: str, status: int, title: str, detail: str, headers: Mapping[str, str]
-) -> Response:
+def _document(name: str, status: int, title: str, detail: str, headers: Headers) -> Response:
     content: dict[str, Any] = {
         "type": f"urn:sfumato:problem:{name}",
         "title": title,
         "status": status,
         "detail": detail,
     }
-    return Response(
-        json.dumps(content), status, headers=dict(headers), media_type="application/problem+json"
-    )
+    response = Response(json.dumps(content), status, media_type=MEDIA_TYPE)
+    for header, values in headers.items():
+        for value in (values,) if isinstance(values, str) else values:
+            response.headers.append(header, value)
+    return response
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import Answers, History
 from sfumato.queries.postprocess import Processed
 from sfumato.queries.releases import Releases
 from sfumato.service.desk import Desk
 
-__all__ = ["QUERIES", "answer", "number"]
+__all__ = ["QUERIES", "answer", "known"]
 
+Floats = NDArray[np.float64]
+_NUMBER: Final = re.compile(r"(?=.{1,32}$)[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.ASCII)
 _WHOLE: Final = ("period", "first", "last", "before", "after", "k")
 QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "mean": ("period", "item"),
@@ -61,7 +67,8 @@ def answer(desk: Desk, given: Mapping[str, str]) -> dict[str, Any]:
     if query == "curve":
         asked["item"] = labels[str(item)]
     found = _ask(history, query, asked)
-    data = _plain(found, query, asked)
+    quantity = found.quantity if isinstance(found, Answers) else history.quantity
+    data = _plain(found, query, asked) | {"quantity": quantity.plain()}
     if item is not None and query != "curve":
         data["answers"] = [one for one in data["answers"] if str(one["item"]) == item]
     return data
@@ -87,19 +94,18 @@ def _read(name: str, text: str) -> Any:
             raise ConfigurationError(f"{name} is {text[:40]!r}; true or false is expected.")
         return text == "true"
     if name == "level":
-        try:
-            level = float(text)
-        except ValueError:
-            level = math.nan
-        if not 0 < level < 1:
-            raise ConfigurationError(f"level is {text[:40]!r}; a number in 0..1 is expected.")
-        return level
+        if not _NUMBER.fullmatch(text) or not 0 < float(text) <= LARGEST_LEVEL:
+            raise ConfigurationError(
+                f"level is {text[:40]!r}; a number above 0 and up to {LARGEST_LEVEL} is expected, "
+                "as in 0.95."
+            )
+        return float(text)
     return text
 
 
 def _plain(found: Answers | Processed, query: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     what = found.what if isinstance(found, Answers) else "item"
-    rows = zip(found.labels, found.values, found.low, found.high, strict=True)
+    sides = (found.values, found.low, found.high)
     if isinstance(found, Answers):
         question, as_of = found.question, found.as_of
     else:
@@ -108,8 +114,8 @@ def _plain(found: Answers | Processed, query: str, asked: Mapping[str, Any]) -> 
         "query": query,
         "question": question,
         "answers": [
-            {what: label, "value": number(value), "low": number(low), "high": number(high)}
-            for label, value, low, high in rows
+            {what: label, "value": value, "low": low, "high": high}
+            for label, (value, low, high) in zip(found.labels, known(*sides), strict=True)
         ],
         "level": found.level,
         "as_of": as_of,
@@ -119,6 +125,9 @@ def _plain(found: Answers | Processed, query: str, asked: Mapping[str, Any]) -> 
     }
 
 
-def number(value: float) -> float | None:
-    """Return a number that JSON has, or None."""
-    return float(value) if math.isfinite(value) else None
+def known(*sides: Floats) -> list[list[float | None]]:
+    """Return values with their intervals, all None where one of the three is not known."""
+    rows = np.column_stack(sides)
+    nothing: list[float | None] = [None] * len(sides)
+    finite = np.asarray(np.isfinite(rows).all(axis=1))
+    return [row if good else nothing for row, good in zip(rows.tolist(), finite, strict=True)]

@@ -3,30 +3,72 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const history = data.history;
-  const chosen = new Map(data.shown.map((place, turn) => [place, turn])); // with the colour of each
+  const chosen = new Map(data.shown.map((row, turn) => [row, turn])); // with the colour of each
   const MOST = 8;
   const byId = (name) => document.getElementById(name);
-  const percent = (value) => (100 * value).toFixed(1) + "%";
-  const colour = (place) => data.colours[chosen.get(place)];
+  const colour = (row) => data.colours[chosen.get(row)];
   const free = () => data.colours.findIndex((_, turn) => ![...chosen.values()].includes(turn));
   const faded = (hex) => hex + "2b";
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const endOf = (period) => data.start + period * data.seconds;
+  const when = (period) => new Date(1000 * endOf(period)).toLocaleString();
+
+  // ---- how things are printed; as in core/quantity.py and core/duration.py ----------------------
+  const quantity = data.quantity;
+  const decimals = (reach) => reach > 0 && Number.isFinite(reach)
+    ? Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(quantity.scale * reach)))) : 4;
+  function text(value, places) {
+    const printed = (quantity.scale * value).toFixed(places);
+    return (Number(printed) === 0 ? printed.replace("-", "") : printed) + quantity.unit;
+  }
+  function ago(seconds) {
+    for (const [name, size] of [["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]]) {
+      const many = Math.floor(seconds / size);
+      if (many >= (size > 1 ? 2 : 1)) return `${many} ${name}${many === 1 ? "" : "s"} ago`;
+    }
+    return "just now";
+  }
+
+  // ---- what is known of each item ---------------------------------------------------------------
+  const latest = data.labels.map(() => null);
+  let places = 4;
+  function learn(one) {
+    latest.forEach((_, row) => {
+      if (one.values[row] != null) latest[row] = { value: one.values[row], low: one.low[row], high: one.high[row], period: one.period };
+    });
+    const reach = latest.filter((one) => one).map((one) => (one.high - one.low) / 2).sort((a, b) => a - b);
+    places = decimals(reach[Math.floor(reach.length / 2)]);
+  }
+  history.forEach(learn);
+
   let plot = null;
   let bars = null;
 
   // ---- the chart ------------------------------------------------------------------------------
-  const places = () => data.labels.map((_, place) => place).filter((place) => chosen.has(place));
+  const drawn = () => data.labels.map((_, row) => row).filter((row) => chosen.has(row));
 
   function columns() {
     const made = [history.map((one) => endOf(one.period))];
-    for (const place of places()) {
-      for (const side of ["values", "low", "high"]) made.push(history.map((one) => one[side][place]));
+    for (const row of drawn()) {
+      for (const side of ["values", "low", "high"]) made.push(history.map((one) => one[side][row]));
     }
     return made;
   }
 
   const axis = () => ({ stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { show: false } });
+
+  function range(_, low, high) {
+    if (low == null || high == null) return [0, 1];
+    if (quantity.from_zero) return [Math.min(low, 0), Math.max(high, 0) * 1.05 || 1];
+    const beyond = 0.05 * (high - low) || 1;
+    return [low - beyond, high + beyond];
+  }
+
+  function ticks(_, found) {
+    const step = quantity.scale * (found[1] - found[0]);
+    const places = step > 0 ? Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) : 0;
+    return found.map((tick) => text(tick, places));
+  }
 
   function draw() {
     if (!history.length) return;
@@ -35,27 +77,27 @@
     box.textContent = "";
     const series = [{}];
     const bands = [];
-    for (const place of places()) {
+    for (const row of drawn()) {
       const at = series.length;
       const hidden = { stroke: "transparent", width: 0, points: { show: false } };
       series.push(
-        { label: data.labels[place], stroke: colour(place), width: 2, points: { show: history.length < 30, size: 5 } },
+        { label: data.labels[row], stroke: colour(row), width: 2, points: { show: history.length < 30, size: 5 } },
         { ...hidden, label: "low" }, { ...hidden, label: "high" },
       );
-      bands.push({ series: [at + 2, at + 1], fill: faded(colour(place)) });
+      bands.push({ series: [at + 2, at + 1], fill: faded(colour(row)) });
     }
     plot = new uPlot({
       width: box.clientWidth, height: 340, series, bands,
       legend: { show: false }, cursor: { y: false },
       scales: {
         x: { time: true, range: () => [endOf(1), Math.max(endOf(data.periods), endOf(2))] },
-        y: { range: (_, low, high) => [Math.min(low, 0), Math.max(high, 0) * 1.05 || 1] },
+        y: { range },
       },
-      axes: [axis(), { ...axis(), size: 60, values: (_, ticks) => ticks.map((tick) => Math.round(1000 * tick) / 10 + "%") }],
+      axes: [axis(), { ...axis(), size: 70, values: ticks }],
       hooks: { setCursor: [(self) => self.cursor.idx != null && read(self.cursor.idx)] },
     }, columns(), box);
     plot.root.setAttribute("role", "img");
-    plot.root.setAttribute("aria-label", "Estimated shares over time with their intervals; arrow keys read them out");
+    plot.root.setAttribute("aria-label", `${quantity.noun} over time, estimated, with intervals; arrow keys read them out`);
     plot.root.tabIndex = 0;
     plot.root.addEventListener("keydown", walk);
   }
@@ -63,10 +105,9 @@
   function read(index) {
     const one = history[index];
     if (!one) return;
-    const when = new Date(1000 * endOf(one.period)).toLocaleString();
-    const said = places().map((place) => one.values[place] == null ? `${data.labels[place]} unknown`
-      : `${data.labels[place]} ${percent(one.values[place])} (${percent(one.low[place])} to ${percent(one.high[place])})`);
-    byId("read").textContent = `Period ${one.period}, ${when}: ${said.join("; ")}. ${one.n.toLocaleString()} reports so far.`;
+    const said = drawn().map((row) => one.values[row] == null ? `${data.labels[row]} unknown`
+      : `${data.labels[row]} ${text(one.values[row], places)} (${text(one.low[row], places)} to ${text(one.high[row], places)})`);
+    byId("read").textContent = `Period ${one.period}, until ${when(one.period)}: ${said.join("; ")}. ${one.n.toLocaleString()} reports so far.`;
   }
 
   let reading = null;
@@ -102,35 +143,39 @@
     if (!last) return;
     const body = byId("table").tBodies[0];
     const rows = [...body.rows];
-    const value = (row) => last.values[row.dataset.place] ?? -9;
+    const value = (row) => latest[row.dataset.row]?.value ?? -Infinity;
     for (const row of rows) {
-      const place = row.dataset.place;
-      const known = last.values[place] != null;
-      row.cells[1].className = row.cells[2].className = "number";
-      row.cells[1].textContent = known ? percent(last.values[place]) : "unknown";
-      row.cells[2].textContent = known ? `${percent(last.low[place])} to ${percent(last.high[place])}` : "";
+      const one = latest[row.dataset.row];
+      row.cells[1].textContent = one ? text(one.value, places) : "unknown";
+      row.cells[2].textContent = one ? `${text(one.low, places)} to ${text(one.high, places)}` : "";
+      if (!one || one.period === last.period) continue;
+      const dated = document.createElement("span");
+      dated.className = "quiet";
+      dated.textContent = ` in period ${one.period}, until ${when(one.period)}`;
+      row.cells[1].append(dated);
     }
-    if (!body.contains(document.activeElement)) body.append(...rows.sort((a, b) => value(b) - value(a)));
+    // Two that were never known are equal; their difference would be no number.
+    if (!body.contains(document.activeElement)) body.append(...rows.sort((a, b) => value(b) - value(a) || 0));
     byId("caption").textContent = `${last.n.toLocaleString()} reports so far`;
     byId("reports").textContent = `${last.reports.toLocaleString()} reports in period ${last.period}.`;
   }
 
   function swatches() {
     for (const row of byId("table").tBodies[0].rows) {
-      const turn = chosen.get(Number(row.dataset.place));
+      const turn = chosen.get(Number(row.dataset.row));
       row.querySelector("input").checked = turn !== undefined;
       row.querySelector(".swatch").className = turn === undefined ? "swatch" : `swatch s${turn}`;
     }
   }
 
   byId("table").addEventListener("change", (event) => {
-    const place = Number(event.target.closest("tr").dataset.place);
+    const row = Number(event.target.closest("tr").dataset.row);
     if (event.target.checked && chosen.size >= MOST) {
       event.target.checked = false;
       byId("read").textContent = `${MOST} items at once are all that can be told apart; take one away first.`;
       return;
     }
-    if (event.target.checked) chosen.set(place, free()); else chosen.delete(place);
+    if (event.target.checked) chosen.set(row, free()); else chosen.delete(row);
     swatches();
     draw();
   });
@@ -151,9 +196,10 @@
       return tell("empty", `No period has closed yet. The first estimate comes at ${new Date(1000 * first).toLocaleTimeString()}.`);
     }
     const age = Math.max(0, now - endOf(last.period) - data.grace);
-    if (age > 2 * data.seconds + 5) return tell("stale", `Period ${last.period} closed ${Math.round(age)} s ago and none since; the collector may be behind.`);
+    if (age > 2 * data.seconds + 5) return tell("stale", `Period ${last.period} closed ${ago(age)} and none since; the collector may be behind.`);
+    if (!last.reports) return tell("few", `Period ${last.period} has no reports. The table shows what was last known; it goes on when devices take part again.`);
     if (last.reports < 200) return tell("few", `Period ${last.period} has ${last.reports} reports: too few to tell much. The bands are wide until more devices take part.`);
-    return tell("live", `Period ${last.period} of ${data.periods} closed ${Math.round(age)} s ago.`);
+    return tell("live", `Period ${last.period} of ${data.periods.toLocaleString()} closed ${ago(age)}.`);
   }
 
   function listen() {
@@ -166,13 +212,16 @@
     source.addEventListener("period", (event) => {
       const one = JSON.parse(event.data);
       if (one.period !== (history.length ? history[history.length - 1].period : 0) + 1) return;
+      for (const side of ["values", "low", "high"]) one[side] = data.places.map((place) => one[side][place]);
       if (!history.length) {
+        if (data.items > data.places.length) return location.reload(); // now it is known which are the largest
         chosen.clear();
-        one.values.map((value, place) => [value ?? -9, place]).sort((a, b) => b[0] - a[0]).slice(0, 4)
-          .forEach(([, place]) => chosen.set(place, free()));
+        one.values.map((value, row) => [value ?? -Infinity, row]).sort((a, b) => b[0] - a[0] || 0).slice(0, 4)
+          .forEach(([, row]) => chosen.set(row, free()));
         swatches();
       }
       history.push(one);
+      learn(one);
       if (plot) plot.setData(columns()); else draw();
       participation();
       table();
@@ -183,6 +232,7 @@
   swatches();
   draw();
   participation();
+  table();
   state();
   listen();
   setInterval(state, 1000);

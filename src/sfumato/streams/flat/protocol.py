@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.quantity import MOVE, Quantity
 from sfumato.core.stream import Ask, Curator, Due, Form, Place, Steps, Stream
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
@@ -106,6 +107,11 @@ class Flat(Stream):
     def width(self) -> int:
         """How many items there are."""
         return self.items if isinstance(self.items, int) else len(self.items)
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return MOVE
 
     @property
     def guarantee(self) -> Guarantee:

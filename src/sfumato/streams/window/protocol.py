@@ -14,6 +14,7 @@ from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
+from sfumato.core.quantity import MEAN, SHARE, Quantity
 from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.core.tally import ALONE
 from sfumato.errors import ConfigurationError, MismatchError
@@ -138,6 +139,11 @@ class Window(Stream):
     def labels(self) -> tuple[Label, ...]:
         """What the values of a release are about."""
         return ("mean",) if self.domain is None else tuple(Domain(self.domain).labels)
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return MEAN if self.domain is None else SHARE
 
     @property
     def width(self) -> int:

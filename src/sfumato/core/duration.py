@@ -1,0 +1,41 @@
+"""Lengths of time in words: in the largest unit that says them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["ago", "length"]
+
+UNITS: Final = (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def length(seconds: int) -> str:
+    """Return an exact length of time.
+
+    Examples
+    --------
+    >>> length(3600), length(5400), length(1)
+    ('1 hour', '90 minutes', '1 second')
+
+    """
+    return next(_many(seconds // size, name) for name, size in UNITS if seconds % size == 0)
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago something was, roundly.
+
+    Examples
+    --------
+    >>> ago(0.4), ago(59.7), ago(2834), ago(100_000), ago(-3)
+    ('just now', '59 seconds ago', '47 minutes ago', '27 hours ago', 'just now')
+
+    """
+    for name, size in UNITS:
+        least = 2 * size if size > 1 else 1
+        if seconds >= least:
+            return f"{_many(int(seconds // size), name)} ago"
+    return "just now"
+
+
+def _many(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
