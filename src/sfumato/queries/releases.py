@@ -143,7 +143,9 @@ class Releases:
             sum(self.n),
             self.guarantee,
         )
-        question = f"{self.quantity.noun}, {item}, in each period{shape}"
+        noun = self.quantity.noun
+        name = noun if str(item) == noun.lower() else f"{noun}, {item},"
+        question = f"{name} in each period{shape}"
         return self._told(question, found, self.closed, level, what="period", band=simultaneous)
 
     # ---- answering -------------------------------------------------------------------------

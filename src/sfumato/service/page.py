@@ -201,12 +201,12 @@ def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[s
             f"Period {last['period']} closed {ago(age)} and none since; the collector may be "
             "behind."
         )
-    if not last["reports"]:
+    if all(value is None for value in last["values"]):
         return "few", (
-            f"Period {last['period']} has no reports. The table shows what was last known; it goes "
-            "on when devices take part again."
+            f"Period {last['period']} tells nothing, by {last['reports']} reports. The table shows "
+            "what was last known; it goes on when devices take part again."
         )
-    if last["reports"] < FEW:
+    if 0 < last["reports"] < FEW:
         return "few", (
             f"Period {last['period']} has {last['reports']} reports: too few to tell much. The "
             "bands are wide until more devices take part."

@@ -197,8 +197,8 @@
     }
     const age = Math.max(0, now - endOf(last.period) - data.grace);
     if (age > 2 * data.seconds + 5) return tell("stale", `Period ${last.period} closed ${ago(age)} and none since; the collector may be behind.`);
-    if (!last.reports) return tell("few", `Period ${last.period} has no reports. The table shows what was last known; it goes on when devices take part again.`);
-    if (last.reports < 200) return tell("few", `Period ${last.period} has ${last.reports} reports: too few to tell much. The bands are wide until more devices take part.`);
+    if (last.values.every((value) => value == null)) return tell("few", `Period ${last.period} tells nothing, by ${last.reports} reports. The table shows what was last known; it goes on when devices take part again.`);
+    if (last.reports && last.reports < 200) return tell("few", `Period ${last.period} has ${last.reports} reports: too few to tell much. The bands are wide until more devices take part.`);
     return tell("live", `Period ${last.period} of ${data.periods.toLocaleString()} closed ${ago(age)}.`);
   }
 

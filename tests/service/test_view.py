@@ -1,0 +1,256 @@
+"""What a page, a table and plain data say of each kind of task, and what a large page costs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.service.fleets import Fleet
+
+from sfumato.cli import query
+from sfumato.service import Collector, Desk, page, questions
+from sfumato.service.metrics import Metrics
+from sfumato.service.view import MOST_POINTS, View
+from sfumato.store import Release, SQLiteStore
+from sfumato.wire.task import task_of
+
+START = 1_000_000
+HORIZON: dict[str, Any] = {"epsilon": 4.0, "periods": 6, "period": "10 seconds", "changes": 3}
+WINDOW: dict[str, Any] = {
+    "kind": "window",
+    "epsilon": 4.0,
+    "window": 3,
+    "devices": 60,
+    "periods": 6,
+    "period": "10 seconds",
+}
+NUMBER = {"kind": "number", "low": 0, "high": 120}
+ITEMS = {"kind": "category", "items": ["home", "work"]}
+KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "binary": (HORIZON | {"values": {"kind": "binary"}}, "share", "Share of devices"),
+    "category": (HORIZON | {"values": ITEMS}, "share", "Share of devices"),
+    "set": (HORIZON | {"values": ITEMS | {"kind": "set"}}, "share", "Share of devices"),
+    "attributes": (
+        HORIZON | {"values": {"kind": "attributes", "attributes": {"lamp": ["on", "off"]}}},
+        "share",
+        "Share of devices",
+    ),
+    "moves": (HORIZON | {"values": ITEMS | {"kind": "moves"}}, "move", "Mean move"),
+    "window of shares": (WINDOW | {"values": ITEMS}, "share", "Share of devices"),
+    "window of means": (WINDOW | {"values": NUMBER}, "mean", "Mean"),
+}
+
+
+class House:
+    """A collector in one process, whose tasks release what a test says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = float(START)
+        self.store = SQLiteStore(folder / "collector.db")
+        self.collector = Collector(self.store, "http://here", lambda: self.now)
+        self.metrics = Metrics(self.collector)
+
+    def publish(self, task: dict[str, Any], **more: Any) -> Desk:
+        given = task_of({"title": "A task"} | task)
+        return self.collector.publish(given, START, grace=5, sealed=False, **more)
+
+    def release(self, desk: Desk, *rows: Any, variance: float = 0.0001) -> None:
+        """Let periods release values of our own, with a standard error of 0.01 or another one."""
+        for row in rows:
+            values = np.broadcast_to(np.array(row, dtype=float), len(desk.labels)).copy()
+            variances = np.where(np.isnan(values), np.inf, variance)
+            period = len(desk.releases) + 1
+            desk.releases.append(Release(period, 900 * period, values, variances))
+            self.now = desk.closes_at(period) + 1
+
+    def page(self, desk: Desk) -> str:
+        return page.of_task(desk, self.now, self.metrics)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.store.close()
+
+
+def _table(text: str) -> str:
+    """Return the words of the page's table."""
+    found = re.search(r"<tbody>.*?</tbody>", text, re.DOTALL)
+    assert found
+    return re.sub(r"<[^>]+>", " ", found[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_are_named_and_printed_as_what_they_are(house: House, kind: str) -> None:
+    task, what, noun = KINDS[kind]
+    desk = house.publish(task)
+    scale = 100.0 if what == "mean" else 1.0
+    house.release(desk, 0.50 * scale, 0.541678 * scale, variance=(0.01 * scale) ** 2)
+    assert desk.protocol.quantity.kind == what
+    text = house.page(desk)
+    assert f">{noun} over time<" in text
+    printed = {"share": "54.2%", "move": "0.542", "mean": "54.2"}[what]
+    ends = {"share": "52.2% to 56.1%", "move": "0.522 to 0.561", "mean": "52.2 to 56.1"}[what]
+    assert printed in _table(text)
+    assert ends in _table(text)
+    assert ("%<" in text.partition("</svg>")[0]) == (what == "share")  # the axis of the chart
+    assert ("%" in _table(text)) == (what == "share")
+
+
+@pytest.mark.parametrize("kind", ["moves", "window of shares", "window of means"])
+def test_tables_and_data_of_a_question_say_the_same(
+    house: House, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task, what, noun = KINDS[kind]
+    desk = house.publish(task)
+    scale = 100.0 if what == "mean" else 1.0
+    house.release(desk, 0.50 * scale, 0.541678 * scale, variance=(0.01 * scale) ** 2)
+    item = str(desk.labels[0])
+    asked = {
+        "mean": ({"query": "mean", "period": "2"}, what),
+        "curve": ({"query": "curve", "item": item}, what),
+        "top": ({"query": "top", "k": "1", "period": "2"}, what),
+        "average": ({"query": "prefix", "last": "2", "average": "true"}, what),
+        "sum": ({"query": "range", "first": "1", "last": "2"}, "amount"),
+        "change": ({"query": "difference", "before": "1", "after": "2"}, "amount"),
+    }
+    for name, (question, expected) in asked.items():
+        found = questions.answer(desk, question)
+        assert found["quantity"]["kind"] == expected, name
+        query._print(found)  # noqa: SLF001
+        said = capsys.readouterr().out
+        rows = said.partition("interval")[2].partition("As of")[0]
+        assert ("%" in rows) == (expected == "share"), name
+        assert ("points" in rows) == (name == "change" and what == "share"), name
+    assert questions.answer(desk, asked["mean"][0])["question"] == f"{noun} in period 2"
+
+
+def test_questions_about_a_horizon_have_their_quantity(house: House) -> None:
+    desk = house.publish(HORIZON | {"values": ITEMS})
+    fleet = Fleet(desk, 60)
+    for period in (1, 2):
+        house.now = START + 10 * period + 1
+        house.collector.take(desk, fleet.body(["home"] * 40 + ["work"] * 20))
+        house.now += 5
+        house.collector.close_due()
+    for question, kind, unit in (
+        ({"query": "mean", "period": "2"}, "share", "%"),
+        ({"query": "curve", "item": "home", "decoder": "filtered"}, "share", "%"),
+        ({"query": "top", "k": "1", "period": "2"}, "share", "%"),
+        ({"query": "range", "first": "1", "last": "2", "average": "true"}, "share", "%"),
+        ({"query": "range", "first": "1", "last": "2"}, "amount", ""),
+        ({"query": "difference", "before": "1", "after": "2"}, "amount", " points"),
+    ):
+        found = questions.answer(desk, question)["quantity"]
+        assert (found["kind"], found["unit"]) == (kind, unit), question
+
+
+def test_a_running_curve_is_printed(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of periods to come nothing is known; what has closed has values and intervals."""
+    desk = house.publish(HORIZON | {"values": {"kind": "binary"}})
+    fleet = Fleet(desk, 60)
+    for period in (1, 2, 3):
+        values = fleet.body([1] * 40 + [0] * 20)
+        house.now = START + 10 * period + 1
+        if period != 2:  # nobody can be reached
+            house.collector.take(desk, values)
+        house.now += 5
+        house.collector.close_due()
+    found = questions.answer(desk, {"query": "curve", "item": "on"})
+    assert [one["period"] for one in found["answers"]] == [1, 2, 3]
+    assert [one["value"] is None for one in found["answers"]] == [False, True, False]
+    assert [one["low"] is None for one in found["answers"]] == [False, True, False]
+    query._print(found)  # noqa: SLF001
+    assert re.search(r"1 +\d+\.?\d*% ± .*\n2 +unknown *\n3 +\d", capsys.readouterr().out)
+
+
+def test_after_a_silent_period_the_last_known_values_are_shown_with_their_date(
+    house: House,
+) -> None:
+    desk = house.publish(HORIZON | {"values": ITEMS})
+    house.release(desk, [0.25, 0.75], [0.3, np.nan], np.nan)
+    text = house.page(desk)
+    table = _table(text)
+    assert re.search(r"work\s.*75\.0%.*in period 1, until 1970-01-12 13:46:50 UTC", table)
+    assert re.search(r"home\s.*30\.0%.*in period 2, until 1970-01-12 13:47:00 UTC", table)
+    assert table.index("work") < table.index("home")
+    assert "unknown" not in table
+    assert "Period 3 tells nothing" in text
+    house.release(desk, [0.1, 0.2])
+    assert "in period" not in _table(house.page(desk))
+
+
+def test_nothing_is_known_of_an_item_that_nobody_reported(house: House) -> None:
+    desk = house.publish(HORIZON | {"values": ITEMS})
+    house.release(desk, [np.nan, -0.2])
+    table = _table(house.page(desk))
+    assert re.search(r"work\s.*-20\.0%.*home\s+unknown", table, re.DOTALL)
+
+
+def test_what_rounds_to_zero_has_no_sign(house: House) -> None:
+    desk = house.publish(WINDOW | {"values": ITEMS})
+    house.release(desk, [-0.0, -1e-9], [-1e-9, -0.0004])
+    assert not re.search(r"-0(\.0*)?(%|\b(?!\.))", _table(house.page(desk)))
+
+
+def test_refusals_are_those_of_the_task(house: House) -> None:
+    lamps = house.publish(HORIZON | {"values": {"kind": "binary"}})
+    other = house.publish(HORIZON | {"values": ITEMS})
+    house.now = START + 11.0
+    body = Fleet(lamps, 9).body([1] * 9)
+    for desk in (lamps, other):  # once at its own address, once at another's
+        house.metrics.received(desk, house.collector.take(desk, body))
+    house.now = START + 60.0
+    house.collector.close_due()
+    house.metrics.received(lamps, house.collector.take(lamps, body))
+    stale = house.metrics.refused(lamps)["stale"]
+    assert stale > 0
+    assert f"Refused since the collector started: {stale} stale." in house.page(lamps)
+    assert "Refused since the collector started: none." in house.page(other)
+    front = page.of_all([lamps, other], house.metrics)
+    assert f"and of no task: {stale} wrong task." in front
+
+
+def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:
+    desk = house.publish(WINDOW | {"periods": 300, "values": ITEMS | {"items": 20_000}})
+    rng = np.random.default_rng(1)
+    house.release(desk, *rng.random((100, 20_000)))
+    begun = time.process_time()
+    text = house.page(desk)
+    assert time.process_time() - begun < 1.0
+    assert "The 200 largest of 20,000 items" in text
+    assert len(text) < 2_000_000
+    largest = int(np.argmax(desk.releases[-1].values))
+    view = View.of(desk)
+    assert view.labels[0] == str(largest)
+    assert view.history[-1]["values"][0] == pytest.approx(desk.releases[-1].values[largest])
+
+
+@pytest.mark.parametrize(("periods", "items"), [(1, 200), (1024, 128), (16_384, 8)])
+def test_so_many_items_are_shown_as_a_browser_can_draw(
+    house: House, periods: int, items: int
+) -> None:
+    desk = house.publish(WINDOW | {"periods": 16_384, "values": ITEMS | {"items": 300}})
+    house.release(desk, *np.full((periods, 1), 0.1))
+    view = View.of(desk)
+    assert len(view.places) == items
+    assert len(view.places) * periods <= MOST_POINTS
+
+
+@pytest.mark.parametrize(
+    ("age", "said"),
+    [(0.5, "closed just now"), (42, "closed 42 seconds ago"), (2834, "closed 47 minutes ago")],
+)
+def test_ages_are_told_in_words(house: House, age: float, said: str) -> None:
+    desk = house.publish(HORIZON | {"period": "1 hour", "values": ITEMS})
+    house.release(desk, 0.5)
+    house.now = desk.closes_at(1) + age
+    assert said in house.page(desk)
+    house.now = desk.closes_at(1) + 200_000
+    assert "closed 2 days ago and none since" in house.page(desk)
