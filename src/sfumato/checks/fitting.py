@@ -17,8 +17,6 @@ from sfumato.core.mechanism import Mechanism
 
 __all__ = ["Counted", "chi_squared_tail", "keys_of", "must_fit", "must_fit_input", "pearson"]
 
-Floats = NDArray[np.float64]
-
 _RARE = 20  # an output expected less often shares its cell with others like it
 
 
@@ -59,7 +57,7 @@ class Counted:
         return pearson(seen, self.n * chances)
 
 
-def pearson(seen: Floats, expected: Floats) -> float:
+def pearson(seen: NDArray[Any], expected: NDArray[Any]) -> float:
     """Return the p-value of Pearson's test; what is rarely expected shares one cell."""
     rare = expected < _RARE
     counts, means = seen[~rare], expected[~rare]

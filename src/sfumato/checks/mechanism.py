@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import Final
 
 from sfumato.checks.estimates import estimates_are_unbiased_and_cover, simulated_tallies_agree
+from sfumato.checks.independence import nobody_shares_coins
 from sfumato.checks.privacy import (
     epsilon_is_spent_and_not_exceeded,
     exact_ratio,
@@ -31,7 +32,9 @@ from sfumato.checks.server import (
     tally_adds_up,
     wire_round_trip,
 )
-from sfumato.checks.shuffled import shuffled_reports_hide_as_stated
+from sfumato.checks.shuffled import others_cover_as_stated, shuffled_reports_hide_as_stated
+from sfumato.checks.sizes import large_sizes_follow_the_law
+from sfumato.checks.sources import every_source_is_treated_alike
 from sfumato.checks.verdict import Verdict, demand, failures_of
 from sfumato.core.exact import log_above, log_below
 from sfumato.core.mechanism import Mechanism
@@ -50,11 +53,15 @@ def configuration_round_trip(mechanism: Mechanism) -> None:
 MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
     epsilon_is_spent_and_not_exceeded,
     shuffled_reports_hide_as_stated,
+    others_cover_as_stated,
     reports_are_integers,
     sampler_follows_its_law,
     one_report_is_as_private_as_many,
+    large_sizes_follow_the_law,
     same_seed_same_reports,
+    every_source_is_treated_alike,
     people_do_not_touch_each_other,
+    nobody_shares_coins,
     tally_adds_up,
     engines_agree,
     wire_round_trip,

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from sfumato.accounting.shuffle import delta_above, delta_below
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.shuffle import best, delta_above, delta_below
+from sfumato.checks.listing import laws_of
 from sfumato.checks.verdict import demand
-from sfumato.core.contrast import listed
+from sfumato.core.contrast import Contrasts, Cover, listed
 from sfumato.core.exact import log_below
 from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
 
-__all__ = ["shuffled_reports_hide_as_stated"]
+__all__ = ["others_cover_as_stated", "shuffled_reports_hide_as_stated"]
+
+Floats = NDArray[np.float64]
+
+_LISTED: Final = 32  # inputs, of which all triples are looked at
+_ROUNDED: Final = 1e-8
 
 
 def shuffled_reports_hide_as_stated(mechanism: Mechanism) -> None:
@@ -30,3 +44,105 @@ def shuffled_reports_hide_as_stated(mechanism: Mechanism) -> None:
                     or delta_below(known.attained, n, epsilon) <= delta * (1 + 1e-3),
                     f"the reports of {n} people tell less than the contrasts say",
                 )
+
+
+def others_cover_as_stated(mechanism: Mechanism) -> None:
+    """For no two inputs and a third one do others' own reports cover less than is stated.
+
+    Nor does the accountant, who relies on that, go below what some people's reports reach.
+    """
+    if type(mechanism).contrasts is Mechanism.contrasts or len(_inputs(mechanism)) > _LISTED:
+        return
+    for known in mechanism.contrasts():
+        if known.cover is None:
+            continue
+        table = _Favours.of(mechanism, known.cover)
+        if table is not None:
+            table.hold(mechanism, known.cover)
+        _bounds_stay_above(mechanism, known)
+
+
+def _inputs(mechanism: Mechanism) -> Any:
+    try:
+        return mechanism.inputs()
+    except ConfigurationError:
+        return range(_LISTED + 1)
+
+
+def _bounds_stay_above(mechanism: Mechanism, known: Contrasts) -> None:
+    reached = (*known.reached, *(one for whole in listed(mechanism) for one in whole.attained))
+    for n, delta in ((300, 1e-3), (20_000, 1e-6)):
+        bound = best(mechanism, n, delta)
+        if bound.epsilon is None or bound.assumes or known.attained_if:
+            continue
+        above = bound.epsilon * (1 + 1e-6)
+        told = delta_below(reached, n, above)
+        demand(
+            told <= delta,
+            f"{n} people reach delta {told:.2g} at the epsilon {above:.4g} of {bound.bound}, "
+            f"which promises {delta:g}",
+        )
+
+
+class _Favours:
+    """Which inputs favour which reports, of the reports that tell inputs apart at all.
+
+    Parameters
+    ----------
+    base
+        The base measure of each kind of report.
+    favour
+        Whether it is favoured, a column for each input.
+
+    """
+
+    def __init__(self, base: NDArray[Any], favour: Floats) -> None:
+        self.base, self.favour = base, favour
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, cover: Cover) -> _Favours | None:
+        """Return the table, from the whole law; None if reports merge several favoured kinds."""
+        laws = laws_of(mechanism)
+        chances = np.concatenate(
+            [np.stack([law.probabilities for law in by_input], axis=1) for by_input in laws]
+        ) / len(laws)
+        low, high = chances.min(axis=1), chances.max(axis=1)
+        telling = high > low * (1 + _ROUNDED)
+        ratio = float(cover.ratio)
+        favour = chances > (low * (1 + _ROUNDED))[:, None]
+        stated = low[:, None] * np.where(favour, ratio, 1.0)
+        if not np.allclose(chances[telling], stated[telling], rtol=_ROUNDED, atol=0):
+            return None
+        # What all inputs favour looks like what none does: both ways of counting it are right.
+        norm = 1 + (ratio - 1) * cover.accepted
+        mixed, alike = float(low[telling].sum()), float(low[~telling].sum())
+        demand(
+            norm * (mixed + alike) >= 1 - _ROUNDED
+            and norm * (mixed + alike / ratio) <= 1 + _ROUNDED,
+            f"an input is said to favour {cover.accepted:.6g} of the reports, against the law",
+        )
+        kinds, where = np.unique(favour[telling], axis=0, return_inverse=True)
+        base = np.bincount(where.ravel(), norm * low[telling], minlength=len(kinds))
+        return cls(base, kinds.astype(np.float64))
+
+    def pairs(self) -> Iterator[tuple[int, int, float, Floats]]:
+        """Yield two inputs, what only one favours (half of it), and what each third one exposes."""
+        for first, second in combinations(range(self.favour.shape[1]), 2):
+            apart = self.base * (self.favour[:, first] != self.favour[:, second])
+            yield first, second, float(apart.sum()) / 2, apart @ (1 - self.favour)
+
+    def hold(self, mechanism: Mechanism, cover: Cover) -> None:
+        """Demand that no pair is further apart, and no triple more exposed, than stated."""
+        inputs = mechanism.inputs()
+        for first, second, apart, exposed in self.pairs():
+            pair = f"{inputs[first]!r} and {inputs[second]!r}"
+            demand(
+                apart <= cover.apart + _ROUNDED,
+                f"{pair} are {apart:.6g} apart, more than {cover.apart:.6g}",
+            )
+            third = int(exposed.argmax())
+            demand(
+                exposed[third] <= cover.exposed + _ROUNDED or apart <= cover.plain + _ROUNDED,
+                f"{inputs[third]!r} exposes {exposed[third]:.6g} of what tells {pair} apart, more "
+                f"than {cover.exposed:.6g}",
+            )

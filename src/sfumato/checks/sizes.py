@@ -1,0 +1,216 @@
+"""Checks of large instances, whose laws are too long to list, in every form that a size brings.
+
+Numbers above 255 and above 65,535 take more bytes, long subsets are drawn and sent in other ways
+than short ones: what is right for the small examples could be wrong there. How often a report
+counts towards each cell of the tally is known for any size, so people who hold one value are
+counted: cells that they hold one by one (a count is binomial), all others in groups, from batch to
+batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import lru_cache, singledispatch
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.checks.fitting import pearson
+from sfumato.checks.independence import unlikely
+from sfumato.checks.listing import copies
+from sfumato.checks.verdict import ALARM, CheckFailed, demand
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle
+from sfumato.mechanisms.mean.numeric import NumericMechanism
+from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.privset import PrivSet
+from sfumato.randomness import seeded
+
+__all__ = ["large_sizes_follow_the_law", "siblings"]
+
+Floats = NDArray[np.float64]
+
+_PLACES: Final = (0, 1, 255, 256, 65_535, 65_536)
+_BATCHES: Final = 40
+_GROUPS: Final = 16
+
+_SIBLINGS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "domain": (
+        {"epsilon": 1.0, "domain": 300},
+        {"epsilon": 4.0, "domain": 300},
+        {"epsilon": 1.0, "domain": 300, "subset_size": 290},
+        {"epsilon": 1.0, "domain": 70_000},
+        {"epsilon": 6.0, "domain": 70_000},
+    ),
+    "subset_size": (
+        {"dimension": 100, "subset_size": 2},
+        {"dimension": 100, "subset_size": 40},
+        {"dimension": 100, "subset_size": 95},
+        {"dimension": 100, "subset_size": 103},
+        {"dimension": 300, "subset_size": 4},
+        {"dimension": 300, "subset_size": 100, "exact_sparsity": True},
+        {"dimension": 300, "subset_size": 303},
+        {"dimension": 70_000, "subset_size": 4},
+        {"dimension": 70_000, "subset_size": 20_000},
+    ),
+    "hash_range": ({"dimension": 100}, {"dimension": 300}, {"dimension": 40_000}),
+    "grid": ({"grid": 300}, {"grid": 70_000}),
+}
+"""Sizes for mechanisms with such a field, the first of these that they have."""
+
+
+def siblings(mechanism: Mechanism) -> Iterator[Mechanism]:
+    """Yield large instances of the same class, one for each form that its size can bring."""
+    known = {field.name for field in fields(mechanism)}
+    fixed: dict[str, Any] = {"epsilon": 1.0}
+    fixed |= {"sparsity": 3} if "sparsity" in known else {}
+    fixed |= {"low": 0.0, "high": 1.0} if "grid" in known else {}
+    for field in _SIBLINGS:
+        if field in known:
+            for sizes in _SIBLINGS[field]:
+                if set(sizes) <= known:
+                    try:
+                        yield type(mechanism)(**fixed | sizes)
+                    except ConfigurationError:
+                        continue  # there is no such size of this one
+            return
+
+
+def large_sizes_follow_the_law(mechanism: Mechanism) -> None:
+    """Above 255 and 65,535 items, in every form of a report, cells count as often as stated."""
+    for large in siblings(mechanism):
+        finding = _finding(large)
+        demand(not finding, f"{large}: {finding}")
+
+
+@lru_cache(maxsize=256)
+def _finding(large: Mechanism) -> str:
+    """Return what is wrong with one instance, if anything; its siblings share the answer."""
+    try:
+        _compare(large)
+    except CheckFailed as failed:
+        return str(failed)
+    return ""
+
+
+@singledispatch
+def _compare(mechanism: Mechanism) -> None:
+    """Compare a large instance with what is known of its law: nothing, of a class of its own."""
+
+
+@_compare.register
+def _oracle(mechanism: FrequencyOracle) -> None:
+    size = mechanism.size
+    for item in _held(size):
+        chances = np.full(size, mechanism.q)
+        chances[item] = mechanism.p
+        values = np.full(_people(size), item)
+        _compare_counts(mechanism, values, chances, np.array([item]), f"item {item}")
+
+
+@_compare.register
+def _sets(mechanism: PrivSet) -> None:
+    law = mechanism.probabilities
+    for places in _triples(mechanism.dimension):
+        chances = np.full(mechanism.dimension, law.p_false)
+        chances[places] = law.p_true
+        values = mechanism.example_values(_people(mechanism.dimension))
+        values["position"] = places
+        _compare_counts(mechanism, values, chances, places, f"the set {places.tolist()}")
+
+
+@_compare.register
+def _vectors(mechanism: SparseMechanism) -> None:
+    law, d = mechanism.probabilities, mechanism.dimension
+    signs = np.array([1, -1, 1])
+    for places in _triples(d):
+        chances = np.full((2, d), law.p_false, dtype=np.float64)
+        chances[:, places] += law.presence / 2
+        chances[0, places] += signs * law.contrast / 2
+        chances[1, places] -= signs * law.contrast / 2
+        values = mechanism.example_values(_people(d))
+        values["position"], values["sign"] = places, signs
+        cells = np.concatenate([places, d + places])
+        _compare_counts(mechanism, values, chances.ravel(), cells, f"entries {places.tolist()}")
+
+
+@_compare.register
+def _numbers(mechanism: NumericMechanism) -> None:
+    for point in (*_held(mechanism.grid), mechanism.grid // 2):
+        value = mechanism.low + mechanism.step * point
+        reports = mechanism.randomize(copies(value, 20_000), seeded(point))
+        chances = mechanism.law(value).probabilities
+        ends = np.minimum(np.cumsum(chances), 1.0)
+        cells = np.minimum((ends * 64).astype(np.int64), 63)
+        seen = np.bincount(cells[reports["symbol"]], minlength=64)
+        expected = len(reports) * np.bincount(cells, chances, minlength=64)
+        there = expected > 0
+        demand(not seen[~there].any(), f"reports of {value:g} are impossible")
+        p_value = pearson(seen[there], expected[there])
+        demand(p_value > ALARM, f"reports of {value:g} do not follow the law (p = {p_value:.1e})")
+
+
+def _people(size: int) -> int:
+    return 8_000 if size <= 1_000 else 1_000
+
+
+def _held(size: int) -> list[int]:
+    return sorted({place for place in _PLACES if place < size} | {size - 1})
+
+
+def _triples(dimension: int) -> Iterator[NDArray[np.int64]]:
+    """Yield three places at a time, in order, so that all places worth a look are there."""
+    places = _held(dimension)
+    for start in range(0, len(places), 3):
+        yield np.array(places[start : start + 3] if start + 3 <= len(places) else places[-3:])
+
+
+def _compare_counts(
+    mechanism: Mechanism, values: Any, chances: Floats, held: NDArray[np.int64], what: str
+) -> None:
+    """Demand that each cell of the tally counts as many of these people's reports as it should."""
+    n = len(values)
+    reports = mechanism.randomize(values, seeded(int(held[0])))
+    step = n // _BATCHES
+    sums = np.array(
+        [mechanism.tally(reports[start : start + step]).sums.ravel() for start in range(0, n, step)]
+    )
+    whole = mechanism.tally(reports[::-1].copy()).sums.ravel()
+    once = mechanism.tally(reports[:1]).sums.ravel()
+    again = mechanism.tally(np.repeat(reports[:1], 3)).sums.ravel()
+    demand(
+        bool((sums.sum(axis=0) == whole).all() and (again == 3 * once).all()),
+        f"reports of {what} do not count by themselves, one by one",
+    )
+    log = unlikely(sums.sum(axis=0)[held], np.full(held.size, n), chances[held])
+    worst = int(log.argmin())
+    demand(
+        bool(log[worst] > math.log(ALARM / held.size)),
+        f"{sums[:, held[worst]].sum()} of {n} reports of {what} count for it, "
+        f"{n * chances[held[worst]]:.0f} are expected",
+    )
+    others = np.ones(chances.size, dtype=bool)
+    others[held] = False
+    places = np.arange(chances.size)
+    for groups in (places * _GROUPS // chances.size, places % _GROUPS):
+        expected = step * np.bincount(groups, chances * others, minlength=_GROUPS)
+        counts = np.array(
+            [np.bincount(groups, row * others, minlength=_GROUPS) for row in sums], dtype=np.float64
+        )
+        often = _BATCHES * expected > 400
+        apart = counts.mean(axis=0) - expected
+        # A group's count varies at least a little even if that did not show by chance.
+        spread = counts.std(axis=0, ddof=1) + 1
+        scores = np.abs(apart[often]) / spread[often] * math.sqrt(_BATCHES)
+        # Student's law with 39 degrees of freedom reaches a fifth further out than the normal one.
+        limit = 1.25 * -NormalDist().inv_cdf(ALARM / (4 * _GROUPS))
+        demand(
+            bool((scores < limit).all()),
+            f"reports of {what} count too often or too rarely for other cells "
+            f"({scores.max(initial=0.0):.1f} sigma)",
+        )
