@@ -14,6 +14,8 @@ Every message is one sentence that names the field, the value and what would be 
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = [
     "BudgetError",
     "ConfigurationError",
@@ -25,9 +27,29 @@ __all__ = [
     "SfumatoError",
 ]
 
+LONGEST: Final = 600
+"""Characters of a message; of a longer one the middle is left out."""
+
 
 class SfumatoError(Exception):
-    """Base of all errors this package raises on purpose."""
+    r"""Base of all errors this package raises on purpose.
+
+    Whatever a message quotes, it is one line that can be printed, and not a long one.
+
+    Examples
+    --------
+    >>> print(InputError("title is \x1b[2J; text is expected."))
+    title is \x1b[2J; text is expected.
+
+    """
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        if len(said) > LONGEST:
+            said = f"{said[: LONGEST * 2 // 3]} ... {said[-LONGEST // 4 :]}"
+        if said.isprintable():
+            return said
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in said)
 
 
 class ConfigurationError(SfumatoError, ValueError):

@@ -260,7 +260,7 @@ def test_a_damaged_journal_is_one_sentence(
     beside(output).write_bytes(b"spam\n")
     said = run("release", source, "--follow", *OPTIONS, "-o", output)
     assert said.exit_code == 2
-    assert "is damaged; it cannot be gone on with." in said.stderr
+    assert "is damaged: it has no record; it cannot be gone on with." in said.stderr
 
 
 def test_two_processes_cannot_write_one_output(tmp_path: Path) -> None:

@@ -383,7 +383,7 @@ def test_no_secret_is_in_logs_errors_or_answers(
         assert secret not in written.out + written.err
         assert secret.encode() not in b"".join(
             row[0]
-            for row in world.store._rows("SELECT digest FROM tokens")  # noqa: SLF001
+            for row in world.store._tables.connection.execute("SELECT digest FROM tokens")  # noqa: SLF001
         )
 
 

@@ -50,7 +50,7 @@ def test_reports_sealed_before_still_open_and_count_once_under_either_key(settin
     assert (rest.accepted, rest.repeated, rest.refused) == (len(messages) - half, half, [])
     wrong = setting.collector.take(desk, _packed(desk, 2, old))
     assert {why for _, why in wrong.refused} == {"unopened"}
-    buckets = setting.store._rows("SELECT DISTINCT key_id FROM tallies")  # noqa: SLF001
+    buckets = setting.store._tables.connection.execute("SELECT DISTINCT key_id FROM tallies")  # noqa: SLF001
     assert sorted(buckets) == [(1,), (2,)]
     counted = setting.store.recount(desk.task_id, desk.judge.count)
     assert dict(counted) == dict(setting.store.tallies(desk.task_id))
@@ -137,9 +137,9 @@ def test_a_device_picks_the_new_key_up_and_says_nothing_twice(setting: Setting) 
 def test_a_store_from_before_keys_could_be_renewed_still_opens(tmp_path: Path) -> None:
     setting = Setting(tmp_path / "collector.db")
     desk = setting.desk()
-    setting.store._rows("PRAGMA user_version = 2")  # noqa: SLF001
-    setting.store._rows("DROP TABLE rounds")  # noqa: SLF001
-    setting.store._rows("ALTER TABLE keys DROP COLUMN until")  # noqa: SLF001
+    setting.store._tables.connection.execute("PRAGMA user_version = 2")  # noqa: SLF001
+    setting.store._tables.connection.execute("DROP TABLE rounds")  # noqa: SLF001
+    setting.store._tables.connection.execute("ALTER TABLE keys DROP COLUMN until")  # noqa: SLF001
     setting.store.close()
     store = SQLiteStore(tmp_path / "collector.db")
     assert set(store.tasks()[0].keys) == {1}

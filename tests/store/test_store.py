@@ -17,6 +17,7 @@ from sfumato.errors import InputError
 from sfumato.store import Buckets, Release, SQLiteStore
 from sfumato.store.buckets import Full
 from sfumato.store.schema import APPLICATION, STEPS
+from sfumato.wire.tables import Damaged
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_everything_is_there_after_opening_again(store: SQLiteStore, tmp_path: P
 
 def test_a_period_closes_once(store: SQLiteStore) -> None:
     store.close_period(TASK, Release(1, 0, np.zeros(1), np.zeros(1)))
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(Damaged, match="UNIQUE"):
         store.close_period(TASK, Release(1, 0, np.zeros(1), np.zeros(1)))
 
 

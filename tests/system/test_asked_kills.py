@@ -89,7 +89,7 @@ class Crowd(Thread):
 
     def _remember(self, device: Device) -> None:
         (joined,) = device.journal.tasks()
-        rows = device.journal._base.execute(  # noqa: SLF001
+        rows = device.journal._base.run(  # noqa: SLF001
             "SELECT period, round FROM reports WHERE outcome = 'sent'"
         )
         for period, number in rows:

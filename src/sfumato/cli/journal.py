@@ -20,11 +20,15 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from sfumato.cli.files import named
-from sfumato.errors import InputError
+from sfumato.errors import InputError, MismatchError
 from sfumato.streams.values.publisher import State
+from sfumato.streams.values.release import Release
+from sfumato.wire.reading import read_json
+from sfumato.wire.tables import Damaged
 
 __all__ = ["Journal", "Progress", "beside"]
 
+_FIELDS: Final = ("lines", "offset", "length", "pending", "complete")
 _LONGEST: Final = 1 << 20  # bytes, after which the journal is written afresh
 
 
@@ -55,6 +59,18 @@ class Progress:
     length: int = 0
     pending: str = ""
     complete: bool = False
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether everything but the publisher's state, which judges itself, can be."""
+        counts = (self.lines, self.offset, self.length)
+        return (
+            all(type(count) is int and 0 <= count < 1 << 62 for count in counts)
+            and isinstance(self.pending, str)
+            and isinstance(self.complete, bool)
+            and isinstance(self.state.thresholds, list)
+            and bool(self.state.thresholds or not (self.length or self.pending))
+        )
 
 
 def beside(output: Path) -> Path:
@@ -190,39 +206,48 @@ class Journal:
         self._file.seek(0, os.SEEK_END)
 
     def _read(self) -> tuple[bytes, Progress]:
-        records = _records(self.path)
+        first, *rest = self._records()
+        about, key = first.get("about"), first.get("key")
+        if about != self._about:
+            old = about if isinstance(about, dict) else {}
+            changed = [name for name in self._about if old.get(name) != self._about[name]]
+            msg = (
+                f"{self.path} belongs to a release with another {' and '.join(changed)}; "
+                "call it with what it was started with."
+            )
+            raise InputError(msg)
         try:
-            first, *rest = records
-            key = bytes.fromhex(first["key"])
-            if first["about"] != self._about:
-                old = first["about"]
-                changed = [name for name in self._about if old.get(name) != self._about[name]]
-                msg = (
-                    f"{self.path} belongs to a release with another {' and '.join(changed)}; "
-                    "call it with what it was started with."
-                )
-                raise InputError(msg)
+            secret = bytes.fromhex(key or "")
             held = [np.array(record["held"], dtype=np.int64) for record in rest if record["held"]]
             last = rest[-1]
             state = State(**last["state"], held=held)
-            names = ("lines", "offset", "length", "pending", "complete")
-            return key, Progress(state, **{name: last[name] for name in names})
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            if isinstance(error, InputError):
-                raise
-            msg = f"{self.path} is damaged; it cannot be gone on with."
-            raise InputError(msg) from error
+            progress = Progress(state, **{name: last[name] for name in _FIELDS})
+            good = len(secret) == 32 and all(each.ndim == 1 for each in held)
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError):
+            raise Damaged(str(self.path), "a record is not whole") from None
+        if not good or not progress.is_possible:
+            raise Damaged(str(self.path), "a record is not what a release writes")
+        try:
+            release = Release.from_configuration(self._about["release"])
+            state.check(release, complete=progress.complete)
+        except MismatchError as error:
+            raise Damaged(str(self.path), str(error).removesuffix(".")) from error
+        return secret, progress
 
-
-def _records(path: Path) -> list[dict[str, Any]]:
-    """Return the records of a journal up to one that was torn."""
-    found = []
-    for line in path.read_bytes().splitlines(keepends=True):
-        check, _, body = line.rstrip(b"\n").partition(b" ")
-        if not line.endswith(b"\n") or check != b"%08x" % zlib.crc32(body):
-            break
-        found.append(json.loads(body))
-    return found
+    def _records(self) -> list[dict[str, Any]]:
+        """Return the records of a journal up to one that was torn."""
+        found = []
+        for line in self.path.read_bytes().splitlines(keepends=True):
+            check, _, body = line.rstrip(b"\n").partition(b" ")
+            if not line.endswith(b"\n") or check != b"%08x" % zlib.crc32(body):
+                break
+            record = read_json(body, f"a record of {self.path}")
+            if not isinstance(record, dict):
+                raise Damaged(str(self.path), "a record is no table")
+            found.append(record)
+        if not found:
+            raise Damaged(str(self.path), "it has no record")
+        return found
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -9,15 +9,29 @@ Whatever is overwritten is zeroed in the file (what a disk keeps of it is beyond
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from sfumato.errors import InputError, MismatchError
+from sfumato.wire.reading import read_json
+from sfumato.wire.tables import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    TEXT,
+    TIME,
+    Cell,
+    Damaged,
+    Tables,
+    exactly,
+    optional,
+)
 
 __all__ = ["Joined", "Journal", "Waiting"]
 
@@ -34,6 +48,44 @@ CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTE
                       outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
                       PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
 """
+_TASK: Final = exactly(32)
+_CELLS: Final[dict[str, dict[str, Cell]]] = {
+    "facts": {"name": TEXT, "value": BYTES},
+    "ledger": {
+        "task_id": _TASK,
+        "units": COUNT,
+        "title": TEXT,
+        "at": TIME,
+        "left_at": optional(TIME),
+        "promise": TEXT,
+    },
+    "tasks": {
+        "task_id": _TASK,
+        "published": BYTES,
+        "state": TEXT,
+        "ids": exactly(32),
+        "chain": exactly(32),
+        "value": optional(TEXT),
+    },
+    "reports": {
+        "task_id": _TASK,
+        "period": NUMBER,
+        "round": NUMBER,
+        "key_id": NUMBER,
+        "body": optional(BYTES),
+        "outcome": optional(TEXT),
+        "at": optional(TIME),
+        "tries": COUNT,
+    },
+}
+"""What each column may have."""
+_JOINED: Final = "task_id, published, state, ids, chain, value"
+_SETTINGS: Final = (
+    "locking_mode = EXCLUSIVE",
+    "secure_delete = ON",
+    "synchronous = FULL",
+    "journal_mode = WAL",
+)
 _STEPS: Final = {
     # Tasks had one key, one report for a period, and a horizon.
     b"1": """
@@ -83,75 +135,97 @@ class Journal:
         if self.path != ":memory:":
             _own(Path(path))
         try:
-            self._base = sqlite3.connect(self.path, isolation_level=None)
-            self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._base.execute("PRAGMA secure_delete = ON")
-            self._base.execute("PRAGMA synchronous = FULL")
-            self._base.execute("PRAGMA journal_mode = WAL")
+            connection = sqlite3.connect(self.path, isolation_level=None)
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path} cannot be used as a journal ({error}).") from error
+        self._base = Tables(connection, self.path)
+        try:
+            for setting in _SETTINGS:
+                self._base.run(f"PRAGMA {setting}")
             with self.transaction():
                 self._prepare()
-        except sqlite3.DatabaseError as error:
+        except Damaged:
+            connection.close()
+            raise
+        except sqlite3.Error as error:
+            connection.close()
             raise InputError(f"{self.path} cannot be used as a journal ({error}).") from error
+        except BaseException:
+            connection.close()
+            raise
 
     def _prepare(self) -> None:
-        found = self._base.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if not found:
+        if self._base.rows("SELECT count(*) FROM sqlite_schema", cells=(COUNT,)) == [(0,)]:
             for statement in _TABLES.split(";"):
-                self._base.execute(statement)
+                self._base.run(statement)
             self.set_fact("schema", str(SCHEMA).encode())
         try:
             schema = self.fact("schema")
             while schema in _STEPS:
                 for statement in _STEPS[schema].split(";"):
-                    self._base.execute(statement)
+                    self._base.run(statement)
                 schema = self.fact("schema")
-        except sqlite3.OperationalError:
+        except Damaged:
             schema = None
         if schema != str(SCHEMA).encode():
             raise InputError(f"{self.path} is no journal of this version; a new file is expected.")
+        self._base.demand({table: tuple(cells) for table, cells in _CELLS.items()})
 
     def close(self) -> None:
         """Let go of the file."""
-        self._base.close()
+        self._base.connection.close()
 
     def settle_down(self) -> None:
         """Fold the log of changes into the file: it held what has been overwritten."""
-        self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._base.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of what follows, or none of it."""
-        self._base.execute("BEGIN IMMEDIATE")
+        self._base.run("BEGIN IMMEDIATE")
         try:
             yield
+            self._base.run("COMMIT")
         except BaseException:
-            self._base.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # what broke may have rolled back already
+                self._base.connection.execute("ROLLBACK")
             raise
-        self._base.execute("COMMIT")
+
+    def _read(self, table: str, columns: str, rest: str, *given: Any) -> list[tuple[Any, ...]]:
+        """Return some columns of some rows of a table."""
+        cells = [_CELLS[table][column] for column in columns.split(", ")]
+        query = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 -- all of it is written here
+        return self._base.rows(query, given, cells=cells)
 
     # ---- facts -----------------------------------------------------------------------------
 
     def fact(self, name: str) -> bytes | None:
         """Return a fact of the device."""
-        row = self._base.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
-        return None if row is None else bytes(row[0])
+        rows = self._read("facts", "value", "WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def moment(self, name: str) -> float:
+        """Return a fact that is a time, as its last word; 0 if there is none."""
+        words = (self.fact(name) or b"0").split()
+        try:
+            return _finite(words[-1])
+        except (ValueError, IndexError):
+            raise Damaged(self.path, f"its fact {name!r} is no time") from None
 
     def set_fact(self, name: str, value: bytes) -> None:
         """Write a fact of the device."""
-        self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, value])
+        self._base.run("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, value])
 
     # ---- the ledger ------------------------------------------------------------------------
 
     def payments(self) -> list[tuple[bytes, int, str, int, int | None, str]]:
         """Return task id, units, title, when it was joined and left, and for what, in order."""
-        query = (
-            "SELECT task_id, units, title, at, left_at, promise FROM ledger ORDER BY at, task_id"
-        )
-        return self._base.execute(query).fetchall()
+        columns = "task_id, units, title, at, left_at, promise"
+        return self._read("ledger", columns, "ORDER BY at, task_id")
 
     def pay(self, task_id: bytes, units: int, title: str, at: int, promise: str) -> None:
         """Record a payment."""
-        self._base.execute(
+        self._base.run(
             "INSERT INTO ledger VALUES (?, ?, ?, ?, NULL, ?)", [task_id, units, title, at, promise]
         )
 
@@ -159,69 +233,72 @@ class Journal:
 
     def tasks(self) -> list[Joined]:
         """Return the tasks the device takes part in."""
-        query = "SELECT task_id, published, state, ids, chain, value FROM tasks ORDER BY task_id"
-        return [_joined(row) for row in self._base.execute(query)]
+        return [self._joined(row) for row in self._read("tasks", _JOINED, "ORDER BY task_id")]
 
     def task(self, task_id: bytes) -> Joined:
         """Return one of them."""
-        query = "SELECT task_id, published, state, ids, chain, value FROM tasks WHERE task_id = ?"
-        row = self._base.execute(query, [task_id]).fetchone()
-        if row is None:
+        rows = self._read("tasks", _JOINED, "WHERE task_id = ?", task_id)
+        if not rows:
             raise MismatchError(
                 f"task is {task_id.hex()[:16]}; this device takes no part in it, join it first."
             )
-        return _joined(row)
+        return self._joined(rows[0])
+
+    def _joined(self, row: tuple[Any, ...]) -> Joined:
+        task_id, published, state, ids, chain, value = row
+        try:
+            held = None if value is None else read_json(value, "a value")
+            saved = read_json(state, "a state")
+        except InputError as error:
+            raise Damaged(self.path, str(error).removesuffix(".")) from None
+        return Joined(task_id, published, saved, ids, chain, held)
 
     def add(self, task: Joined) -> None:
         """Take part in a task."""
-        self._base.execute(
+        self._base.run(
             "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, NULL)",
             [task.task_id, task.published, json.dumps(task.state), task.ids, task.chain],
         )
 
     def set_published(self, task_id: bytes, published: bytes) -> None:
         """Take over a task's new key."""
-        self._base.execute("UPDATE tasks SET published = ? WHERE task_id = ?", [published, task_id])
+        self._base.run("UPDATE tasks SET published = ? WHERE task_id = ?", [published, task_id])
 
     def set_value(self, task_id: bytes, value: Any) -> None:
         """Write what was observed last."""
-        self._base.execute(
-            "UPDATE tasks SET value = ? WHERE task_id = ?", [json.dumps(value), task_id]
-        )
+        self._base.run("UPDATE tasks SET value = ? WHERE task_id = ?", [json.dumps(value), task_id])
 
     def step(self, task_id: bytes, state: dict[str, Any], chain: bytes) -> None:
         """Move a task's state and keys on."""
-        self._base.execute(
+        self._base.run(
             "UPDATE tasks SET state = ?, chain = ? WHERE task_id = ?",
             [json.dumps(state), chain, task_id],
         )
 
     def forget(self, task_id: bytes, at: int) -> None:
         """Erase all of a task but what it has cost."""
-        self._base.execute("DELETE FROM tasks WHERE task_id = ?", [task_id])
-        self._base.execute("DELETE FROM reports WHERE task_id = ?", [task_id])
-        self._base.execute("UPDATE ledger SET left_at = ? WHERE task_id = ?", [at, task_id])
+        self._base.run("DELETE FROM tasks WHERE task_id = ?", [task_id])
+        self._base.run("DELETE FROM reports WHERE task_id = ?", [task_id])
+        self._base.run("UPDATE ledger SET left_at = ? WHERE task_id = ?", [at, task_id])
 
     # ---- reports ---------------------------------------------------------------------------
 
     def put(self, task_id: bytes, report: Waiting) -> None:
         """Keep a finished report until it is acknowledged."""
-        self._base.execute(
+        self._base.run(
             "INSERT INTO reports (task_id, period, round, key_id, body) VALUES (?, ?, ?, ?, ?)",
             [task_id, report.period, report.round, report.key_id, report.body],
         )
 
     def waiting(self, task_id: bytes) -> list[Waiting]:
         """Return the reports that have not been acknowledged, in order."""
-        query = (
-            "SELECT period, round, key_id, body, tries FROM reports "
-            "WHERE task_id = ? AND outcome IS NULL ORDER BY period, round"
-        )
-        return [Waiting(*row) for row in self._base.execute(query, [task_id])]
+        rest = "WHERE task_id = ? AND outcome IS NULL ORDER BY period, round"
+        rows = self._read("reports", "period, round, key_id, body, tries", rest, task_id)
+        return [Waiting(*row) for row in rows]
 
     def settle(self, task_id: bytes, report: Waiting, outcome: str, at: int) -> None:
         """Write what became of a report; its bytes are no longer needed."""
-        self._base.execute(
+        self._base.run(
             "UPDATE reports SET outcome = ?, at = ?, body = NULL "
             "WHERE task_id = ? AND period = ? AND round = ?",
             [outcome, at, task_id, report.period, report.round],
@@ -229,20 +306,21 @@ class Journal:
 
     def tried(self, task_id: bytes) -> None:
         """Count one more try to send what waits."""
-        self._base.execute(
+        self._base.run(
             "UPDATE reports SET tries = tries + 1 WHERE task_id = ? AND outcome IS NULL", [task_id]
         )
 
     def outcomes(self, task_id: bytes) -> list[tuple[int, str | None, int | None]]:
         """Return each report's period, what became of it, and when."""
-        query = "SELECT period, outcome, at FROM reports WHERE task_id = ? ORDER BY period, round"
-        return self._base.execute(query, [task_id]).fetchall()
+        rest = "WHERE task_id = ? ORDER BY period, round"
+        return self._read("reports", "period, outcome, at", rest, task_id)
 
 
-def _joined(row: Any) -> Joined:
-    task_id, published, state, ids, chain, value = row
-    held = None if value is None else json.loads(value)
-    return Joined(task_id, published, json.loads(state), ids, chain, held)
+def _finite(word: bytes) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
 
 
 def _own(path: Path) -> None:

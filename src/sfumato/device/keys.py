@@ -84,6 +84,8 @@ class Root:
             raise MismatchError(
                 f"the root has {len(data)} bytes; a multiple of {_NODE} is expected."
             )
+        if any(data[at] > DEPTH for at in range(0, len(data), _NODE)):
+            raise MismatchError(f"the root has a node that is deeper than {DEPTH}.")
         parts = [data[at : at + _NODE] for at in range(0, len(data), _NODE)]
         return cls(tuple((part[0], int.from_bytes(part[1:9]), part[9:]) for part in parts))
 

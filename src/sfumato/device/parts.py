@@ -7,6 +7,7 @@ its own coin and as far as its window allows, what a collector asks in each peri
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
@@ -27,6 +28,8 @@ __all__ = ["Asked", "Message", "Part", "Standing", "part_of"]
 
 ASKED: Final = 0
 """What answers to questions have where others have their span; their block is the round."""
+MOST: Final = 1 << 40
+"""Above every count of periods and rounds."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,14 @@ class Standing:
         else:
             self.protocol.values.encode(value)
 
+    def check_state(self, state: Any) -> None:
+        """Raise MismatchError if no device of this task can have saved such a state."""
+        self._machine(state)
+
+    def _machine(self, state: Any) -> Any:
+        kind: Any = FlatDevice if isinstance(self.protocol, Flat) else WeaveDevice
+        return kind.restore(self.protocol, state)
+
     @property
     def lasts(self) -> bool:
         """Whether a value stays until the next one; a move is of one period."""
@@ -77,10 +88,7 @@ class Standing:
         self, state: dict[str, Any], value: Any, coins: Source
     ) -> tuple[dict[str, Any], Message | None]:
         """Live through one period; return the state after it, and what is due."""
-        if isinstance(self.protocol, Flat):
-            machine: Any = FlatDevice.restore(self.protocol, state)
-        else:
-            machine = WeaveDevice.restore(self.protocol, state)
+        machine = self._machine(state)
         message = machine.observe(value, coins)
         return machine.save(), message
 
@@ -117,6 +125,22 @@ class Asked:
     def check(self, value: Any) -> None:
         """Raise InputError if the task knows no such value."""
         self._usual.encode([value])
+
+    def check_state(self, state: Any) -> None:
+        """Raise MismatchError if no device of this task can have saved such a state."""
+        from sfumato.streams.window.device import WindowDevice  # noqa: PLC0415 -- see above
+
+        least = {"period": 0, "tick": 0, "round": -1}
+        named = isinstance(state, dict) and set(state) == {*least, "held", "ledger"}
+        if not named or any(
+            type(state[name]) is not int or not low <= state[name] < MOST
+            for name, low in least.items()
+        ):
+            raise MismatchError(
+                f"the saved state is {reprlib.repr(state)}; period, tick, round, held and ledger "
+                "are expected."
+            )
+        WindowDevice.restore(self.protocol, state["ledger"])
 
     @property
     def _usual(self) -> Mechanism:

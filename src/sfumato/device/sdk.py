@@ -26,6 +26,7 @@ from sfumato.wire import questions
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, Layout, report_id
 from sfumato.wire.sealing import OVERHEAD, seal
+from sfumato.wire.tables import Damaged
 
 if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any protocol
     from sfumato.device.parts import Asked, Message, Part, Standing
@@ -125,7 +126,7 @@ class Device:
             with self.journal.transaction():
                 self.journal.set_fact("root", Root.fresh(bytes(self.rng.take(32))).encode())
         # Within a run time is monotonic; a restart may trust the wall clock, but not backwards.
-        seen = float((self.journal.fact("now") or b"0").decode())
+        seen = self.journal.moment("now")
         self._offset = max(self.clock(), seen) - time.monotonic()
         self._boot = _boot() if self.clock is time.time else ""
         self._slept = self._trusted_sleep()
@@ -134,8 +135,10 @@ class Device:
 
     def _trusted_sleep(self) -> float:
         """Return for how long nobody had the journal, as far as no wall clock is needed to know."""
-        boot, _, steady = (self.journal.fact("steady") or b"").decode().partition(" ")
-        return max(0.0, time.monotonic() - float(steady)) if boot and boot == self._boot else 0.0
+        steady = self.journal.moment("steady")
+        boot = (self.journal.fact("steady") or b"").partition(b" ")[0]
+        same = bool(boot) and boot == self._boot.encode()
+        return max(0.0, time.monotonic() - steady) if same else 0.0
 
     @classmethod
     def open(
@@ -146,7 +149,12 @@ class Device:
         clock: Callable[[], float] | None = None,
     ) -> Device:
         """Open (or begin) the journal of a device."""
-        return cls(Journal(path), limits, transport or Http(), clock or time.time)
+        journal = Journal(path)
+        try:
+            return cls(journal, limits, transport or Http(), clock or time.time)
+        except BaseException:
+            journal.close()
+            raise
 
     def close(self) -> None:
         """Let go of the journal."""
@@ -284,9 +292,21 @@ class Device:
 
     def _part(self, joined: Joined) -> tuple[Published, Part]:
         if joined.task_id not in self._parts:
-            published = Published.parse(joined.published)
-            self._parts[joined.task_id] = (published, _part_of(published))
+            self._parts[joined.task_id] = self._restored(joined)
         return self._parts[joined.task_id]
+
+    def _restored(self, joined: Joined) -> tuple[Published, Part]:
+        """Return a task's part, once the journal has proved to be of this very task."""
+        try:
+            published = Published.parse(joined.published)
+            if published.task_id != joined.task_id:
+                raise InputError("a task is not the one that was joined")
+            _check_numbers(published.spec)
+            part = _part_of(published)
+            part.check_state(joined.state)
+        except SfumatoError as error:
+            raise Damaged(self.journal.path, str(error).removesuffix(".")) from error
+        return published, part
 
     def _advance(self, joined: Joined) -> None:
         """Take in the periods that have ended."""
@@ -392,8 +412,10 @@ class Device:
     def _send(self, published: Published, key_id: int, waiting: list[Waiting]) -> Flushed:
         """Send what waits under one key."""
         task_id = published.task_id
-        bodies = b"".join(report.body for report in waiting)
-        reports = np.frombuffer(bodies, dtype=self._layout(published).report_dtype)
+        form = self._layout(published).report_dtype
+        if any(report.body is None or len(report.body) != form.itemsize for report in waiting):
+            raise Damaged(self.journal.path, "a report that waits is not whole")
+        reports = np.frombuffer(b"".join(report.body for report in waiting), dtype=form)
         batch = Batch(task_id, key_id, reports).encode()
         try:
             outcome = self.transport.send(published.endpoint, batch)

@@ -384,4 +384,5 @@ def make_app(service: Service) -> ASGIApp:
         Route("/", service.front),
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
+    app.router.redirect_slashes = False  # each thing has one address
     return _Edge(app, service.collector.base)

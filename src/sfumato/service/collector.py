@@ -219,17 +219,18 @@ class Collector:
 
         refuse(np.full(len(reports), batch.task_id != desk.task_id), "wrong_task")
         refuse(np.full(len(reports), desk.is_mixed and not mixed), "direct")
-        known = batch.key_id in keys if keys else batch.key_id == 0
+        sealed = desk.layout.overhead > 0
+        known = batch.key_id in keys if sealed else batch.key_id == 0
         refuse(np.full(len(reports), not known), "unknown_key")
         periods = reports["period"]
         refuse((periods < 1) | (periods > desk.periods), "invalid")
         refuse(periods > desk.last_begun(self.clock()), "future")
         refuse(periods <= desk.closed, "stale")
         refuse(periods > until.get(batch.key_id, desk.periods), "unknown_key")
-        if keys and alive.any():
+        if sealed and alive.any():
             contents, opened = _opened(desk, keys[batch.key_id], reports, alive)
             refuse(~opened, "unopened")
-        elif keys:
+        elif sealed:
             contents = np.zeros(len(reports), dtype=desk.layout.content_dtype)
         else:
             contents = np.ascontiguousarray(reports["sealed"]).view(desk.layout.content_dtype)

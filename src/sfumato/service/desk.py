@@ -25,6 +25,7 @@ from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD, Context
+from sfumato.wire.tables import Damaged
 
 __all__ = ["Desk", "Key"]
 
@@ -67,6 +68,8 @@ class Desk:
         self.elsewhere = Published.parse(stored.published).endpoint
         self.renew(stored)
         spec = self.published.spec
+        if self.published.task_id != self.task_id or bool(spec["sealed"]) != bool(self.keys):
+            raise Damaged(f"the store of task {self.name[:12]}", "the task is not what it was")
         self.protocol = protocol_of(spec)
         self.periods = int(spec["periods"])
         self.layout = Layout(self.protocol.payload, OVERHEAD if spec["sealed"] else 0)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
 from sfumato.service.logs import log
+from sfumato.wire.tables import Damaged
 
 __all__ = ["MEDIA_TYPE", "Refused", "handlers"]
 
@@ -114,6 +115,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 handlers: Final[Any] = {
     Refused: _refused,
     SfumatoError: _wrong,
+    Damaged: _failed,  # whose sentence is the operator's affair
     HTTPException: _http,
     Exception: _failed,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from sfumato.errors import InputError
 from sfumato.service.collector import Collector
 from sfumato.service.desk import Desk
+from sfumato.wire.reading import read_json
 from sfumato.wire.task import Task, task_of
 from sfumato.wire.window_task import WindowTask
 
@@ -52,10 +52,7 @@ class PublishRequest:
     @classmethod
     def parse(cls, body: bytes) -> PublishRequest:
         """Return the request in these bytes; raise InputError or ConfigurationError if none."""
-        try:
-            given = json.loads(body)
-        except (ValueError, RecursionError):
-            raise InputError("the body is no JSON; an object with a task is expected.") from None
+        given = read_json(body, "the body")
         if not isinstance(given, dict) or not isinstance(given.get("task"), dict):
             raise InputError("task is missing; an object with the fields of a task is expected.")
         for name in given:

@@ -6,12 +6,23 @@ a transaction of its own; a file from a later version is refused untouched.
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Final
 
 from sfumato.errors import InputError
+from sfumato.wire.tables import (
+    ANY,
+    BYTES,
+    COUNT,
+    FLAG,
+    NUMBER,
+    TEXT,
+    Cell,
+    Tables,
+    exactly,
+    optional,
+)
 
-__all__ = ["APPLICATION", "STEPS", "migrate"]
+__all__ = ["APPLICATION", "CELLS", "STEPS", "migrate"]
 
 APPLICATION: Final = 0x5346554D  # "SFUM"
 
@@ -75,20 +86,55 @@ STEPS: Final = (
 )
 
 
-def migrate(connection: sqlite3.Connection, name: str) -> None:
+_TASK: Final = exactly(32)
+CELLS: Final[dict[str, dict[str, Cell]]] = {
+    "tasks": {"task_id": _TASK, "published": BYTES, "public": FLAG},
+    "keys": {
+        "task_id": _TASK,
+        "key_id": NUMBER,
+        "private": exactly(32),
+        "until": optional(COUNT),
+    },
+    "batches": {
+        "batch": COUNT,
+        "task_id": _TASK,
+        "key_id": NUMBER,
+        "period": NUMBER,
+        "n": COUNT,
+        "ids": BYTES,
+        "contents": BYTES,
+    },
+    "tallies": {
+        "task_id": _TASK,
+        "key_id": NUMBER,
+        "period": NUMBER,
+        "span": NUMBER,
+        "block": NUMBER,
+        "n": COUNT,
+        "shape": TEXT,
+        "sums": BYTES,
+    },
+    "releases": {"task_id": _TASK, "period": NUMBER, "n": COUNT, "figures": BYTES},
+    "tokens": {"role": TEXT, "digest": BYTES},
+    "rounds": {"task_id": _TASK, "period": NUMBER, "round": NUMBER},
+}
+"""What each column may have."""
+
+
+def migrate(tables: Tables) -> None:
     """Bring the tables of a file up to date; raise InputError if it is not one of ours."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and application != APPLICATION:
-        raise InputError(f"{name} belongs to another program; a store of sfumato is expected.")
-    if version > len(STEPS):
+    ((application,),) = tables.rows("PRAGMA application_id", cells=(ANY,))
+    ((version,),) = tables.rows("PRAGMA user_version", cells=(ANY,))
+    ((count,),) = tables.rows("SELECT count(*) FROM sqlite_master", cells=(COUNT,))
+    if count and application != APPLICATION:
         raise InputError(
-            f"{name} has version {version}; this sfumato knows versions up to {len(STEPS)}, "
-            "a newer one is needed."
+            f"{tables.name} belongs to another program; a store of sfumato is expected."
+        )
+    if not 0 <= version <= len(STEPS):
+        raise InputError(
+            f"{tables.name} has version {version}; this sfumato knows versions up to "
+            f"{len(STEPS)}, a newer one is needed."
         )
     for step in range(version, len(STEPS)):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {STEPS[step]} PRAGMA application_id = {APPLICATION}; "
-            f"PRAGMA user_version = {step + 1}; COMMIT;"
-        )
+        statements = f"{STEPS[step]} PRAGMA application_id = {APPLICATION}; "
+        tables.run_all(f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {step + 1}; COMMIT;")

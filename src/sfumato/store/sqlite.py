@@ -12,16 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import InputError
 from sfumato.store.interface import Count, Filled, Release, Store, StoredTask
-from sfumato.store.schema import migrate
+from sfumato.store.schema import CELLS, migrate
+from sfumato.wire.tables import COUNT, Damaged, Tables
 
 __all__ = ["SQLiteStore"]
+
+_OF_A_PERIOD: Final = "WHERE task_id = ? AND period = ?"
 
 
 class SQLiteStore(Store):
@@ -55,12 +58,14 @@ class SQLiteStore(Store):
                 f"{path} cannot be opened ({error}); a file in a folder that can be written is "
                 "expected."
             ) from error
+        self._tables = Tables(self._connection, self._name)
         try:
             for setting in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
-                self._connection.execute(f"PRAGMA {setting}")
-            self._connection.execute("BEGIN IMMEDIATE")  # takes the lock, and keeps it
-            self._connection.execute("COMMIT")
-            migrate(self._connection, self._name)
+                self._tables.run(f"PRAGMA {setting}")
+            self._tables.run("BEGIN IMMEDIATE")  # takes the lock, and keeps it
+            self._tables.run("COMMIT")
+            migrate(self._tables)
+            self._tables.demand({table: tuple(cells) for table, cells in CELLS.items()})
         except sqlite3.OperationalError as error:
             self._connection.close()
             raise InputError(
@@ -69,25 +74,33 @@ class SQLiteStore(Store):
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise InputError(f"{path} is no store ({error}).") from error
-        except InputError:
+        except BaseException:
             self._connection.close()
             raise
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[Tables]:
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._tables.run("BEGIN IMMEDIATE")
             try:
-                yield self._connection
-                self._connection.execute("COMMIT")
+                yield self._tables
+                self._tables.run("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # a full disk may have rolled back already
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _rows(self, query: str, *given: Any) -> list[Any]:
+    def _read(self, table: str, columns: str, rest: str = "", *given: Any) -> list[tuple[Any, ...]]:
+        """Return some columns of some rows of a table."""
+        cells = [CELLS[table][column] for column in columns.split(", ")]
+        query = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 -- all of it is written here
         with self._lock:
-            return self._connection.execute(query, given).fetchall()
+            return self._tables.rows(query, given, cells=cells)
+
+    def _counted(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that counts, of two columns."""
+        with self._lock:
+            return self._tables.rows(query, given, cells=(COUNT, COUNT))
 
     # ---- tasks -------------------------------------------------------------------------------
 
@@ -96,33 +109,30 @@ class SQLiteStore(Store):
     ) -> bool:
         """Take in a task; return whether it is new."""
         with self._transaction() as db:
-            added = db.execute(
+            added = db.run(
                 "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)", (task_id, published, public)
             )
             if not added.rowcount:
                 return False
-            db.executemany(
-                "INSERT INTO keys (task_id, key_id, private) VALUES (?, ?, ?)",
-                [(task_id, name, private) for name, private in keys.items()],
-            )
+            for name, private in keys.items():
+                db.run(
+                    "INSERT INTO keys (task_id, key_id, private) VALUES (?, ?, ?)",
+                    (task_id, name, private),
+                )
         return True
 
     def tasks(self) -> list[StoredTask]:
         """Return all tasks, in the order in which they came."""
         found = []
-        for task_id, published, public in self._rows(
-            "SELECT task_id, published, public FROM tasks ORDER BY rowid"
+        for task_id, published, public in self._read(
+            "tasks", "task_id, published, public", "ORDER BY rowid"
         ):
-            keys = self._rows("SELECT key_id, private FROM keys WHERE task_id = ?", task_id)
-            until = self._rows(
-                "SELECT key_id, until FROM keys WHERE task_id = ? AND until IS NOT NULL", task_id
-            )
-            ((closed,),) = self._rows(
-                "SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?", task_id
-            )
-            found.append(
-                StoredTask(task_id, published, dict(keys), bool(public), closed, dict(until))
-            )
+            keys = self._read("keys", "key_id, private, until", "WHERE task_id = ?", task_id)
+            closed = self._read("releases", "period", "WHERE task_id = ?", task_id)
+            until = {name: last for name, _, last in keys if last is not None}
+            private = {name: key for name, key, _ in keys}
+            last = max((period for (period,) in closed), default=0)
+            found.append(StoredTask(task_id, published, private, bool(public), last, until))
         return found
 
     def replace_key(
@@ -130,30 +140,30 @@ class SQLiteStore(Store):
     ) -> None:
         """Give a task a new key; those before open reports up to a period, and no later ones."""
         with self._transaction() as db:
-            db.execute(
+            db.run(
                 "UPDATE keys SET until = min(coalesce(until, ?1), ?1) WHERE task_id = ?2",
                 (until, task_id),
             )
-            db.execute(
+            db.run(
                 "INSERT INTO keys (task_id, key_id, private) VALUES (?, ?, ?)",
                 (task_id, key_id, private),
             )
-            db.execute("UPDATE tasks SET published = ? WHERE task_id = ?", (published, task_id))
+            db.run("UPDATE tasks SET published = ? WHERE task_id = ?", (published, task_id))
 
     def erase_keys(self, task_id: bytes) -> None:
         """Erase the keys that open only reports of periods that have closed."""
         with self._lock:
-            self._connection.execute("PRAGMA secure_delete = ON")
+            self._tables.run("PRAGMA secure_delete = ON")
             try:
                 with self._transaction() as db:
-                    db.execute(
+                    db.run(
                         "DELETE FROM keys WHERE task_id = ?1 AND until <= "
                         "(SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?1)",
                         (task_id,),
                     )
             finally:
-                self._connection.execute("PRAGMA secure_delete = OFF")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
+                self._tables.run("PRAGMA secure_delete = OFF")
+            self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
 
     # ---- reports -----------------------------------------------------------------------------
 
@@ -162,67 +172,80 @@ class SQLiteStore(Store):
         with self._transaction() as db:
             for one in filled:
                 bucket = (one.task_id, one.key_id, one.period)
-                db.execute(
+                db.run(
                     "INSERT INTO batches (task_id, key_id, period, n, ids, contents) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     (*bucket, one.n, one.ids, one.contents),
                 )
                 for place, tally in one.tallies.items():
-                    _fold(db, (*bucket, place.span, place.part), tally)
+                    self._fold((*bucket, place.span, place.part), tally)
+
+    def _fold(self, place: tuple[Any, ...], tally: Tally) -> None:
+        """Add a tally to what its place has."""
+        rest = "WHERE task_id = ? AND key_id = ? AND period = ? AND span = ? AND block = ?"
+        rows = self._read("tallies", "n, shape, sums", rest, *place)
+        total = self._tally(*rows[0]) + tally if rows else tally
+        shape = ",".join(map(str, total.sums.shape))
+        self._tables.run(
+            "INSERT OR REPLACE INTO tallies (task_id, key_id, period, span, block, n, shape, sums) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*place, total.n, shape, total.sums.astype("<i8").tobytes()),
+        )
+
+    def _tally(self, n: int, shape: str, sums: bytes) -> Tally:
+        try:
+            sides = [int(side) for side in shape.split(",")]
+            return Tally(n, np.frombuffer(sums, "<i8").reshape(sides))
+        except (ValueError, OverflowError):
+            raise Damaged(self._name, "a tally is not whole") from None
 
     def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
         """Yield the ids of a period's reports, some together."""
-        for (ids,) in self._rows(
-            "SELECT ids FROM batches WHERE task_id = ? AND period = ?", task_id, period
-        ):
+        for (ids,) in self._read("batches", "ids", _OF_A_PERIOD, task_id, period):
             yield ids
 
     def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
         """Yield the opened contents of a period's reports, some together."""
-        for (contents,) in self._rows(
-            "SELECT contents FROM batches WHERE task_id = ? AND period = ?", task_id, period
-        ):
+        for (contents,) in self._read("batches", "contents", _OF_A_PERIOD, task_id, period):
             yield contents
 
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
         """Return the tallies of a task, or of one of its periods."""
-        rows = self._rows(
-            "SELECT period, span, block, n, shape, sums FROM tallies "
+        rows = self._read(
+            "tallies",
+            "period, span, block, n, shape, sums",
             "WHERE task_id = ? AND (?2 IS NULL OR period = ?2)",
             task_id,
             period,
         )
-        return _added((Place(span, p, part), _tally(*kept)) for p, span, part, *kept in rows)
+        return _added((Place(span, p, part), self._tally(*kept)) for p, span, part, *kept in rows)
 
     def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
         """Return the same from the reports themselves."""
         counted: Tallies[Place] = Tallies()
-        for (batch,) in self._rows("SELECT batch FROM batches WHERE task_id = ?", task_id):
-            ((period, contents),) = self._rows(
-                "SELECT period, contents FROM batches WHERE batch = ?", batch
+        for (batch,) in self._read("batches", "batch", "WHERE task_id = ?", task_id):
+            ((period, contents),) = self._read(
+                "batches", "period, contents", "WHERE batch = ?", batch
             )
             counted += Tallies(count(period, contents))
         return counted
 
     def participation(self, task_id: bytes) -> dict[int, int]:
         """Return how many reports each period has."""
-        return dict(
-            self._rows(
-                "SELECT period, sum(n) FROM tallies WHERE task_id = ? GROUP BY period", task_id
-            )
-        )
+        query = "SELECT period, sum(n) FROM tallies WHERE task_id = ? GROUP BY period"
+        return dict(self._counted(query, task_id))
 
     # ---- rounds ------------------------------------------------------------------------------
 
     def close_round(self, task_id: bytes, period: int, number: int) -> None:
         """Write down that a round is over; no answer to it counts any more."""
         with self._transaction() as db:
-            db.execute("INSERT INTO rounds VALUES (?, ?, ?)", (task_id, period, number))
+            db.run("INSERT INTO rounds VALUES (?, ?, ?)", (task_id, period, number))
 
     def rounds(self, task_id: bytes) -> dict[int, int]:
         """Return how many rounds of each period are over, but for those of one round."""
         query = "SELECT period, count(*) FROM rounds WHERE task_id = ? GROUP BY period"
-        return dict(self._rows(query, task_id))
+        return dict(self._counted(query, task_id))
 
     # ---- releases ----------------------------------------------------------------------------
 
@@ -230,30 +253,39 @@ class SQLiteStore(Store):
         """Write down what was released; no report of the period counts any more."""
         figures = np.stack([release.values, release.variances]).astype("<f8").tobytes()
         with self._transaction() as db:
-            db.execute(
+            db.run(
                 "INSERT INTO releases VALUES (?, ?, ?, ?)",
                 (task_id, release.period, release.n, figures),
             )
 
     def releases(self, task_id: bytes) -> list[Release]:
         """Return what was released, period by period."""
-        return [
+        rest = "WHERE task_id = ? ORDER BY period"
+        rows = self._read("releases", "period, n, figures", rest, task_id)
+        if [period for period, _, _ in rows] != list(range(1, len(rows) + 1)):
+            raise Damaged(self._name, "it lacks what a period released")
+        if len({len(figures) for _, _, figures in rows}) > 1 or any(
+            len(row[2]) % 16 for row in rows
+        ):
+            raise Damaged(self._name, "what a period released is not whole")
+        found = [
             Release(period, n, *np.frombuffer(figures, "<f8").reshape(2, -1))
-            for period, n, figures in self._rows(
-                "SELECT period, n, figures FROM releases WHERE task_id = ? ORDER BY period", task_id
-            )
+            for period, n, figures in rows
         ]
+        if any((release.variances < 0).any() for release in found):
+            raise Damaged(self._name, "what a period released has a variance below 0")
+        return found
 
     # ---- tokens ------------------------------------------------------------------------------
 
     def set_token(self, role: str, digest: bytes) -> None:
         """Let whoever knows what has this digest act in a role, instead of anyone before."""
         with self._transaction() as db:
-            db.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?)", (role, digest))
+            db.run("INSERT OR REPLACE INTO tokens VALUES (?, ?)", (role, digest))
 
     def tokens(self) -> dict[bytes, str]:
         """Return the role of each token by its digest."""
-        return dict(self._rows("SELECT digest, role FROM tokens"))
+        return dict(self._read("tokens", "digest, role"))
 
     def close(self) -> None:
         """Let go of the store."""
@@ -266,27 +298,6 @@ def _owned(path: str | Path) -> None:
     opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     os.fchmod(opened, 0o600)
     os.close(opened)
-
-
-def _fold(db: sqlite3.Connection, place: tuple[Any, ...], tally: Tally) -> None:
-    """Add a tally to what its place has."""
-    row = db.execute(
-        "SELECT n, shape, sums FROM tallies WHERE task_id = ? AND key_id = ? AND period = ? "
-        "AND span = ? AND block = ?",
-        place,
-    ).fetchone()
-    total = tally if row is None else _tally(*row) + tally
-    shape = ",".join(map(str, total.sums.shape))
-    db.execute(
-        "INSERT OR REPLACE INTO tallies (task_id, key_id, period, span, block, n, shape, sums) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*place, total.n, shape, total.sums.astype("<i8").tobytes()),
-    )
-
-
-def _tally(n: int, shape: str, sums: bytes) -> Tally:
-    sides = [int(side) for side in shape.split(",")]
-    return Tally(n, np.frombuffer(sums, "<i8").reshape(sides))
 
 
 def _added(pairs: Iterable[tuple[Place, Tally]]) -> Tallies[Place]:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
 from sfumato.errors import InputError
 from sfumato.wire.canonical import canonical
+from sfumato.wire.reading import read_json
 from sfumato.wire.sealing import Context
 
 __all__ = ["LARGEST", "Published"]
@@ -93,12 +94,7 @@ class Published:
         """Return the task of these bytes; raise InputError if they are none."""
         if len(data) > LARGEST:
             raise InputError(f"the task has {len(data):,} bytes; up to {LARGEST:,} are expected.")
-        try:
-            given = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"the task is no JSON ({error}); a published task is expected."
-            ) from None
+        given = read_json(data, "the task")
         fields = {"spec": dict, "keys": list, "endpoint": str}
         for name, kind in fields.items():
             if not isinstance(given, dict) or not isinstance(given.get(name), kind):

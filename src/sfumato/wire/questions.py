@@ -14,6 +14,7 @@ from typing import Any, Final
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import InputError
 from sfumato.wire.canonical import canonical
+from sfumato.wire.reading import read_json
 
 __all__ = ["LARGEST", "Question", "address"]
 
@@ -79,10 +80,7 @@ class Question:
         """Return the question in these bytes, None if nothing is asked; raise if they are none."""
         if len(data) > LARGEST:
             raise InputError(f"the question has {len(data):,} bytes; up to {LARGEST:,} are read.")
-        try:
-            given = json.loads(data)
-        except (ValueError, RecursionError):
-            raise InputError("the question is no JSON.") from None
+        given = read_json(data, "the question")
         if not isinstance(given, dict) or given.get("version") != VERSION:
             raise InputError(f"the question has no version {VERSION}, which is the one known here.")
         asked = given.get("question")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from sfumato.errors import ConfigurationError, InputError
 from sfumato.wire import fields, lines
 from sfumato.wire.described import MOST_PEOPLE, MOST_PERIODS, Described
 from sfumato.wire.fields import Problem
+from sfumato.wire.reading import read_toml
 from sfumato.wire.values import TaskValues
 from sfumato.wire.window_task import WINDOW, WindowTask
 
@@ -218,11 +218,7 @@ def task_of(given: Mapping[str, Any]) -> Task | WindowTask:
 
 
 def _parsed(text: str, source: str, of: Callable[[Mapping[str, Any]], T]) -> T:
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        broken, said = lines.syntax_error(error, text)
-        raise InputError(f"{source}, line {broken}: {said}; TOML is expected.") from error
+    given = read_toml(text, source)
     try:
         return of(given)
     except Problem as problem:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import Keyed
 from sfumato.streams.values.release import Release
 
@@ -66,6 +66,35 @@ class State:
     def plain(self) -> dict[str, Any]:
         """Return everything but the values held out."""
         return {name: value for name, value in vars(self).items() if name != "held"}
+
+    def check(self, release: Release, *, complete: bool = False) -> None:
+        """Raise MismatchError unless a publisher of this release can be in this state.
+
+        Which noise comes next follows from these numbers: with wrong ones, noise that hides one
+        value would be used for another.
+        """
+        whole = (self.count, self.blocks, self.partial, self.filled, self.begun, *self.thresholds)
+        if any(type(number) is not int or not 0 <= number < 1 << 62 for number in whole):
+            raise MismatchError("the saved state has something else than whole numbers in it.")
+        if self.threshold != (self.thresholds[-1] if self.thresholds else None):
+            raise MismatchError("the saved state has a threshold that was not chosen last.")
+        start, begun, end = release.chapter_at(self.chapter)
+        inside, width = self.count - start, release.block
+        if not self.thresholds:
+            counted, held = inside < 0 or release.skipped == 0, self.count
+            counted &= self.count < max(release.holdout, 1) and not (self.blocks or self.filled)
+        else:
+            counted = inside >= 0 and (end is None or self.count < end)
+            there = self.blocks - self.begun, self.filled
+            counted &= there == divmod(inside, width) or (
+                complete and there == (-(-inside // width), 0)
+            )
+            held = 0 if end is None else max(0, self.count - end + release.watched)
+        if not counted or self.begun != begun or self.partial > self.filled * release.bound:
+            raise MismatchError("the saved state has counts that do not fit together.")
+        values = np.concatenate([*self.held, np.zeros(0, dtype=np.int64)])
+        if values.size != held or (held and not 0 <= values.min() <= values.max() <= release.bound):
+            raise MismatchError("the saved state lacks values that were held out.")
 
 
 class Publisher:

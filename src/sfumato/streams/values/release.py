@@ -145,6 +145,19 @@ class Release:
         after = np.maximum(np.asarray(places, dtype=np.int64) - 1 - self.holdout, 0)
         return after // self.renew if self.renew else np.zeros_like(after)
 
+    def chapter_at(self, number: int) -> tuple[int, int, int | None]:
+        """Return how many values and blocks come before a chapter, and how many values by its end.
+
+        The last one is None if the threshold is never chosen again.
+        """
+        if not self.renew:
+            return self.skipped, 0, None
+        end = self.holdout + (number + 1) * self.renew
+        if not number:
+            return 0, 0, end
+        first = -(-(self.holdout + self.renew) // self.block)
+        return end - self.renew, first + (number - 1) * -(-self.renew // self.block), end
+
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to whoever is behind one value, or to a person behind several."""

@@ -127,6 +127,10 @@ class Weave(Stream):
             )
         if abs(sum(self.shares) - 1) > 1e-6:
             raise ConfigurationError(f"shares sum to {sum(self.shares):.6g}; 1 is expected.")
+        if self.looks and len(self.looks) != len(self.values.blocks):
+            raise ConfigurationError(
+                f"looks has {len(self.looks)} entries; {len(self.values.blocks)} are expected."
+            )
         object.__setattr__(self, "spans", tuple(int(span) for span in self.spans))
         object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
 

@@ -77,6 +77,14 @@ class Sized:
     size: int
     threshold: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what no carrier can have; its mechanism judges the size itself."""
+        if type(self.differences) is not int or self.carrier not in CARRIERS[1:]:
+            raise ConfigurationError(
+                f"sized has {self.carrier!r} for {self.differences!r} differences; one of "
+                f"{', '.join(CARRIERS[1:])} for a whole number of them is expected."
+            )
+
     @classmethod
     def of(cls, strand: Strand) -> Sized:
         """Return what was chosen for a strand."""

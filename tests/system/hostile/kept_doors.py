@@ -1,0 +1,223 @@
+"""Doors of what is kept on disk: journals of devices and releases, and the collector's store."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+from tests.system.hostile.databases import damaged_database
+from tests.system.hostile.judging import Door, Faulty, is_sentence
+from tests.system.hostile.mutation import damaged, damaged_plain, json_text
+from tests.system.hostile.wire_doors import JOINED, TASKS, Silent, published
+
+from sfumato.cli import released
+from sfumato.cli.follow import follow
+from sfumato.cli.journal import beside
+from sfumato.device import Device, Limits
+from sfumato.device.journal import Journal
+from sfumato.errors import SfumatoError
+from sfumato.randomness import seeded
+from sfumato.service.collector import Collector
+from sfumato.service.metrics import Metrics
+from sfumato.service.page import of_task
+from sfumato.store import SQLiteStore
+from sfumato.streams.values import plan
+from sfumato.streams.values.amounts import Amounts
+from sfumato.wire import task as tasks
+
+__all__ = ["DeviceJournals", "ReleaseJournals", "Stores"]
+
+
+def _each(steps: list[Any]) -> str:
+    """Take all steps, whatever the ones before said; return whether all of them worked."""
+    refusals = 0
+    for step in steps:
+        try:
+            step()
+        except SfumatoError as error:
+            refusals += 1
+            if not is_sentence(str(error)):
+                raise Faulty(f"no sentence: {error}") from error
+    return "refused" if refusals else "taken"
+
+
+class DeviceJournals(Door):
+    """The journal of a device, opened again after something happened to it."""
+
+    name = "device journals"
+    share = 50
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._path = folder / "device.journal"
+        self._good = [self._lived(plain) for plain in JOINED]
+        self._fresh = published(TASKS[0] | {"title": "Another"})
+
+    def _lived(self, plain: dict[str, Any]) -> bytes:
+        device = self._device(15.0)
+        task = device.join(published(plain))
+        for value in ("home", 1, 0, {"home"}, {"room": "hall", "lamp": 1}, {"up": 1}, 4.0):
+            device.observe(value, task)
+        device.flush(force=True)
+        device.close()
+        good = self._path.read_bytes()
+        self._path.unlink()
+        return good
+
+    def _device(self, now: float) -> Device:
+        limits = Limits(8.0, unsealed=True, windows=True)
+        journal = Journal(self._path)
+        try:
+            return Device(journal, limits, Silent(), lambda: now, seeded(1))
+        except BaseException:
+            journal.close()
+            raise
+
+    def make(self, rng: Random) -> bytes:
+        """Return a damaged journal."""
+        return damaged_database(rng.choice(self._good), self.folder, rng)
+
+    def enter(self, item: bytes) -> str:
+        """Open it, look at it, live on, and leave."""
+        for name in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + name).unlink(missing_ok=True)
+        self._path.write_bytes(item)
+        device = self._device(45.0)
+        try:
+            return _each(
+                [
+                    device.log,
+                    lambda: device.left,
+                    lambda: device.observe("home"),
+                    lambda: device.flush(force=True),
+                    lambda: device.join(self._fresh),
+                    device.log,
+                    lambda: device.leave(self._fresh.task_id.hex()),
+                    device.erase,
+                ]
+            )
+        finally:
+            device.close()
+
+
+class ReleaseJournals(Door):
+    """The journal of a release that is followed, opened again after something happened to it."""
+
+    name = "release journals"
+    share = 40
+
+    _release: Final = plan(epsilon=1.0, bound=100, holdout=8, limit=1 << 10, block=4)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._input, self._output = folder / "input.txt", folder / "output.csv"
+        self._amounts = Amounts(100.0, 1.0)
+        self._good: list[tuple[bytes, bytes]] = []
+        for count in (3, 30, 200):
+            self._clear()
+            self._input.write_text("".join(f"{value % 90}\n" for value in range(count)))
+            self._stopped()
+            self._good.append((beside(self._output).read_bytes(), self._output.read_bytes()))
+
+    def _clear(self) -> None:
+        self._output.unlink(missing_ok=True)
+        beside(self._output).unlink(missing_ok=True)
+
+    def _stopped(self) -> None:
+        """Follow the input until all of it is in, and stop before its end is written down."""
+
+        def stop(values: int, sums: int) -> None:
+            del values, sums
+            raise KeyboardInterrupt
+
+        told: Any = {"replay": False, "moved": stop}
+        with suppress(KeyboardInterrupt):
+            follow(self._input, self._output, self._release, self._amounts, **told)
+
+    def make(self, rng: Random) -> tuple[bytes, bytes]:
+        """Return a damaged journal, and the output beside it, which is damaged at times as well."""
+        journal, output = rng.choice(self._good)
+        if rng.random() < 0.2:
+            output = damaged(output, rng)
+        if rng.random() < 0.2:
+            return damaged(journal, rng), output
+        lines = [json.loads(line.partition(b" ")[2]) for line in journal.splitlines()]
+        place = rng.randrange(len(lines))
+        lines[place] = damaged_plain(lines[place], rng)
+        return b"".join(_summed(json_text(line)) for line in lines), output
+
+    def enter(self, item: tuple[bytes, bytes]) -> str:
+        """Go on with the release until its input ends."""
+        self._clear()
+        journal, output = item
+        self._output.write_bytes(output)
+        beside(self._output).write_bytes(journal)
+        self._input.write_text("".join(f"{value % 90}\n" for value in range(230)))
+        follow(self._input, self._output, self._release, self._amounts, replay=False)
+        released.read(self._output)
+        return "taken"
+
+
+def _summed(text: str) -> bytes:
+    body = text.encode("utf-8", "surrogatepass").replace(b"\n", b" ")
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+class Stores(Door):
+    """The collector's store, opened again after something happened to it."""
+
+    name = "stores"
+    share = 30
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._path = folder / "collector.db"
+        store = SQLiteStore(self._path)
+        collector = Collector(store, "http://here", lambda: 25.0)
+        for place in (1, -1):
+            desk = collector.publish(tasks.task_of(TASKS[place]), 0, grace=5, sealed=place == 1)
+            collector.take(desk, _batch(desk)) if place == 1 else None
+        store.set_token("analyst", bytes(32))
+        collector.close_due()
+        store.close()
+        self._good = self._path.read_bytes()
+
+    def make(self, rng: Random) -> bytes:
+        """Return a damaged store."""
+        return damaged_database(self._good, self.folder, rng)
+
+    def enter(self, item: bytes) -> str:
+        """Open it, start a collector on it, let periods close, and ask."""
+        for name in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + name).unlink(missing_ok=True)
+        self._path.write_bytes(item)
+        store = SQLiteStore(self._path)
+        try:
+            store.tokens()
+            collector = Collector(store, "http://here", lambda: 37.0)
+            metrics = Metrics(collector)
+            outcomes = [_each([collector.close_due])]
+            for desk in list(collector.desks.values()):
+                steps = [
+                    lambda desk=desk: collector.take(desk, _batch(desk)),
+                    lambda desk=desk: of_task(desk, 37.0, metrics),
+                    lambda desk=desk: store.recount(desk.task_id, lambda *_: {}),
+                    lambda desk=desk: desk.history(),
+                ]
+                outcomes.append(_each(steps))
+            return "refused" if "refused" in outcomes else "taken"
+        finally:
+            store.close()
+
+
+def _batch(desk: Any) -> bytes:
+    from sfumato.wire.reports import Batch  # noqa: PLC0415
+
+    reports = np.zeros(3, dtype=desk.layout.report_dtype)
+    reports["period"] = [1, 2, 3]
+    return Batch(desk.task_id, desk.published.key_id, reports).encode()
