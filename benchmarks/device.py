@@ -25,7 +25,7 @@ from typing import Any, Final
 from benchmarks.limits import Verdict
 from sfumato import catalog
 from sfumato.device import Device, Limits, Outcome
-from sfumato.streams.specs import spec_of
+from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key, seal
 from sfumato.wire.task import Task
@@ -87,7 +87,7 @@ def task() -> Published:
         }
     )
     keys = {1: new_key().public_key().public_bytes_raw()}
-    return Published(spec_of(asked, catalog.protocol(asked), 0), keys, "http://nowhere")
+    return Published(spec_of(asked, catalog.stream(asked), 0), keys, "http://nowhere")
 
 
 def measure(devices: int, rounds: int) -> Costs:

@@ -1,28 +1,20 @@
-"""Every mechanism by its name, with its parameters read off its fields; the protocol of a task."""
+"""Every mechanism by its name, with its parameters read off its fields; the stream of a task."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, cast, overload
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Final
 
 from sfumato import mechanisms
-from sfumato.accounting.shuffle import Requirement
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
+from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
-from sfumato.streams import crowd
-from sfumato.streams.flat import Flat
-from sfumato.streams.specs import Streams, values_of, window_of
-from sfumato.streams.weave.protocol import Weave
-from sfumato.streams.weave.strands import Carrier
-from sfumato.streams.weave.threads import SNAPSHOT
+from sfumato.streams import registry
 from sfumato.wire.task import Task
 from sfumato.wire.window_task import WindowTask
-
-if TYPE_CHECKING:
-    from sfumato.streams.window import Tiers, Window
 
 __all__ = [
     "NOISES",
@@ -33,7 +25,7 @@ __all__ = [
     "names",
     "parameters",
     "parameters_of",
-    "protocol",
+    "stream",
     "tiers",
 ]
 
@@ -133,72 +125,17 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
     return build(name, **rest)
 
 
-@overload
-def protocol(task: Task) -> Weave | Flat: ...
-
-
-@overload
-def protocol(task: WindowTask) -> Window: ...
-
-
-@overload
-def protocol(task: Task | WindowTask) -> Streams: ...
-
-
-def protocol(task: Task | WindowTask) -> Streams:
-    """Return the protocol a task asks for.
+def stream(task: Task | WindowTask) -> Stream:
+    """Return the stream that a task asks for.
 
     Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
-    queries. If reports are mixed, epsilon is the largest one up to the task's that keeps what the
-    task promises of mixed reports.
+    queries. If reports are shuffled, epsilon is the largest one up to the task's that keeps what
+    the task promises of shuffled reports.
     """
-    if isinstance(task, WindowTask):
-        if task.tiers:
-            raise ConfigurationError(
-                f"tiers has {len(task.tiers)} beside the task's own window; devices join a task "
-                "with one, so take its tiers one by one."
-            )
-        return window_of(task.values, task.plain())
-    found = _protocol(task)
-    if task.shuffle is None:
-        return found
-    required = Requirement.of(dict(task.shuffle))
-    if isinstance(found, Flat):
-        return crowd.mixed(found, required)
-    lower = crowd.mixed(found, required).epsilon
-    # The mix that is best at that epsilon may hide a little less: once more.
-    return crowd.mixed(cast("Weave", _protocol(replace(task, epsilon=lower))), required)
+    plain = task.plain()
+    return registry.find(registry.name_of(plain)).chosen(plain)
 
 
-def tiers(task: WindowTask) -> Window | Tiers:
-    """Return the protocol of a window task with all its tiers; a window if it has one only."""
-    from sfumato.streams.window import Tiers  # noqa: PLC0415 -- other tasks do not need it
-
-    each = tuple(window_of(one.values, one.plain()) for one in task.alone())
-    return each[0] if len(each) == 1 else Tiers(each)
-
-
-def _protocol(task: Task) -> Weave | Flat:
-    carrier = cast("Carrier", task.mechanism)
-    if task.protocol == "flat":
-        items: Any = task.values.items
-        return Flat(items, task.periods, task.changes, task.epsilon, carrier)
-    asked: dict[str, Any] = {
-        "values": values_of(task.values),
-        "periods": task.periods,
-        "changes": task.changes,
-        "epsilon": task.epsilon,
-        "mechanism": carrier,
-    }
-    if task.mix is not None:
-        spans, shares = zip(*task.mix, strict=True)
-        return Weave(spans=spans, shares=shares, **asked)
-    if task.protocol == "weave":
-        return Weave.best(workload=task.workload, **asked)
-    if task.protocol == "snapshots":
-        return Weave(spans=(SNAPSHOT,), shares=(1.0,), **asked)
-    if task.protocol == "tree":
-        return Weave.tree(fan_out=task.fan_out or 2, workload=task.workload, **asked)
-    if carrier == "auto":
-        asked["mechanism"] = "exsub-printed"
-    return Weave.papers(fan_out=task.fan_out or 2, **asked)
+def tiers(task: WindowTask) -> Stream:
+    """Return the stream of a window task with all its tiers; a window if it has one only."""
+    return registry.find("tiers" if task.tiers else "window").of(task.plain())

@@ -8,7 +8,7 @@ from typing import Any
 from sfumato import catalog
 from sfumato.device import Outcome
 from sfumato.device.transport import Unreachable
-from sfumato.streams.specs import protocol_of, spec_of
+from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, Layout
 from sfumato.wire.sealing import OVERHEAD, new_key, open_sealed
@@ -30,7 +30,7 @@ def published(
         f"changes = 4\nvalues = {values}\n{mix}"
     )
     key = new_key()
-    spec = spec_of(task, catalog.protocol(task), start=0)
+    spec = spec_of(task, catalog.stream(task), start=0)
     return Published(spec, {1: key.public_key().public_bytes_raw()}, "http://collector"), key
 
 
@@ -57,7 +57,7 @@ class Collector:
         assert url == self.task.endpoint
         if not self.reachable:
             raise Unreachable("nobody is there")
-        protocol = protocol_of(self.task.spec)
+        protocol = stream_of(self.task.spec)
         reports = Batch.decode(batch, Layout(protocol.payload, OVERHEAD)).reports
         refused = {}
         for place, report in enumerate(reports):

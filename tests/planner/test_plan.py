@@ -14,8 +14,8 @@ from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.synthetic import Synthetic
 from sfumato.planner import Pilot, Plan, expected, plan, reasons, warnings
-from sfumato.streams.specs import values_of
 from sfumato.streams.weave import Binary, Category, Values, Weave
+from sfumato.streams.weave.plain import values_of
 from sfumato.wire.task import Task, parse
 
 TASK = parse("""
@@ -129,7 +129,7 @@ def test_many_changes_leave_snapshots_alone() -> None:
 
 
 def test_the_recommended_task_is_the_chosen_protocol(usual: Plan) -> None:
-    made = catalog.protocol(usual.recommended)
+    made = catalog.stream(usual.recommended)
     assert isinstance(made, Weave)
     chosen = usual.chosen.protocol
     assert sorted(zip(made.spans, made.shares, strict=True)) == sorted(

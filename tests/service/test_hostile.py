@@ -183,7 +183,7 @@ def test_a_large_batch_of_garbage_takes_bounded_memory(tmp_path: Path) -> None:
     assert peak < 20 * len(body)
     # Spans and blocks that nobody has leave nothing behind.
     judge: Any = desk.judge
-    assert len(judge._forms) <= len(desk.protocol.spans)  # type: ignore[union-attr]  # noqa: SLF001
+    assert len(judge._forms) <= len(desk.protocol.spans)  # type: ignore[attr-defined]  # noqa: SLF001
     store.close()
 
 

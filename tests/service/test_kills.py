@@ -32,7 +32,7 @@ Bodies = list[tuple[list[bytes], bytes]]
 
 def _bodies(desk: Desk, batches: int) -> Bodies:
     """Return ids and bytes of many small batches of snapshots of the first period."""
-    look = desk.protocol.snapshots[0]  # type: ignore[union-attr]
+    look = desk.protocol.snapshots[0]  # type: ignore[attr-defined]
     rng = seeded(5)
     made = []
     for place in range(batches):

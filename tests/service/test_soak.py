@@ -42,7 +42,7 @@ def test_memory_is_bounded_over_ten_minutes(
     with Running(tmp_path / "collector.db") as running:
         made = running.publish(TASK, start=int(time.time()), grace=2, sealed=False, public=True)
         desk = joined(running, made["task_id"])
-        look = desk.protocol.snapshots[0].mechanism  # type: ignore[union-attr]
+        look = desk.protocol.snapshots[0].mechanism  # type: ignore[attr-defined]
         payloads = look.randomize(np.arange(1000) % 8, coins)
         contents = b"".join(desk.layout.content(0, 0, one.tobytes()) for one in payloads)
         accepted, looks, samples = 0, 0, [_resident(running)]

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from sfumato.accounting.shuffle import Requirement, amplify, best, holds
-from sfumato.catalog import protocol
+from sfumato.catalog import stream
 from sfumato.errors import ConfigurationError
-from sfumato.streams.crowd import levels_of, mixed, promised
+from sfumato.streams.crowd import promised, shuffled
 from sfumato.streams.flat import Flat
-from sfumato.streams.specs import protocol_of, spec_of
+from sfumato.streams.registry import spec_of, stream_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.values import Binary
 from sfumato.wire.task import parse
@@ -18,33 +18,33 @@ WOVEN = Weave(Binary(), 8, 2, 2.0, (0, 1, 4), (0.5, 0.25, 0.25))
 
 
 def test_every_thread_has_its_share_of_the_message() -> None:
-    found = levels_of(WOVEN)
+    found = WOVEN.message()
     assert sum(share for share, _ in found.parts) == pytest.approx(1)
     assert {mechanism.epsilon for _, mechanism in found.parts} == {2.0}
 
 
 def test_devices_of_all_threads_hide_each_other() -> None:
-    among_many = best(levels_of(WOVEN), 10_000, 1e-6).epsilon
-    among_few = best(levels_of(WOVEN), 1_000, 1e-6).epsilon
+    among_many = best(WOVEN.message(), 10_000, 1e-6).epsilon
+    among_few = best(WOVEN.message(), 1_000, 1e-6).epsilon
     assert among_many is not None
     assert among_few is not None
     assert among_many < among_few < 2.0
     # No message tells more than the worst of its levels alone.
     alone = [
         amplify(mechanism, 10_000, 1e-6, ["blanket"])[-1].epsilon
-        for _, mechanism in levels_of(WOVEN).parts
+        for _, mechanism in WOVEN.message().parts
     ]
     assert among_many <= max(each for each in alone if each is not None) * (1 + 1e-6)
 
 
 def test_a_requirement_sets_the_local_epsilon_up_to_its_limit() -> None:
     required = Requirement(0.05, 1e-6, min_batch=10_000, colluding=0.1)
-    found = mixed(WOVEN, required)
+    found = shuffled(WOVEN, required)
     assert found.epsilon < WOVEN.epsilon
     assert (found.spans, found.shares) == (WOVEN.spans, WOVEN.shares)
-    assert holds(levels_of(found), required.epsilon, required.delta, required.crowd)
+    assert holds(found.message(), required.epsilon, required.delta, required.crowd)
     easy = Requirement(1.5, 1e-6, min_batch=10_000)
-    assert mixed(WOVEN, easy).epsilon == WOVEN.epsilon
+    assert shuffled(WOVEN, easy).epsilon == WOVEN.epsilon
 
 
 TASK = """
@@ -61,15 +61,14 @@ def test_a_task_file_promises_what_holds_once_reports_are_mixed() -> None:
     shuffle = "shuffle = {epsilon = 0.05, delta = 1e-6, min_batch = 10000, colluding = 0.1}\n"
     task = parse(TASK + shuffle)
     assert task.task_id != parse(TASK).task_id
-    found = protocol(task)
+    found = stream(task)
     assert isinstance(found, Weave)
     assert found.epsilon < 2.0
     required = Requirement(0.05, 1e-6, 10_000, 0.1)
-    assert holds(levels_of(found), 0.05, 1e-6, required.crowd)
-    obeyed = protocol_of(spec_of(task, found, start=0))
-    assert obeyed.epsilon == found.epsilon
-    plain = protocol(parse(TASK))
-    assert plain.epsilon == 2.0
+    assert holds(found.message(), 0.05, 1e-6, required.crowd)
+    obeyed = stream_of(spec_of(task, found, start=0))
+    assert obeyed.guarantee == found.guarantee
+    assert stream(parse(TASK)).guarantee.epsilon == 2.0
 
 
 def test_moves_are_mixed_as_one_report_of_the_whole_stream() -> None:
@@ -77,17 +76,17 @@ def test_moves_are_mixed_as_one_report_of_the_whole_stream() -> None:
     plain = parse(moves + 'protocol = "flat"\n')
     shuffle = "shuffle = {epsilon = 0.1, delta = 1e-6, min_batch = 10000, colluding = 0.1}\n"
     mixed_task = parse(moves + 'protocol = "flat"\n' + shuffle)
-    found = protocol(mixed_task)
+    found = stream(mixed_task)
     assert isinstance(found, Flat)
-    assert found.epsilon < protocol(plain).epsilon == 4.0
+    assert found.epsilon < stream(plain).guarantee.epsilon == 4.0
     required = Requirement(0.1, 1e-6, 10_000, 0.1)
     carried = found.strand.mechanism
     assert carried.epsilon == found.epsilon
     assert holds(carried, 0.1, 1e-6, required.crowd)
     larger = replace(found, epsilon=found.epsilon + 1e-4)
     assert not holds(larger.strand.mechanism, 0.1, 1e-6, required.crowd)
-    obeyed = protocol_of(spec_of(mixed_task, found, start=0))
-    assert obeyed.epsilon == found.epsilon
+    obeyed = stream_of(spec_of(mixed_task, found, start=0))
+    assert obeyed.guarantee == found.guarantee
     assert "epsilon 0.1, delta 1e-06" in str(promised(found, required))
 
 

@@ -12,9 +12,9 @@ from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.queries.history import DECODERS
 from sfumato.streams.flat import Flat
-from sfumato.streams.specs import values_of
 from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
 from sfumato.streams.weave.mix import WORKLOADS
+from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.wire import task
 from sfumato.wire.task import Task, parse, read, read_any
@@ -65,9 +65,10 @@ def test_a_task_is_read_from_its_file() -> None:
 def test_every_example_is_a_task_with_a_protocol(path: Path) -> None:
     found = read_any(path)
     if isinstance(found, WindowTask):
-        assert catalog.tiers(found).labels
+        assert catalog.tiers(found).guarantee.window
         return
-    made = catalog.protocol(dataclasses.replace(found, periods=min(found.periods, 24), mix=None))
+    made = catalog.stream(dataclasses.replace(found, periods=min(found.periods, 24), mix=None))
+    assert isinstance(made, (Flat, Weave))
     assert made.epsilon == found.epsilon
     assert (made if isinstance(made, Flat) else made.values).width == found.values.width
 
@@ -75,7 +76,7 @@ def test_every_example_is_a_task_with_a_protocol(path: Path) -> None:
 @pytest.mark.parametrize("items", [["ACME"], ["ACME", "BETA"], 3])
 def test_moves_are_asked_for_as_they_are(items: object) -> None:
     text = HEAD.replace('protocol = "weave"\n', "")
-    made = catalog.protocol(parse(f'{text}values = {{kind = "moves", items = {items}}}\n'))
+    made = catalog.stream(parse(f'{text}values = {{kind = "moves", items = {items}}}\n'))
     assert isinstance(made, Flat)
     assert made.labels == (tuple(items) if isinstance(items, list) else (0, 1, 2))
 
@@ -115,7 +116,7 @@ def test_every_kind_of_value(table: str, values: object) -> None:
     ],
 )
 def test_every_protocol_by_its_name(protocol: str, spans: set[int]) -> None:
-    made = catalog.protocol(parse(changed('"weave"', f'"{protocol}"')))
+    made = catalog.stream(parse(changed('"weave"', f'"{protocol}"')))
     assert isinstance(made, Weave)
     assert set(made.spans) <= spans
     assert made.aligned == (protocol in task.LEVELLED)
@@ -124,7 +125,7 @@ def test_every_protocol_by_its_name(protocol: str, spans: set[int]) -> None:
 
 def test_the_tree_is_better_than_the_papers_hierarchy_and_weave_than_both() -> None:
     made = [
-        catalog.protocol(parse(changed('"weave"', f'"{name}"')))
+        catalog.stream(parse(changed('"weave"', f'"{name}"')))
         for name in ("weave", "tree", "hierarchy")
     ]
     errors = [one.expected_variance("online") for one in made if isinstance(one, Weave)]
@@ -134,7 +135,7 @@ def test_the_tree_is_better_than_the_papers_hierarchy_and_weave_than_both() -> N
 
 def test_a_mix_is_taken_as_it_is() -> None:
     text = changed('protocol = "weave"', "mix = {snapshot = 0.75, 4 = 0.25}")
-    made = catalog.protocol(parse(text))
+    made = catalog.stream(parse(text))
     assert isinstance(made, Weave)
     assert (made.spans, made.shares) == ((0, 4), (0.75, 0.25))
 

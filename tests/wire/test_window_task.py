@@ -29,7 +29,7 @@ def parsed(text: str) -> WindowTask:
 
 
 def test_a_file_is_a_window() -> None:
-    protocol = catalog.protocol(parsed(FILE))
+    protocol = catalog.stream(parsed(FILE))
     assert isinstance(protocol, Window)
     assert (protocol.window, protocol.epsilon, protocol.devices) == (24, 1.0, 5000)
     assert protocol.labels == ("home", "work")
@@ -42,7 +42,8 @@ def test_a_number_has_an_interval() -> None:
         'values = {kind = "category", items = ["home", "work"]}',
         'values = {kind = "number", low = 0, high = 50, clip = true}',
     )
-    protocol = catalog.protocol(parsed(text))
+    protocol = catalog.stream(parsed(text))
+    assert isinstance(protocol, Window)
     assert protocol.interval == (0.0, 50.0)
     assert protocol.clip
 
@@ -60,7 +61,7 @@ def test_tiers_are_windows_to_pick_from() -> None:
     assert alone[0].task_id == parsed(FILE).task_id != task.task_id
     assert WindowTask.of({"title": "t", "period": "1 hour"} | _table(task)).tiers == task.tiers
     with pytest.raises(ConfigurationError, match="tiers has 1 beside the task's own window; dev"):
-        catalog.protocol(task)
+        catalog.stream(task)
 
 
 def _table(task: WindowTask) -> dict[str, Any]:
@@ -104,4 +105,4 @@ def _table(task: WindowTask) -> dict[str, Any]:
 )  # fmt: skip
 def test_a_mistake_is_said_in_one_sentence(was: str, put: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
-        catalog.protocol(parsed(FILE.replace(was, put)))
+        catalog.stream(parsed(FILE.replace(was, put)))

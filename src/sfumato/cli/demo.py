@@ -162,14 +162,14 @@ class Show:
         """Try a few devices, on a task that needs no planning."""
         from sfumato import catalog
         from sfumato.lab.live_fleet import pace
-        from sfumato.streams.specs import spec_of
+        from sfumato.streams.registry import spec_of
         from sfumato.wire.published import Published
         from sfumato.wire.sealing import new_key
         from sfumato.wire.task import Task
 
         task = Task.of(self._task(1) | {"protocol": "snapshots"})
         keys = {1: new_key().public_key().public_bytes_raw()}
-        published = Published(spec_of(task, catalog.protocol(task), 0), keys, "http://nowhere")
+        published = Published(spec_of(task, catalog.stream(task), 0), keys, "http://nowhere")
         return pace(published, lives[0][:TRIED])
 
     def _task(self, seconds: int) -> dict[str, Any]:
@@ -207,9 +207,9 @@ class Show:
     def _know(self, published: Published, lives: list[NDArray[Any]]) -> None:
         """Compute the truth, which nobody else can."""
         from sfumato.lab.streams import truth
-        from sfumato.streams.specs import protocol_of
+        from sfumato.streams.registry import stream_of
 
-        values: Any = getattr(protocol_of(published.spec), "values")  # noqa: B009
+        values: Any = getattr(stream_of(published.spec), "values")  # noqa: B009
         self.labels = tuple(map(str, values.labels))
         self.truth = truth(values, np.concatenate(lives))
 

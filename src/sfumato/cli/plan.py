@@ -97,7 +97,7 @@ def _refuse_pilot(pilot: Path | None) -> None:
 
 def _pilot(path: Path, task: Task, epsilon: float | None) -> planner.Pilot:
     from sfumato.cli import columns, streams
-    from sfumato.streams.specs import values_of
+    from sfumato.streams.weave.plain import values_of
 
     values = values_of(task.values)
     names = streams.header(path)

@@ -195,7 +195,7 @@ def _protocol(task: Task) -> Weave:
             "protocol is 'flat', which has no curves; weave, snapshots, tree or hierarchy can be "
             "simulated."
         )
-    protocol: Any = catalog.protocol(task)
+    protocol: Any = catalog.stream(task)
     assert isinstance(protocol, Weave)  # noqa: S101 -- what all the others are
     return protocol
 

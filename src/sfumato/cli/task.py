@@ -172,7 +172,7 @@ def check(
         return
     devices = devices or 10_000
     with console.waiting("choosing the best mix"):
-        protocol: Any = catalog.protocol(task)
+        protocol: Any = catalog.stream(task)
         half = _half_width(task, protocol, devices)
     size = 20 + 5 + protocol.payload + OVERHEAD
     if as_json:

@@ -11,13 +11,14 @@ that steps a curator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.domain import Label
 from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
@@ -128,6 +129,11 @@ class Stream(ABC):
         return SHARE
 
     @property
+    @abstractmethod
+    def labels(self) -> tuple[Label, ...]:
+        """What the entries of an estimate are called."""
+
+    @property
     def rounds(self) -> int:
         """How many questions a period has, at most; 0 if devices send without being asked."""
         return 0
@@ -154,6 +160,20 @@ class Stream(ABC):
             The question that they answer, if devices are asked.
 
         """
+
+    @abstractmethod
+    def plain(self) -> dict[str, Any]:
+        """Return what the stream fixes of a published task, as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a published task, as plain data; nothing is chosen."""
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Stream:
+        """Return the stream for a task, as plain data; what the task leaves open is chosen here."""
+        return cls.of(task)
 
     @abstractmethod
     def device(self, rng: Source) -> Any:

@@ -18,7 +18,7 @@ from sfumato.device.keys import Chain
 from sfumato.errors import MismatchError
 from sfumato.randomness import Source
 from sfumato.streams.flat import Flat, FlatDevice
-from sfumato.streams.specs import protocol_of
+from sfumato.streams.registry import stream_of
 from sfumato.streams.weave.device import Message, WeaveDevice
 from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import Published
@@ -208,7 +208,7 @@ Part = Standing | Asked
 
 def part_of(published: Published) -> Part:
     """Return the part that a task asks to be taken; raise if its spec makes no sense."""
-    protocol = protocol_of(published.spec)
+    protocol = stream_of(published.spec)
     if isinstance(protocol, (Weave, Flat)):
         return Standing(protocol)
     return Asked(protocol)

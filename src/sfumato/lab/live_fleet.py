@@ -23,7 +23,7 @@ from sfumato.lab.fleets import Recorded
 from sfumato.lab.flights import PLACES, read_favourites
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.synthetic import Synthetic
-from sfumato.streams.specs import values_of
+from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.published import Published
 from sfumato.wire.values import TaskValues

@@ -16,8 +16,8 @@ from sfumato.errors import ConfigurationError
 from sfumato.planner.expected import Expected, expected, influence, networks
 from sfumato.planner.pilot import Pilot
 from sfumato.randomness import seeded
-from sfumato.streams.specs import values_of
 from sfumato.streams.weave.mix import best_shares
+from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.values import Attributes, Binary, Items, Values
@@ -334,7 +334,7 @@ class _Judge:
             mix=None,
             fan_out=self.task.fan_out if name in ("tree", "hierarchy") else None,
         )
-        protocol = catalog.protocol(asked)
+        protocol = catalog.stream(asked)
         assert isinstance(protocol, Weave)  # noqa: S101 -- the only others are for moves
         return protocol
 
@@ -368,7 +368,7 @@ def _options(judge: _Judge) -> list[Option]:
                 found.append(judge.option("weave", judge.made("weave", changes, mechanism)))
     if task.mix is not None:
         judge.notice("the mix of the task file")
-        given = catalog.protocol(task)
+        given = catalog.stream(task)
         assert isinstance(given, Weave)  # noqa: S101 -- moves have no mix
         found.append(judge.option("weave", given))
     if woven.spans == (SNAPSHOT,):  # then weave is snapshots alone

@@ -20,7 +20,7 @@ from sfumato.errors import ConfigurationError, InputError, ReportError
 from sfumato.service.desk import Desk, Key
 from sfumato.store import Buckets, Filled, Release, Store
 from sfumato.store.buckets import MOST
-from sfumato.streams.specs import spec_of
+from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
 from sfumato.wire.sealing import new_key, open_sealed
@@ -162,7 +162,7 @@ class Collector:
                 f"grace is {grace}; the questions about a period are over before the next one "
                 f"ends, so 1..{length} seconds are expected."
             )
-        spec = spec_of(task, catalog.protocol(task), start, grace=grace, sealed=sealed)
+        spec = spec_of(task, catalog.stream(task), start, grace=grace, sealed=sealed)
         private = {1: new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
         published = Published(spec, keys, endpoint)

@@ -19,7 +19,7 @@ from sfumato.service.driving import Driver
 from sfumato.store import Release, Store, StoredTask
 from sfumato.streams.flat import Flat
 from sfumato.streams.judging import Judge
-from sfumato.streams.specs import protocol_of
+from sfumato.streams.registry import stream_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
@@ -70,7 +70,7 @@ class Desk:
         spec = self.published.spec
         if self.published.task_id != self.task_id or bool(spec["sealed"]) != bool(self.keys):
             raise Damaged(f"the store of task {self.name[:12]}", "the task is not what it was")
-        self.protocol = protocol_of(spec)
+        self.protocol = stream_of(spec)
         self.periods = int(spec["periods"])
         self.layout = Layout(self.protocol.payload, OVERHEAD if spec["sealed"] else 0)
         self.releases = store.releases(self.task_id)
@@ -183,8 +183,6 @@ class Desk:
     @cached_property
     def labels(self) -> tuple[Any, ...]:
         """What the entries are called."""
-        if isinstance(self.protocol, Weave):
-            return tuple(self.protocol.values.labels)
         return self.protocol.labels
 
     def history(self) -> History | Releases:

@@ -86,6 +86,14 @@ class TaskValues:
         return plain
 
     @classmethod
+    def of_spec(cls, spec: Mapping[str, Any]) -> TaskValues:
+        """Return the values of a published task."""
+        plain = dict(spec["values"])
+        if "attributes" in plain:  # a list of pairs, as JSON keeps no order of names
+            plain["attributes"] = dict(plain["attributes"])
+        return cls.of(plain)
+
+    @classmethod
     def of(cls, given: Any) -> TaskValues:
         """Return the checked values of a task file's table."""
         at = ("values",)

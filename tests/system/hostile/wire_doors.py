@@ -16,7 +16,7 @@ from sfumato.device import Device, Http, Limits
 from sfumato.device.parts import Asked, part_of
 from sfumato.device.transport import Unreachable
 from sfumato.service.publishing import PublishRequest
-from sfumato.streams.specs import spec_of
+from sfumato.streams.registry import spec_of
 from sfumato.wire import task as tasks
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
@@ -75,7 +75,7 @@ JOINED: Final = tuple(plain for plain in TASKS if "tiers" not in plain)
 def published(plain: dict[str, Any]) -> Published:
     """Return a task as devices are given it; its reports are not sealed."""
     task = tasks.task_of(plain)
-    spec = spec_of(task, catalog.protocol(task), start=0)
+    spec = spec_of(task, catalog.stream(task), start=0)
     return Published(spec, {}, "http://collector/v1/tasks/1f3a/reports")
 
 

@@ -6,28 +6,33 @@ time, so neither levels nor snapshots are needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.accounting.shuffle import Requirement
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import MOVE, Quantity
 from sfumato.core.stream import Ask, Curator, Due, Form, Place, Steps, Stream
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Coins, Source
+from sfumato.streams.crowd import shuffled
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.device import Message
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
+from sfumato.wire.values import TaskValues
 
 __all__ = ["Flat", "FlatDevice"]
 
@@ -147,6 +152,34 @@ class Flat(Stream):
             return None
         written = self.difference
         return Form(written.dtype, written.valid, written.tally)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what a published task is told of the design."""
+        # Below the task's epsilon if less is enough, because reports are mixed.
+        return {"epsilon": self.epsilon}
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a published task."""
+        items: Any = TaskValues.of_spec(spec).items
+        design = (spec["periods"], spec["changes"], spec["epsilon"], spec["mechanism"])
+        return cls(items, *design)
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Flat:
+        """Return the stream for a task, at the largest epsilon that its promises allow."""
+        stream = cls.of(task)
+        if "shuffle" not in task:
+            return stream
+        return shuffled(stream, Requirement.of(dict(task["shuffle"])))
+
+    def at(self, epsilon: float) -> Flat:
+        """Return the same stream at another epsilon."""
+        return replace(self, epsilon=epsilon)
+
+    def message(self) -> Mechanism:
+        """Return all that a device sends over the horizon, as one message."""
+        return self.strand.mechanism
 
     def moves(self, value: ArrayLike | None) -> list[int]:
         """Return one period's moves; none for a device that was away."""

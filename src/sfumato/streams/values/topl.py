@@ -8,13 +8,15 @@ with the hybrid mechanism.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
@@ -137,6 +139,11 @@ class ToPL(Stream):
         return Guarantee("local", "each value", self.epsilon)
 
     @property
+    def labels(self) -> tuple[Label, ...]:
+        """What a release is about: the sum of a period's values."""
+        return ("sum",)
+
+    @property
     def rounds(self) -> int:
         """Each period has one question."""
         return 1
@@ -156,10 +163,19 @@ class ToPL(Stream):
         del place
         return None if ask is None else Form.of(ask.mechanism)
 
+    def plain(self) -> dict[str, Any]:
+        """Return the whole design as plain data."""
+        return {"stream": "topl", **asdict(self)}
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of plain data."""
+        return cls(**{field.name: spec[field.name] for field in fields(cls)})
+
     def estimate(self, n: int, total: float, variance: float) -> Estimate:
         """Return a sum of cut values as an estimate."""
         covariance = Covariance(np.array([variance]))
-        return Estimate(np.array([total]), covariance, ("sum",), n, self.guarantee)
+        return Estimate(np.array([total]), covariance, self.labels, n, self.guarantee)
 
     @cached_property
     def learner(self) -> SquareWave:

@@ -7,7 +7,8 @@ graph of periods. The hierarchy of the papers is the case without offsets and sn
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,21 +17,27 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.accounting.shuffle import Levels, Requirement
+from sfumato.core.domain import Label
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Coins, Source
+from sfumato.streams.crowd import shuffled
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
+from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.printed import printed_shares
 from sfumato.streams.weave.snapshots import Look, Snapshot, chosen
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Sized, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.canonical import canonical
+from sfumato.wire.values import TaskValues
 
 __all__ = ["Weave"]
 
@@ -274,6 +281,11 @@ class Weave(Stream):
         """What is promised to a device."""
         return Guarantee.of_stream(self.periods, self.epsilon)
 
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the entries are called."""
+        return tuple(self.values.labels)
+
     @cached_property
     def anchored(self) -> bool:
         """Whether threads leave out their first look.
@@ -301,6 +313,95 @@ class Weave(Stream):
             "sized": [list(astuple(each)) for each in self.sized],
             "looks": [list(look) for look in self.looks],
         }
+
+    def plain(self) -> dict[str, Any]:
+        """Return the whole design as a published task has it, with all sizes written out."""
+        fixed = self.resolved()
+        return {
+            # Below the task's epsilon if less is enough, because reports are mixed.
+            "epsilon": fixed.epsilon,
+            "mix": [list(pair) for pair in zip(fixed.spans, fixed.shares, strict=True)],
+            "aligned": fixed.aligned,
+            "mechanism": fixed.mechanism,
+            "sized": [list(astuple(each)) for each in fixed.sized],
+            "looks": [list(look) for look in fixed.looks],
+        }
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a published task."""
+        spans, shares = zip(*spec["mix"], strict=True)
+        return cls(
+            values_of(TaskValues.of_spec(spec)),
+            spec["periods"],
+            spec["changes"],
+            spec["epsilon"],
+            tuple(spans),
+            tuple(shares),
+            spec["mechanism"],
+            aligned=bool(spec["aligned"]),
+            sized=tuple(Sized(*each) for each in spec["sized"]),
+            looks=tuple((str(name), size, threshold) for name, size, threshold in spec["looks"]),
+        )
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Weave:
+        """Return the stream of least exact error for a task's queries.
+
+        If reports are shuffled, epsilon is the largest one up to the task's that keeps what the
+        task promises of shuffled reports.
+        """
+        stream = cls._chosen(task, task["epsilon"])
+        if "shuffle" not in task:
+            return stream
+        required = Requirement.of(dict(task["shuffle"]))
+        # The mix that is best at the lower epsilon may hide a little less: once more.
+        lower = shuffled(stream, required).epsilon
+        return shuffled(cls._chosen(task, lower), required)
+
+    @classmethod
+    def _chosen(cls, task: Mapping[str, Any], epsilon: float) -> Weave:
+        design: dict[str, Any] = {
+            "values": values_of(TaskValues.of_spec(task)),
+            "periods": task["periods"],
+            "changes": task["changes"],
+            "epsilon": epsilon,
+            "mechanism": task["mechanism"],
+        }
+        named, queries = task["protocol"], dict(task["queries"])
+        workload = next(iter(queries)) if len(queries) == 1 else queries
+        if "mix" in task:
+            spans, shares = zip(*task["mix"], strict=True)
+            return cls(spans=spans, shares=shares, **design)
+        if named == "weave":
+            return cls.best(workload=workload, **design)
+        if named == "snapshots":
+            return cls(spans=(SNAPSHOT,), shares=(1.0,), **design)
+        fan_out = task.get("fan_out", 2)
+        if named == "tree":
+            return cls.tree(fan_out=fan_out, workload=workload, **design)
+        if design["mechanism"] == "auto":
+            design["mechanism"] = "exsub-printed"
+        return cls.papers(fan_out=fan_out, **design)
+
+    def at(self, epsilon: float) -> Weave:
+        """Return the same stream at another epsilon, its sizes chosen anew."""
+        return replace(self, epsilon=epsilon, sized=(), looks=())
+
+    def message(self) -> Levels:
+        """Return all that a device sends: which thread, and one output along it."""
+        shares: defaultdict[Mechanism, float] = defaultdict(float)
+        silent = 0.0
+        for thread, share in self.threads():
+            if thread.span == SNAPSHOT:
+                shares[self.snapshots[thread.block].mechanism] += share
+            elif self.edges(thread):
+                shares[self.strand(thread).mechanism] += share
+            else:
+                silent += share  # a thread that never reports tells less than any other
+        first = next(iter(shares))
+        shares[first] += silent
+        return Levels([(share, mechanism) for mechanism, share in shares.items()])
 
     @cached_property
     def fingerprint(self) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from sfumato.randomness import Source
 from sfumato.streams.window import methods
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
+from sfumato.wire.values import TaskValues
 
 __all__ = ["ORACLES", "Window", "answered"]
 
@@ -206,6 +208,39 @@ class Window(Stream):
         """Return how the answers to a question are read."""
         del place
         return None if ask is None else Form.of(ask.mechanism)
+
+    # ---- as plain data ---------------------------------------------------------------------
+
+    def plain(self) -> dict[str, Any]:
+        """Return what the stream fixes of a published task beyond the task itself: nothing."""
+        return {}
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a published task."""
+        values = TaskValues.of_spec(spec)
+        numbers = values.kind == "number"
+        return cls(
+            spec["window"],
+            spec["epsilon"],
+            spec["devices"],
+            None if numbers else values.items,
+            (values.low, values.high) if numbers else None,  # type: ignore[arg-type]
+            values.clip,
+            spec["method"],
+            spec["oracle"],
+            tuple((str(name), value) for name, value in spec["parameters"]),
+        )
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Self:
+        """Return the stream for a task; devices join a task with one window."""
+        if task.get("tiers"):
+            raise ConfigurationError(
+                f"tiers has {len(task['tiers'])} beside the task's own window; devices join a "
+                "task with one, so take its tiers one by one."
+            )
+        return cls.of(task)
 
     # ---- both halves -----------------------------------------------------------------------
 

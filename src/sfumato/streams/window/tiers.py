@@ -7,10 +7,10 @@ and what they release is put together by how sure each is.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,18 @@ class Tiers(Stream):
         """What is promised to a device of the tier that protects least; each has its own."""
         weakest = max(self.tiers, key=lambda tier: tier.epsilon / tier.window)
         return weakest.guarantee
+
+    def plain(self) -> dict[str, Any]:
+        """Return what the stream fixes of a published task beyond the task itself: nothing."""
+        return {}
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a task: its own window first, then those of its tiers."""
+        own = (spec["window"], spec["epsilon"], spec["devices"])
+        names = ("window", "epsilon", "devices")
+        each = (own, *(tuple(tier) for tier in spec.get("tiers", ())))
+        return cls(tuple(Window.of({**spec, **dict(zip(names, one, strict=True))}) for one in each))
 
     def device(self, rng: Source, tier: int = 0) -> WindowDevice:
         """Return a new device of a tier that its owner picked before there were any data."""

@@ -9,7 +9,7 @@ import pytest
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import seeded
-from sfumato.streams.specs import protocol_of, spec_of
+from sfumato.streams.registry import spec_of, stream_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import LARGEST, Published
 from sfumato.wire.sealing import new_key
@@ -28,11 +28,11 @@ def spec(values: str) -> dict[str, object]:
         f'title = "t"\nepsilon = 1\nperiods = 12\nperiod = "1 hour"\nchanges = 4\nvalues = {values}'
     )
     task = parse(text)
-    return spec_of(task, catalog.protocol(task), start=1_000)
+    return spec_of(task, catalog.stream(task), start=1_000)
 
 
 def payload(plain: dict[str, object]) -> int:
-    made = protocol_of(plain)
+    made = stream_of(plain)
     assert isinstance(made, Weave)
     return made.payload
 
@@ -41,10 +41,10 @@ def payload(plain: dict[str, object]) -> int:
 def test_a_spec_makes_the_very_protocol_it_was_made_of(values: str) -> None:
     plain = spec(values)
     again = json.loads(json.dumps(plain))
-    made = protocol_of(again)
+    made = stream_of(again)
     assert isinstance(made, Weave)
     assert made.resolved() == made
-    chosen = protocol_of(plain)
+    chosen = stream_of(plain)
     assert made == chosen
     for thread, _ in made.threads():
         if thread.span and made.edges(thread):

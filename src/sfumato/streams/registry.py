@@ -1,0 +1,118 @@
+"""Every stream by its name, loaded when it is asked for; streams from plain data and back.
+
+A device builds its stream from a published task and chooses nothing. Other packages add streams by
+an entry point of the group ``sfumato.streams``, whose name is the stream's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from sfumato.core.stream import Stream
+from sfumato.errors import ConfigurationError
+from sfumato.wire.described import Described
+from sfumato.wire.window_task import WINDOW
+
+__all__ = ["STREAMS", "find", "name_of", "spec_of", "stream_of"]
+
+STREAMS: Final[dict[str, str]] = {
+    "flat": "sfumato.streams.flat.protocol:Flat",
+    "tiers": "sfumato.streams.window.tiers:Tiers",
+    "topl": "sfumato.streams.values.topl:ToPL",
+    "weave": "sfumato.streams.weave.protocol:Weave",
+    "window": "sfumato.streams.window.protocol:Window",
+}
+"""Where each stream's class is."""
+
+GROUP: Final = "sfumato.streams"
+
+
+def find(name: str) -> type[Stream]:
+    """Return the class of a stream by its name.
+
+    Examples
+    --------
+    >>> find("weave").__name__
+    'Weave'
+
+    """
+    if name not in STREAMS:
+        _look_further()
+    if name not in STREAMS:
+        raise ConfigurationError(f"stream is {name!r}; there are {', '.join(sorted(STREAMS))}.")
+    module, _, attribute = STREAMS[name].partition(":")
+    kind: type[Stream] = getattr(import_module(module), attribute)
+    return kind
+
+
+def _look_further() -> None:
+    """Add the streams of other packages; only who asks for an unknown one waits for this."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- slow to import
+
+    for point in entry_points(group=GROUP):
+        STREAMS.setdefault(point.name, point.value)
+
+
+def name_of(spec: Mapping[str, Any]) -> str:
+    """Return the name of the stream that a spec asks for."""
+    if "stream" in spec:
+        return str(spec["stream"])
+    if spec["kind"] == WINDOW:
+        return "window"
+    return "flat" if spec["protocol"] == "flat" else "weave"
+
+
+def stream_of(spec: Mapping[str, Any]) -> Stream:
+    """Return the stream of a spec, without choosing anything; raise if the spec is none.
+
+    Examples
+    --------
+    >>> from sfumato.streams.weave import Binary, Weave
+    >>> from sfumato.wire.task import parse
+    >>> task = parse('''
+    ... title = "On or off"
+    ... epsilon = 1
+    ... periods = 8
+    ... period = "1 hour"
+    ... changes = 2
+    ... values = {kind = "binary"}
+    ... ''')
+    >>> stream = Weave.best(Binary(), 8, 2, 1.0)
+    >>> stream_of(spec_of(task, stream, start=0)) == stream.resolved()
+    True
+
+    """
+    try:
+        return find(name_of(spec)).of(spec)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        raise ConfigurationError(f"the spec of the task has something wrong ({error!r}).") from None
+
+
+def spec_of(
+    task: Described, stream: Stream, start: int, *, grace: int = 0, sealed: bool = True
+) -> dict[str, Any]:
+    """Return the task with everything written out, as plain data that devices obey.
+
+    Parameters
+    ----------
+    task
+        What is asked.
+    stream
+        What was chosen for it.
+    start
+        When the first period begins, in seconds since 1970 (UTC).
+    grace
+        How many seconds after its end the reports of a period are still taken.
+    sealed
+        Whether reports are sealed to the collector.
+
+    """
+    return (
+        task.plain()
+        | {"start": start, "grace": grace, "sealed": sealed, "payload": stream.payload}
+        | stream.plain()
+    )
