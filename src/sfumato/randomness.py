@@ -179,6 +179,14 @@ class Source(ABC):
         """Return n uniform unsigned words."""
         return np.frombuffer(self.take(n * bits // 8), dtype=f"<u{bits // 8}")
 
+    def bound(self, code: Iterable[int]) -> Source:
+        """Return the coins for one encoded value; fresh coins are good for any value.
+
+        Coins that can be drawn again must not be shared by two values: see :class:`Keyed`.
+        """
+        del code
+        return self
+
     def simulator(self) -> np.random.Generator:
         """Return a numpy generator seeded from here, to draw *simulated* people; never reports."""
         return np.random.Generator(np.random.PCG64(int.from_bytes(self.take(16), "little")))
@@ -687,7 +695,8 @@ class Keyed(Source):
     """The same coins for the same key and purpose: noise that survives a crash of its process.
 
     Whoever knows the key knows the coins, so a key is kept like the data that they protect, and
-    forgotten as soon as nothing has to be drawn again.
+    forgotten as soon as nothing has to be drawn again. Whatever blurs a value takes the coins that
+    are :meth:`bound` to it: the same value repeats its report, and another one is blurred anew.
 
     Examples
     --------
@@ -696,14 +705,21 @@ class Keyed(Source):
     True
     >>> Keyed(key, "noise 1").take(8) == Keyed(key, "noise 2").take(8)
     False
+    >>> Keyed(key, "report").bound([3]).take(8) == Keyed(key, "report").bound([4]).take(8)
+    False
 
     """
 
     def __init__(self, key: bytes, purpose: str) -> None:
         if len(key) != _BLOCK:
             raise ConfigurationError(f"the key has {len(key)} bytes; {_BLOCK} are expected.")
+        self._key, self._purpose = key, purpose
         derived = hmac.digest(key, b"sfumato keyed " + purpose.encode(), "sha256")
         self._stream = Cipher(AES(derived), CTR(_NONCE)).encryptor()
+
+    def bound(self, code: Iterable[int]) -> Source:
+        """Return the coins that this key and purpose have for one encoded value."""
+        return Keyed(self._key, f"{self._purpose}, value {','.join(map(str, code))}")
 
     def __reduce__(self) -> Any:
         """Refuse to be copied or pickled: two copies would hand out the same coins."""

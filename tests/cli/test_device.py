@@ -32,8 +32,9 @@ def test_the_log_is_told_in_sentences(journal: Path) -> None:
     lines = told.stdout.splitlines()
     assert lines[0].startswith("1970-01-01 00:00: joined 'lights'")
     assert "costs epsilon 1 for everything it will ever send" in lines[0]
-    assert lines[2] == "  Period 2: one blurred report was sent on 1970-01-01 02:00."
-    assert "joined 'doors'" in lines[3]
+    assert "a copy of this journal" in lines[1]
+    assert lines[3] == "  Period 2: one blurred report was sent on 1970-01-01 02:00."
+    assert "joined 'doors'" in lines[4]
     assert lines[-1] == "Epsilon 1.5 has been spent in all, and stays spent."
 
 

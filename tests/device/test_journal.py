@@ -25,6 +25,8 @@ CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, body BLOB,
                       PRIMARY KEY (task_id, period)) WITHOUT ROWID;
 INSERT INTO reports SELECT * FROM reports_before;
 DROP TABLE reports_before;
+ALTER TABLE tasks DROP COLUMN format;
+UPDATE facts SET name = 'root' WHERE name = 'root 2';
 """
 
 

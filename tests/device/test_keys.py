@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.device.keys import DEPTH, Chain, Root
 from sfumato.errors import BudgetError, MismatchError
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import report_id
 
+VECTORS = Path(__file__).parent.parent / "vectors" / "keys"
 SECRET = bytes(range(32))
 
 
@@ -54,3 +61,27 @@ def test_chains_step_forward_with_new_coins() -> None:
         source, chain = chain.next()
         coins.append(bytes(source.take(16)))
     assert len(set(coins)) == 4
+
+
+@pytest.mark.parametrize("file", sorted(VECTORS.glob("*.json")), ids=lambda file: file.stem)
+def test_vectors(file: Path) -> None:
+    """What a device in another language must derive from the same secret."""
+    expected = json.loads(file.read_text())
+    task_id = bytes.fromhex(expected["task_id"])
+    task_key, _ = Root.fresh(bytes.fromhex(expected["device_secret"])).take(task_id)
+    ids, join, chain = Chain.start(task_key)
+    first, later = chain.next()
+    question = "ask " + hashlib.sha256(Question(**expected["question"]).digest).hexdigest()
+    derived = {
+        "task_key": task_key,
+        "ids_key": ids,
+        "id_of_period_1": report_id(ids, task_id, 1),
+        "join_coins": join.take(32),
+        "key_of_period_1": chain.key,
+        "key_of_period_2": later.key,
+        "period_coins": first.take(32),
+        "period_coins_of_value": first.bound(expected["value"]).take(32),
+        "question_coins": chain.coins(question).take(32),
+        "question_coins_of_value": chain.coins(question).bound(expected["value"]).take(32),
+    }
+    assert {name: bytes(made).hex() for name, made in derived.items()} == expected["derived"]

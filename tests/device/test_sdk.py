@@ -15,6 +15,7 @@ import pytest
 from tests.device.collecting import HOUR, Collector, published
 
 from sfumato.device import Device, Limits, Outcome
+from sfumato.device.sdk import ROOT
 from sfumato.errors import (
     BudgetError,
     ConfigurationError,
@@ -206,7 +207,7 @@ def test_what_was_left_or_erased_stays_spent_and_cannot_be_joined_again(tmp_path
 def test_used_keys_are_gone_from_the_file(tmp_path: Path) -> None:
     collector, clock = setting(mix=ALWAYS)
     device = opened(tmp_path / "journal", collector, clock)
-    root = device.journal.fact("root")
+    root = device.journal.fact(ROOT)
     device.join(collector.task)
     chains = []
     for period in range(4):

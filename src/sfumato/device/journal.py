@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from sfumato.device.keys import FORMAT, Chain
 from sfumato.errors import InputError, MismatchError
 from sfumato.wire.reading import read_json
 from sfumato.wire.tables import (
@@ -35,14 +36,15 @@ from sfumato.wire.tables import (
 
 __all__ = ["Joined", "Journal", "Waiting"]
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (task_id BLOB PRIMARY KEY, units INTEGER NOT NULL, title TEXT NOT NULL,
                      at INTEGER NOT NULL, left_at INTEGER,
                      promise TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE tasks (task_id BLOB PRIMARY KEY, published BLOB NOT NULL, state TEXT NOT NULL,
-                    ids BLOB NOT NULL, chain BLOB NOT NULL, value TEXT) WITHOUT ROWID;
+                    ids BLOB NOT NULL, chain BLOB NOT NULL, value TEXT,
+                    format INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTEGER NOT NULL,
                       key_id INTEGER NOT NULL, body BLOB,
                       outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
@@ -66,6 +68,7 @@ _CELLS: Final[dict[str, dict[str, Cell]]] = {
         "ids": exactly(32),
         "chain": exactly(32),
         "value": optional(TEXT),
+        "format": Cell("1 or 2", lambda value: value in (1, FORMAT)),
     },
     "reports": {
         "task_id": _TASK,
@@ -79,7 +82,7 @@ _CELLS: Final[dict[str, dict[str, Cell]]] = {
     },
 }
 """What each column may have."""
-_JOINED: Final = "task_id, published, state, ids, chain, value"
+_JOINED: Final = "task_id, published, state, ids, chain, value, format"
 _SETTINGS: Final = (
     "locking_mode = EXCLUSIVE",
     "secure_delete = ON",
@@ -101,12 +104,17 @@ INSERT INTO reports SELECT task_id, period, 0,
 DROP TABLE before;
 UPDATE facts SET value = X'32' WHERE name = 'schema'
 """,
+    # All keys were of format 1; new tasks need a root of their own, which keys.py makes of "root".
+    b"2": """
+ALTER TABLE tasks ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
+UPDATE facts SET value = X'33' WHERE name = 'schema'
+""",
 }
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A task the device takes part in."""
+    """A task the device takes part in; ``format`` is that of its keys (see ``keys.py``)."""
 
     task_id: bytes
     published: bytes
@@ -114,6 +122,12 @@ class Joined:
     ids: bytes
     chain: bytes
     value: Any
+    format: int = FORMAT
+
+    @property
+    def keys(self) -> Chain:
+        """The keys of its present period and of those that come."""
+        return Chain(self.chain, self.format)
 
 
 @dataclass(frozen=True)
@@ -216,6 +230,10 @@ class Journal:
         """Write a fact of the device."""
         self._base.run("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, value])
 
+    def forget_fact(self, name: str) -> None:
+        """Erase a fact of the device."""
+        self._base.run("DELETE FROM facts WHERE name = ?", [name])
+
     # ---- the ledger ------------------------------------------------------------------------
 
     def payments(self) -> list[tuple[bytes, int, str, int, int | None, str]]:
@@ -245,19 +263,22 @@ class Journal:
         return self._joined(rows[0])
 
     def _joined(self, row: tuple[Any, ...]) -> Joined:
-        task_id, published, state, ids, chain, value = row
+        task_id, published, state, ids, chain, value, form = row
         try:
             held = None if value is None else read_json(value, "a value")
             saved = read_json(state, "a state")
         except InputError as error:
             raise Damaged(self.path, str(error).removesuffix(".")) from None
-        return Joined(task_id, published, saved, ids, chain, held)
+        return Joined(task_id, published, saved, ids, chain, held, form)
 
     def add(self, task: Joined) -> None:
         """Take part in a task."""
         self._base.run(
-            "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, NULL)",
-            [task.task_id, task.published, json.dumps(task.state), task.ids, task.chain],
+            "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, NULL, ?)",
+            [
+                *(task.task_id, task.published, json.dumps(task.state)),
+                *(task.ids, task.chain, task.format),
+            ],
         )
 
     def set_published(self, task_id: bytes, published: bytes) -> None:

@@ -9,27 +9,48 @@ Micali): the key of a task hangs in a binary tree of hashes, and once it is take
 on the way up are kept. They give every other task's key, and never again this one.
 
 :class:`Chain` gives one key for each period of a task, and steps forward by a hash.
+
+All hashes are HMAC-SHA256, which every platform has. Keys have a *format*. In format 2 the coins
+that blur a value follow from the value as well, so that two different values of one period are
+blurred independently. In format 1 they followed from the period alone, so that a copy of a device
+with another value showed both; and the tree was one of BLAKE2b. Tasks that were joined in format 1
+end in it; :meth:`Root.renewed` is where the tasks after them hang.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from sfumato.errors import BudgetError, MismatchError
 from sfumato.randomness import Keyed, Source
 
-__all__ = ["Chain", "Root"]
+__all__ = ["FORMAT", "Chain", "Root"]
 
+FORMAT: Final = 2
+"""The format of the keys of tasks that are joined today."""
 DEPTH: Final = 64
 KEY: Final = 32
 _NODE: Final = 9 + KEY
+_RENEWAL: Final = b"the root of format 2"
+
+Twins = Callable[[bytes], tuple[bytes, bytes]]
 
 
 def _derived(key: bytes, label: bytes) -> bytes:
     return hmac.digest(key, b"sfumato " + label, "sha256")
+
+
+def _twins(seed: bytes) -> tuple[bytes, bytes]:
+    return _derived(seed, b"left"), _derived(seed, b"right")
+
+
+def _twins_of_format_1(seed: bytes) -> tuple[bytes, bytes]:
+    both = hashlib.blake2b(key=seed, person=b"sfumato twins").digest()
+    return both[:KEY], both[KEY:]
 
 
 @dataclass(frozen=True)
@@ -63,10 +84,25 @@ class Root:
 
     def take(self, task_id: bytes) -> tuple[bytes, Root]:
         """Return the key of a task, and the root that can no longer give it."""
+        return self._take(task_id, _twins)
+
+    def renewed(self, joined: Iterable[bytes]) -> Root:
+        """Return the root that new tasks hang on in a journal whose root is of format 1.
+
+        It is taken from the old root as a task's key is, whatever was taken before: all copies of
+        a journal come to the same one. Tasks that were joined before cannot be joined again.
+        """
+        secret, _ = self._take(_RENEWAL, _twins_of_format_1)
+        root = Root.fresh(secret)
+        for task_id in joined:
+            _, root = root.take(task_id)
+        return root
+
+    def _take(self, task_id: bytes, twins: Twins) -> tuple[bytes, Root]:
         place = int.from_bytes(hashlib.sha256(task_id).digest()[: DEPTH // 8], "big")
         for index, (depth, path, seed) in enumerate(self.nodes):
             if place >> (DEPTH - depth) == path:
-                key, siblings = _descend(depth, path, seed, place)
+                key, siblings = _descend(depth, path, seed, place, twins)
                 rest = self.nodes[:index] + self.nodes[index + 1 :]
                 return _derived(key, b"task " + task_id), Root((*rest, *siblings))
         raise BudgetError("the key of this task was taken before and cannot be taken again.")
@@ -91,7 +127,7 @@ class Root:
 
 
 def _descend(
-    depth: int, path: int, seed: bytes, place: int
+    depth: int, path: int, seed: bytes, place: int, twins: Twins
 ) -> tuple[bytes, list[tuple[int, int, bytes]]]:
     """Walk down to a leaf; return its seed and the siblings on the way."""
     siblings = []
@@ -99,18 +135,41 @@ def _descend(
         depth += 1
         turn = place >> (DEPTH - depth) & 1
         path = path << 1 | turn
-        both = hashlib.blake2b(key=seed, person=b"sfumato twins").digest()
-        halves = both[:KEY], both[KEY:]
+        halves = twins(seed)
         siblings.append((depth, path ^ 1, halves[1 - turn]))
         seed = halves[turn]
     return seed, siblings
 
 
+class _PeriodCoins(Keyed):
+    """Coins of format 1: they follow from the period alone."""
+
+    def bound(self, code: Iterable[int]) -> Source:
+        """Return the same coins for every value."""
+        del code
+        return self
+
+
 @dataclass(frozen=True)
 class Chain:
-    """The keys of a task's periods: this one and, by a hash, all that come."""
+    """The keys of a task's periods: this one and, by a hash, all that come.
+
+    Parameters
+    ----------
+    key
+        The key of the present period.
+    format
+        The format of the task's keys: 2, or 1 if the task was joined in a journal of that format.
+
+    """
 
     key: bytes
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        """Refuse a format that nobody knows."""
+        if self.format not in (1, FORMAT):
+            raise MismatchError(f"the keys are of format {self.format!r}; 1 or 2 is expected.")
 
     @classmethod
     def start(cls, task_key: bytes) -> tuple[bytes, Source, Chain]:
@@ -127,11 +186,11 @@ class Chain:
 
     def coins(self, purpose: str) -> Source:
         """Return the coins that this period has for a purpose."""
-        return Keyed(self.key, purpose)
+        return (Keyed if self.format == FORMAT else _PeriodCoins)(self.key, purpose)
 
     def after(self, periods: int) -> Chain:
         """Return the chain so many periods later."""
         key = self.key
         for _ in range(periods):
             key = _derived(key, b"next")
-        return Chain(key)
+        return Chain(key, self.format)

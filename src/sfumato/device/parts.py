@@ -21,6 +21,7 @@ from sfumato.streams.flat import Flat, FlatDevice
 from sfumato.streams.registry import stream_of
 from sfumato.streams.weave.device import Message, WeaveDevice
 from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.threads import Thread
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 
@@ -49,6 +50,15 @@ class Standing:
     def promise(self) -> str:
         """For what."""
         return "for everything it will ever send"
+
+    @staticmethod
+    def bounds_copies(state: Mapping[str, Any]) -> bool:
+        """Return whether a copy with other values shows no more than twice the epsilon.
+
+        It does if each value is blurred on its own, as in a snapshot. The reports of a thread of
+        differences, or of moves, share counts that were drawn when the task was joined.
+        """
+        return "thread" in state and Thread(*state["thread"]).is_snapshot
 
     def begin(self, coins: Source) -> tuple[dict[str, Any], int]:
         """Return a new state, drawn before any data, and the bytes of its messages."""
@@ -115,6 +125,12 @@ class Asked:
     def promise(self) -> str:
         """For what."""
         return f"for what it sends in any {self.protocol.window} consecutive periods"
+
+    @staticmethod
+    def bounds_copies(state: Mapping[str, Any]) -> bool:
+        """Return whether a copy with other values shows no more than twice the epsilon."""
+        del state
+        return True  # each answer is blurred on its own
 
     def begin(self, coins: Source) -> tuple[dict[str, Any], int]:
         """Return a new state, and the bytes of the longest answer."""

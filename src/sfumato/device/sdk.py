@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato.accounting.ledger import UNITS, Ledger, units
 from sfumato.device.journal import Joined, Journal, Waiting
-from sfumato.device.keys import Chain, Root
+from sfumato.device.keys import FORMAT, Chain, Root
 from sfumato.device.transport import Http, Transport, Unreachable
 from sfumato.errors import BudgetError, ConfigurationError, InputError, SfumatoError
 from sfumato.randomness import Source, secure
@@ -38,6 +38,16 @@ FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unkn
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
 LATEST: Final = 1 << 40
+ROOT: Final = "root 2"
+ROOT_OF_FORMAT_1: Final = "root"
+"""Facts of a journal: what the keys of its tasks hang on, today and in format 1 (see keys.py)."""
+BOUNDED: Final = (
+    "A copy of this journal that sees other values shows that they differ, and costs as much again."
+)
+UNBOUNDED: Final = (
+    "Do not run a copy of this journal: if it sees other values, its reports together with these "
+    "can show the values themselves."
+)
 BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 """Another one after each start of the machine, where there is one."""
 
@@ -122,9 +132,8 @@ class Device:
 
     def __post_init__(self) -> None:
         """Make the secret of a new device; start the clock."""
-        if self.journal.fact("root") is None:
-            with self.journal.transaction():
-                self.journal.set_fact("root", Root.fresh(bytes(self.rng.take(32))).encode())
+        if self.journal.fact(ROOT) is None:
+            self._plant()
         # Within a run time is monotonic; a restart may trust the wall clock, but not backwards.
         seen = self.journal.moment("now")
         self._offset = max(self.clock(), seen) - time.monotonic()
@@ -132,6 +141,22 @@ class Device:
         self._slept = self._trusted_sleep()
         self._awake: set[bytes] = set()
         self._patience: dict[bytes, float] = {}
+
+    def _plant(self) -> None:
+        """Write the root that tasks hang on: a new one, or the one after that of format 1."""
+        before = self.journal.fact(ROOT_OF_FORMAT_1)
+        if before is None:
+            root = Root.fresh(bytes(self.rng.take(32)))
+        else:
+            try:
+                root = Root.decode(before).renewed(row[0] for row in self.journal.payments())
+            except SfumatoError as error:
+                raise Damaged(self.journal.path, str(error).removesuffix(".")) from error
+        with self.journal.transaction():
+            self.journal.set_fact(ROOT, root.encode())
+            self.journal.forget_fact(ROOT_OF_FORMAT_1)
+        if before is not None:
+            self.journal.settle_down()
 
     def _trusted_sleep(self) -> float:
         """Return for how long nobody had the journal, as far as no wall clock is needed to know."""
@@ -195,14 +220,14 @@ class Device:
         part = _part_of(published)
         self.limits.check(published)
         paid = self.ledger.paid(task_id, part.epsilon)
-        root = Root.decode(self.journal.fact("root") or b"")
+        root = Root.decode(self.journal.fact(ROOT) or b"")
         task_key, rest = root.take(task_id)
         ids, coins, chain = Chain.start(task_key)
         state, size = part.begin(coins)
         self._layout(published).fits(size)
         title = str(published.spec.get("title", ""))[:200]
         with self.journal.transaction():
-            self.journal.set_fact("root", rest.encode())
+            self.journal.set_fact(ROOT, rest.encode())
             if len(paid.entries) > len(self.ledger.entries):
                 price = units(part.epsilon)
                 self.journal.pay(task_id, price, title, int(self.now), part.promise)
@@ -320,7 +345,7 @@ class Device:
 
     def _live(self, joined: Joined, published: Published, part: Standing, last: int) -> None:
         """Live through the periods up to the last that ended, each in a transaction of its own."""
-        state, chain = joined.state, Chain(joined.chain)
+        state, chain = joined.state, joined.keys
         value = part.present(joined.value, state)
         while state["period"] < last:
             coins, chain = chain.next()
@@ -343,7 +368,7 @@ class Device:
                 ticks = min(passed, max(1, int(self._slept // published.spec["period_seconds"])))
             state = part.moved(joined.state, last, joined.value, ticks)
             with self.journal.transaction():
-                self._save(joined, state, Chain(joined.chain).after(passed))
+                self._save(joined, state, joined.keys.after(passed))
         self._awake.add(joined.task_id)
 
     def _save(self, joined: Joined, state: dict[str, Any], chain: Chain) -> None:
@@ -366,7 +391,7 @@ class Device:
             question = questions.Question.parse(said)
             if question is None:
                 return Flushed()
-            chain = Chain(joined.chain)
+            chain = joined.keys
             state, message = part.answer(joined.state, question, chain)
         except Unreachable as error:
             self._wait(joined.task_id, 0)
@@ -463,15 +488,23 @@ class Device:
         if not payments:
             return [f"This device takes part in nothing. {left}"]
         lines = []
+        joined = {task.task_id: task for task in self.journal.tasks()}
         for task_id, paid, title, at, left_at, promise in payments:
             lines.append(
                 f"{_day(at)}: joined {title!r} ({bytes(task_id).hex()[:12]}), which costs epsilon "
                 f"{paid / UNITS:g} {promise}."
             )
+            if bytes(task_id) in joined:
+                lines.append(self._of_copies(joined[bytes(task_id)]))
             lines += list(self._told(bytes(task_id)))
             if left_at is not None:
                 lines.append(f"{_day(left_at)}: left {title!r} and erased it; its cost stays.")
         return [*lines, left]
+
+    def _of_copies(self, joined: Joined) -> str:
+        _, part = self._part(joined)
+        bounded = joined.format == FORMAT and part.bounds_copies(joined.state)
+        return f"  {BOUNDED if bounded else UNBOUNDED}"
 
     def _told(self, task_id: bytes) -> Iterator[str]:
         for period, outcome, at in self.journal.outcomes(task_id):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -50,6 +50,11 @@ class Path:
 
     def below(self, k: int) -> Drawn:
         return Drawn(self, k)
+
+    def bound(self, code: Iterable[int]) -> Path:
+        """Return itself: of one device, one value's coins are drawn in each period."""
+        del code
+        return self
 
 
 def _following(chances: Sequence[Fraction], place: int) -> int:

@@ -251,7 +251,7 @@ class FlatDevice:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
         moves = self.protocol.moves(value)
         self.period += 1
-        coins = Coins(rng)
+        coins = Coins(rng.bound(moves))
         signs = [self.stream.observe(move, coins) for move in moves]
         message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
         return Message(SPAN, self.period, 0, message.tobytes())

@@ -147,18 +147,16 @@ class WeaveDevice:
         block = self.thread.block
         look = self.protocol.snapshots[block]
         bits = np.array([self.value], dtype=np.int8)[:, self.protocol.values.blocks[block]]
-        report = look.mechanism.randomize(look.encode(bits), rng)
+        report = look.mechanism.randomize(look.encode(bits), rng.bound(bits[0].tolist()))
         return Message(SNAPSHOT, self.period, block, report.tobytes())
 
     def _difference(self, rng: Source) -> Message | None:
         before, self.sent = self.sent, list(self.value)
         if self.stream is None or (self.protocol.anchored and self.period == self.thread.first):
             return None
-        coins = Coins(rng)
-        signs = [
-            self.stream.observe(now - then, coins)
-            for now, then in zip(self.value, before, strict=True)
-        ]
+        moves = [now - then for now, then in zip(self.value, before, strict=True)]
+        coins = Coins(rng.bound(moves))
+        signs = [self.stream.observe(move, coins) for move in moves]
         message = self.protocol.difference(self.thread).write(np.array([signs], dtype=np.int8))
         return Message(self.thread.span, self.period, 0, message.tobytes())
 

@@ -10,30 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
 from sfumato.accounting.windows import WindowLedger
-from sfumato.core.exact import is_finite_number
 from sfumato.core.stream import Ask
 from sfumato.errors import MismatchError
-from sfumato.randomness import ONE, Source
+from sfumato.randomness import Source
+from sfumato.streams.asked import blurred, coin
 
 if TYPE_CHECKING:  # a protocol makes its devices
     from sfumato.streams.window.protocol import Window
 
-__all__ = ["WindowDevice", "WindowLedger", "coin"]
-
-
-def coin(probability: float) -> int:
-    """Return a probability in 2^-64; raise MismatchError if it is none."""
-    if not is_finite_number(probability) or not 0 <= probability <= 1:
-        raise MismatchError(
-            f"the question has probability {probability!r}; a number in 0..1 is expected."
-        )
-    return int(Fraction(probability) * ONE)
+__all__ = ["WindowDevice", "WindowLedger"]
 
 
 @dataclass
@@ -74,7 +64,7 @@ class WindowDevice:
         value
             What the device holds now; looked at only if a report is made.
         rng
-            Coins for this question alone.
+            Coins for this question alone; the answer takes those of them that are the value's own.
 
         Save the state before the report leaves: then a crash may lose a report, never privacy.
 
@@ -87,7 +77,7 @@ class WindowDevice:
         if not self.ledger.affords(period, epsilon) or not rng.bernoulli(threshold, 1)[0]:
             return None
         self.ledger = self.ledger.paid(period, epsilon)
-        return ask.mechanism.randomize([value], rng)
+        return blurred(ask.mechanism, value, rng)
 
     def save(self) -> dict[str, Any]:
         """Return the state as plain data; of values it holds nothing."""
