@@ -26,7 +26,7 @@ from benchmarks.clock import seconds
 from benchmarks.stream import peak
 from sfumato import secure
 from sfumato.cli.follow import follow
-from sfumato.cli.publishing import publish_file
+from sfumato.cli.publishing import Origin, publish_file
 from sfumato.streams.values import Publisher, Release, plan
 from sfumato.streams.values.amounts import Amounts
 
@@ -73,7 +73,7 @@ def measure(n: int, lines: int, streamed: int) -> Measured:
             np.cumsum(np.clip(column, 0, BOUND // 2))
 
         def ours(release: Release) -> None:
-            publish_file(source, None, output, release, amounts, force=True)
+            publish_file(Origin(source), output, release, amounts, force=True)
 
         # In turns, so that all meet the same machine; of each the best counts.
         rounds = []

@@ -22,7 +22,7 @@ from sfumato.cli import journal as journals
 from sfumato.cli import released
 from sfumato.cli.follow import follow
 from sfumato.cli.journal import Journal, Progress, beside
-from sfumato.cli.lines import LONGEST
+from sfumato.cli.numerals import LONGEST
 from sfumato.errors import InputError
 from sfumato.randomness import seeded
 from sfumato.streams.values import Publisher, Release, plan

@@ -1,26 +1,39 @@
-"""One column of a CSV or Parquet file, batch by batch: memory does not grow with the file."""
+"""Columns of a CSV or Parquet file, rows as rows, batch by batch: memory stays small.
+
+All columns that are asked for come from one reader, so that a row is a row however the file is laid
+out. A CSV file has no types of its own: whoever asks for a column says what its cells are, and each
+cell is then read by itself.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from sfumato.cli import numerals
+from sfumato.cli.dialects import USUAL, Dialect
 from sfumato.errors import InputError
 
-__all__ = ["Batch", "Column", "cells", "readable"]
+__all__ = ["Batch", "Kind", "Table", "readable"]
 
-_MAGIC = b"PAR1"
+_MAGIC: Final = b"PAR1"
+_ROWS: Final = 1 << 16
+_BYTES: Final = 1 << 18  # of another encoding, decoded at once
+_BLOCK: Final = 1 << 20  # bytes of a CSV file, parsed at once
 
 
 @contextmanager
@@ -31,7 +44,7 @@ def readable(path: Path) -> Iterator[None]:
         raise InputError(msg)
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
+    except (pa.ArrowException, OSError, UnicodeError, csv.Error) as error:
         if isinstance(error, OSError) and error.filename:
             raise
         # A reader may quote the whole row it stumbled over: people's data have no place here.
@@ -40,118 +53,215 @@ def readable(path: Path) -> Iterator[None]:
         raise InputError(msg) from error
 
 
+class Kind(Enum):
+    """What the cells of a column are taken for; columns of a Parquet file keep their own type."""
+
+    CELLS = "bytes as they are"
+    TEXT = "text"
+    NUMBER = "numbers"
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Some values, the row of the first one, and which share of the file is read."""
+    """Some rows, the place of the first one, and which share of the file is read.
 
-    values: Any
+    Parameters
+    ----------
+    columns
+        One for each column that was asked for, in that order and of one length.
+    names
+        What they are called.
+    untyped
+        Whether they come from a file without types, where cells are bytes.
+    row
+        The place of the first row in the file, from 0 on.
+    share
+        Which share of the file is read.
+
+    """
+
+    columns: tuple[Any, ...]
+    names: tuple[str, ...]
+    untyped: bool
     row: int
     share: float
 
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a file; ``name`` may be left out if there is only one.
-
-    ``text`` says what the cells of a CSV are, which has no types of its own: text, or numbers.
-    """
+class Table:
+    """A CSV or Parquet file with a header."""
 
     path: Path
-    name: str | None
-    text: bool
+    dialect: Dialect = USUAL
 
-    def batches(self, rows: int) -> Iterator[Batch]:
-        """Yield at most so many rows at a time."""
+    def header(self) -> list[str]:
+        """Return the names of the columns."""
         with readable(self.path):
-            with self.path.open("rb") as file:
-                parquet = file.read(len(_MAGIC)) == _MAGIC
-            row = 0
-            for values, share in self._parquet(rows) if parquet else self._csv():
-                for start in range(0, len(values), rows):
-                    part = values.slice(start, rows)
-                    if not (parquet or self.text):
-                        with self.located(row, len(part)):
-                            part = _numbers(part)
-                    yield Batch(part, row, share)
-                    row += len(part)
+            return self._names()
+
+    def batches(self, wanted: Sequence[tuple[str | None, Kind]], rows: int) -> Iterator[Batch]:
+        """Yield at most so many rows at a time, of some columns and what their cells are.
+
+        A name may be None if there is only one column.
+        """
+        row = 0
+        with readable(self.path):
+            names = self._names()
+            chosen = [self._chosen(name, names) for name, _ in wanted]
+            is_parquet = self._is_parquet()
+            read = self._parquet(chosen, rows) if is_parquet else self._csv(chosen, names)
+            for table, share in read:
+                for start in range(0, table.num_rows, rows):
+                    part = table.slice(start, rows)
+                    columns = []
+                    for name, (_, kind) in zip(chosen, wanted, strict=True):
+                        with self.located(name, row, part.num_rows):
+                            column = _plain(part.column(name))
+                            columns.append(column if is_parquet else _READERS[kind](column))
+                    yield Batch(tuple(columns), tuple(chosen), not is_parquet, row, share)
+                    row += part.num_rows
         if not row:
             msg = f"{self.path} has no rows; at least one value is expected."
             raise InputError(msg)
 
+    def columns(self, wanted: Mapping[str, tuple[str, Kind]]) -> dict[str, list[Any]]:
+        """Return whole columns, with None where a cell is empty.
+
+        Parameters
+        ----------
+        wanted
+            The name of each column and what its cells are, by what to call it in the result.
+
+        """
+        # A list can hold whole numbers beside others: each is read as what it is.
+        read = [
+            (name, Kind.CELLS if kind is Kind.NUMBER else kind) for name, kind in wanted.values()
+        ]
+        lists: dict[str, list[Any]] = {role: [] for role in wanted}
+        for batch in self.batches(read, _ROWS):
+            for (role, (name, kind)), column in zip(wanted.items(), batch.columns, strict=True):
+                numbers = batch.untyped and kind is Kind.NUMBER
+                with self.located(name, batch.row, len(batch)):
+                    lists[role] += numerals.listed(column) if numbers else column.to_pylist()
+        return lists
+
     @contextmanager
-    def located(self, row: int, count: int) -> Iterator[None]:
-        """Say in which rows (the first one is row 1) a value was found that cannot be used."""
+    def located(self, name: str, row: int, count: int) -> Iterator[None]:
+        """Say in which rows (the first one is row 1) a value stands that cannot be used."""
         try:
             yield
         except InputError as error:
-            column = f", column {self.name}" if self.name else ""
-            msg = f"{self.path}{column}, rows {row + 1}..{row + count}: {error}"
+            msg = f"{self.path}, column {name}, rows {row + 1}..{row + count}: {error}"
             raise InputError(msg) from error
 
-    def _parquet(self, rows: int) -> Iterator[tuple[Any, float]]:
+    def _is_parquet(self) -> bool:
+        with readable(self.path), self.path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+
+    def _names(self) -> list[str]:
+        if self._is_parquet():
+            return list(pq.read_schema(self.path).names)
+        encoding, errors = self.dialect.encoding, "backslashreplace"
+        with self.path.open(encoding=encoding, errors=errors, newline="") as file:
+            names = next(csv.reader(file, delimiter=self.dialect.delimiter), [])
+        return [name.removeprefix("\ufeff") if not place else name
+                for place, name in enumerate(names)]  # fmt: skip
+
+    def _parquet(self, chosen: list[str], rows: int) -> Iterator[tuple[Any, float]]:
         # A buffered reader holds a few pages of a column, not all of its row group.
         with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
-            name = self._chosen(file.schema_arrow.names)
             done, total = 0, max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(rows, columns=[name]):
-                values = batch.column(name)
-                done += len(values)
-                if isinstance(values, pa.DictionaryArray):
-                    values = values.dictionary_decode()
-                yield values, done / total
+            for batch in file.iter_batches(rows, columns=list(dict.fromkeys(chosen))):
+                done += batch.num_rows
+                yield batch, done / total
 
-    def _csv(self) -> Iterator[tuple[Any, float]]:
-        with self.path.open(encoding="utf-8-sig", newline="") as file:
-            name = self._chosen(next(csv.reader(file), []))
+    def _csv(self, chosen: list[str], names: list[str]) -> Iterator[tuple[Any, float]]:
         cells = pa.csv.ConvertOptions(
-            include_columns=[name],
-            column_types={name: pa.string()},
+            include_columns=list(dict.fromkeys(chosen)),
+            column_types=dict.fromkeys(chosen, pa.binary()),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        lines = pa.csv.ParseOptions(ignore_empty_lines=False)
+        # The header is read above, whatever bytes are in it: here it is a row to leave out.
+        rows = pa.csv.ReadOptions(
+            column_names=_apart(names), skip_rows_after_names=1, block_size=_BLOCK
+        )
+        lines = pa.csv.ParseOptions(
+            delimiter=self.dialect.delimiter, newlines_in_values=True, ignore_empty_lines=False
+        )
         total = max(self.path.stat().st_size, 1)
         with self.path.open("rb") as file:
-            for batch in pa.csv.open_csv(file, convert_options=cells, parse_options=lines):
-                yield batch.column(name), file.tell() / total
+            source: Any = file if self.dialect.is_utf8 else _AsUtf8(file, self.dialect.encoding)
+            for batch in pa.csv.open_csv(source, rows, lines, cells):
+                yield self._with_missing(batch), file.tell() / total
 
-    def _chosen(self, names: list[str]) -> str:
+    def _with_missing(self, batch: Any) -> Any:
+        """Return rows in which the texts that mean no value are none."""
+        if not self.dialect.missing:
+            return batch
+        texts = pa.array([text.strip(numerals.BLANKS).encode() for text in self.dialect.missing])
+        columns = []
+        for column in batch.columns:
+            absent = pc.is_in(numerals.blank_free(column), value_set=texts)
+            columns.append(pc.if_else(absent, pa.scalar(None, column.type), column))
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def _chosen(self, wanted: str | None, names: list[str]) -> str:
         if not names:
             msg = f"{self.path} is empty; a table with a header is expected."
             raise InputError(msg)
-        name = names[0] if self.name is None and len(names) == 1 else self.name
+        name = names[0] if wanted is None and len(names) == 1 else wanted
         if name is None:
             msg = f"{self.path} has the columns {', '.join(names)}; pick one with --column."
             raise InputError(msg)
         if names.count(name) != 1:
-            found = "more than one" if name in names else "no"
-            msg = f"{self.path} has {found} column {name!r}; it has {', '.join(names)}."
+            many = "more than one" if name in names else "no"
+            msg = f"{self.path} has {many} column {name!r}; it has {', '.join(names)}."
             raise InputError(msg)
         return name
 
 
-def cells(path: Path, name: str, *, text: bool) -> list[Any]:
-    """Return a whole column, with None where a cell is empty."""
-    found: list[Any] = []
-    for batch in Column(path, name, text=text).batches(1 << 16):
-        found += batch.values.to_pylist()
-    return found
+_READERS: Final = {
+    Kind.CELLS: lambda column: column,
+    Kind.TEXT: numerals.as_text,
+    Kind.NUMBER: numerals.typed,
+}
 
 
-def _numbers(column: Any) -> Any:
-    """Return cells as whole numbers or else as floating-point ones."""
-    trimmed = pc.utf8_trim_whitespace(column)
-    for kind in (pa.int64(), pa.float64()):
-        try:
-            return pc.cast(trimmed, kind)
-        except pa.ArrowInvalid:
-            continue
-    for index, cell in enumerate(trimmed.to_pylist()):
-        try:
-            float(cell or 0)
-        except ValueError as error:
-            msg = f"values[{index}] is {cell!r}; a number is expected."
-            raise InputError(msg) from error
-    msg = "some value is no number that fits into 64 bits."
-    raise InputError(msg)
+def _plain(column: Any) -> Any:
+    """Return a column without a dictionary of its own."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Return names of which no two are the same; a name that is there once is kept."""
+    return [
+        name if names.count(name) == 1 else f"{name}\0{place}" for place, name in enumerate(names)
+    ]
+
+
+class _AsUtf8(io.RawIOBase):
+    """A file in another encoding, read as UTF-8; what cannot be decoded is one value's affair."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("backslashreplace")
+        self._ready = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._ended and (size < 0 or len(self._ready) < size):
+            chunk = self._file.read(_BYTES)
+            self._ended = not chunk
+            text = self._decoder.decode(chunk, final=self._ended)
+            self._ready += text.encode("utf-8", "backslashreplace")
+        end = len(self._ready) if size < 0 else size
+        part, self._ready = self._ready[:end], self._ready[end:]
+        return part

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from sfumato import planner
 from sfumato.cli import console, contest, files, parameters, tables
-from sfumato.cli.options import Force, Json
+from sfumato.cli.dialects import Dialect
+from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import ConfigurationError
 
 __all__ = ["compare"]
@@ -20,6 +21,7 @@ __all__ = ["compare"]
 _EPSILONS: Final = np.geomspace(0.1, 8, 40)
 
 
+@reads_tables
 def compare(  # noqa: PLR0913 - one for each option
     *,
     epsilon: Annotated[float, typer.Option(help="Privacy of one report.", show_default=False)],
@@ -101,6 +103,7 @@ def compare(  # noqa: PLR0913 - one for each option
     ] = None,
     force: Force = False,
     as_json: Json = False,
+    dialect: Dialect,
 ) -> None:
     """Compare all mechanisms for one question by exact error, bytes and time.
 
@@ -116,6 +119,7 @@ def compare(  # noqa: PLR0913 - one for each option
             epsilon=epsilon,
             streams=stream,
             data=data,
+            dialect=dialect,
             domain=None if domain is None else parameters.read("grr", "domain", domain),
             devices=devices,
             periods=periods,

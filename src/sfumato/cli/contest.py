@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from sfumato.cli import console, files, tables
+from sfumato.cli.dialects import Dialect
 from sfumato.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
@@ -38,8 +39,8 @@ class Contest:
         The promise.
     streams
         Names of streams, with commas.
-    data
-        A folder for ``taxi``, or a table to take as the only stream.
+    data, dialect
+        A folder for ``taxi``, or a table to take as the only stream and how it is written.
     domain
         Of a table or a drifting stream: its items.
     devices, periods
@@ -59,6 +60,7 @@ class Contest:
     epsilon: float
     streams: str
     data: Path | None
+    dialect: Dialect
     domain: Any
     devices: int | None
     periods: int | None
@@ -173,16 +175,16 @@ def _stream(name: str, asked: Contest) -> Stream:
 
 
 def _table(asked: Contest, path: Path) -> Stream:
-    from sfumato.cli import columns
+    from sfumato.cli.columns import Kind, Table
     from sfumato.lab import endless
 
-    table = {
-        name: columns.cells(path, name, text=name != "period")
-        for name in ("device", "period", "value")
-    }
+    kinds = {"device": Kind.TEXT, "period": Kind.NUMBER, "value": Kind.TEXT}
+    read = Table(path, asked.dialect)
+    table = read.columns({name: (name, kind) for name, kind in kinds.items()})
     values = [str(value) for value in table["value"]]
     labels = asked.domain if isinstance(asked.domain, tuple) else tuple(sorted(set(values)))
-    periods = max((int(period) for period in table["period"]), default=0)
+    whole = [period for period in table["period"] if isinstance(period, int)]
+    periods = max(whole, default=1)  # what is no period is named when the streams are read
     try:
         stream = endless.given(
             {**table, "value": values}, tuple(map(str, labels)), periods, asked.devices, asked.seed

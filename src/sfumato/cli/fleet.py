@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import collectors, console
-from sfumato.cli.options import Json
+from sfumato.cli.dialects import Dialect
+from sfumato.cli.options import Json, reads_tables
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["fleet"]
 
 
+@reads_tables
 def fleet(
     address: Annotated[str, typer.Argument(help="Of the task, or of a collector that has one.")],
     *,
@@ -36,6 +38,7 @@ def fleet(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the streams; coins are always secret.")] = 1,
     as_json: Json = False,
+    dialect: Dialect,
 ) -> None:
     """Let simulated devices take part in a task until it is over.
 
@@ -57,7 +60,7 @@ def fleet(
     if journals is not None:
         journals.mkdir(parents=True, exist_ok=True)
     with console.waiting("Preparing what the devices will see"):
-        recorded = None if data is None else _recorded(data, published)
+        recorded = None if data is None else _recorded(data, dialect, published)
         crowd = LiveFleet(published, replayed(published, devices, seed, recorded), journals)
     sent = refused = waiting = 0
     with console.progress() as bars:
@@ -82,8 +85,9 @@ def fleet(
     console.say(f"Next:  sfumato query {task}")
 
 
-def _recorded(data: Path, published: Published) -> Any:
+def _recorded(data: Path, dialect: Dialect, published: Published) -> Any:
     from sfumato.cli import streams
+    from sfumato.cli.columns import Table
     from sfumato.lab.live_fleet import replayable
 
-    return streams.read(data, replayable(published), published.spec["periods"])
+    return streams.read(Table(data, dialect), replayable(published), published.spec["periods"])

@@ -11,7 +11,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Final
 
-from sfumato.cli import lines, released
+import pyarrow as pa
+
+from sfumato.cli import numerals, released
 from sfumato.cli.journal import Journal
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.values import Publisher, Release
@@ -74,8 +76,8 @@ def _publish(
             if not fresh:
                 continue
             progress.lines += len(fresh)
-            numbers = amounts.encode(lines.of_lines(fresh), publisher.state.count)
-            blocks = publisher.feed(numbers)
+            cells = pa.array(fresh, pa.binary())
+            blocks = publisher.feed(numerals.in_units(cells, amounts, publisher.state.count))
             table = _rows(journal, publisher, amounts, table, blocks)
             journal.commit()
             moved(publisher.state.count, publisher.state.blocks)
@@ -146,6 +148,6 @@ def _lines(file: int) -> Iterator[tuple[list[bytes], int]]:
         if whole:
             yield whole.removesuffix(b"\n").split(b"\n"), len(whole) + dropped
             dropped = 0
-        if len(rest) > 2 * lines.LONGEST:  # no number is so long: forget its middle
-            dropped += len(rest) - 2 * lines.LONGEST
-            rest = rest[: 2 * lines.LONGEST]
+        if len(rest) > 2 * numerals.LONGEST:  # no number is so long: forget its middle
+            dropped += len(rest) - 2 * numerals.LONGEST
+            rest = rest[: 2 * numerals.LONGEST]

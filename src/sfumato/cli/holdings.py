@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -14,6 +13,9 @@ from sfumato.core.domain import Domain
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.randomness import Source
+
+if TYPE_CHECKING:  # pyarrow takes its time
+    from sfumato.cli.columns import Table
 
 __all__ = ["HeldColumns"]
 
@@ -54,24 +56,23 @@ class HeldColumns:
             return ItemSets(built, listed)
         return KeyValues(built, listed, **{name: _number(name, end) for name, end in ends.items()})
 
-    def randomize(self, path: Path, form: KeyValues | ItemSets, rng: Source) -> NDArray[Any]:
+    def randomize(self, table: Table, form: KeyValues | ItemSets, rng: Source) -> NDArray[Any]:
         """Return one report for each person of a file."""
-        from sfumato.cli import columns
+        from sfumato.cli.columns import Kind
 
         labels = form.domain.labels
         words = any(isinstance(label, str) for label in labels)
-        held = {
-            "person": columns.cells(path, self.person or "", text=True),
-            "key": columns.cells(path, self.key or "", text=words),
-        }
+        roles = {"person": self.person or "", "key": self.key or ""}
+        kinds = {"person": Kind.TEXT, "key": Kind.TEXT if words else Kind.NUMBER}
         if self.value is not None:
-            held["value"] = columns.cells(path, self.value, text=False)
+            roles["value"], kinds["value"] = self.value, Kind.NUMBER
+        held = table.columns({role: (roles[role], kinds[role]) for role in roles})
         try:
             if isinstance(form, KeyValues):
                 return form.randomize(held, rng)
             return form.randomize(held, rng, item="key")
         except InputError as error:
-            msg = f"{path}: {error}"
+            msg = f"{table.path}: {error}"
             raise InputError(msg) from error
 
 

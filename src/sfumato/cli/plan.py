@@ -10,7 +10,8 @@ from rich.text import Text
 
 from sfumato import planner
 from sfumato.cli import console, tables, windows
-from sfumato.cli.options import Json
+from sfumato.cli.dialects import Dialect
+from sfumato.cli.options import Json, reads_tables
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
@@ -31,6 +32,7 @@ _QUERIES: Final = {
 _SHORT: Final = {"online": "online", "history": "later", "prefix": "prefix", "ranges": "range"}
 
 
+@reads_tables
 def plan(
     task: Annotated[Path, typer.Argument(help="The task file.", show_default=False)],
     *,
@@ -63,6 +65,7 @@ def plan(
         ),
     ] = None,
     as_json: Json = False,
+    dialect: Dialect,
 ) -> None:
     """Say what to expect of a task before any device takes part, and recommend how to run it.
 
@@ -76,7 +79,7 @@ def plan(
             console.say(f"\nNext:  sfumato simulate {task}")
         return
     devices = devices or 100_000
-    known = None if pilot is None else _pilot(pilot, asked, pilot_epsilon)
+    known = None if pilot is None else _pilot(pilot, asked, pilot_epsilon, dialect)
     if pilot is None and pilot_epsilon is not None:
         msg = f"--pilot-epsilon is {pilot_epsilon:g} and there is no pilot; name it with --pilot."
         raise InputError(msg)
@@ -95,17 +98,19 @@ def _refuse_pilot(pilot: Path | None) -> None:
         raise InputError(msg)
 
 
-def _pilot(path: Path, task: Task, epsilon: float | None) -> planner.Pilot:
-    from sfumato.cli import columns, streams
+def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> planner.Pilot:
+    from sfumato.cli import streams
+    from sfumato.cli.columns import Kind, Table
     from sfumato.streams.weave.plain import values_of
 
     values = values_of(task.values)
-    names = streams.header(path)
+    table = Table(path, dialect)
+    names = table.header()
     if "device" in names:
         if epsilon is not None:
             msg = f"--pilot-epsilon is {epsilon:g}; streams that are read as they are have none."
             raise InputError(msg)
-        return planner.Pilot(values, streams.read(path, values, task.periods))
+        return planner.Pilot(values, streams.read(table, values, task.periods))
     if not {"item", "estimate"} <= set(names):
         msg = (
             f"{path} has the columns {', '.join(names)}; device, period and value, or item and "
@@ -116,8 +121,8 @@ def _pilot(path: Path, task: Task, epsilon: float | None) -> planner.Pilot:
         given = "missing" if epsilon is None else f"{epsilon:g}"
         msg = f"--pilot-epsilon is {given}; what the histogram cost those who were asked."
         raise InputError(msg)
-    counts = columns.cells(path, "item", text=False)
-    shares = columns.cells(path, "estimate", text=False)
+    cells = table.columns({name: (name, Kind.NUMBER) for name in ("item", "estimate")})
+    counts, shares = cells["item"], cells["estimate"]
     if any(count is None or count != int(count) for count in counts) or None in shares:
         msg = f"{path} has an item that is no number of changes, or no estimate of it."
         raise InputError(msg)

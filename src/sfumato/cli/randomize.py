@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import console, files
+from sfumato.cli.dialects import Dialect
 from sfumato.cli.holdings import HeldColumns
-from sfumato.cli.options import Force, Json
+from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.cli.parameters import Given, build, takes_parameters
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
@@ -27,6 +28,7 @@ def _keys(described: str) -> Any:
     return typer.Option(help=described, show_default=False, rich_help_panel=panel)
 
 
+@reads_tables
 @takes_parameters
 def randomize(  # noqa: PLR0913 - one argument for each option
     source: Annotated[
@@ -49,6 +51,7 @@ def randomize(  # noqa: PLR0913 - one argument for each option
     force: Force = False,
     as_json: Json = False,
     given: Given,
+    dialect: Dialect,
 ) -> None:
     """Blur each value of a column into one report; only the reports are written.
 
@@ -73,10 +76,10 @@ def randomize(  # noqa: PLR0913 - one argument for each option
             raise ConfigurationError(msg)
         form = held.form(mechanism, given)
         chosen: Mechanism = form.mechanism
-        count = _write_held(held, form, source, output, force=force)
+        count = _write_held(held, form, source, output, dialect, force=force)
     else:
         form, chosen = None, build(mechanism, given)
-        count = _write(chosen, source, column, output, force=force)
+        count = _write(chosen, source, column, output, dialect, force=force)
     size = output.stat().st_size
     if as_json:
         console.print_json(
@@ -96,31 +99,46 @@ def randomize(  # noqa: PLR0913 - one argument for each option
 
 
 def _write(
-    mechanism: Mechanism, source: Path, name: str | None, output: Path, *, force: bool
+    mechanism: Mechanism,
+    source: Path,
+    name: str | None,
+    output: Path,
+    dialect: Dialect,
+    *,
+    force: bool,
 ) -> int:
-    from sfumato.cli import columns, reports
+    from sfumato.cli import reports
+    from sfumato.cli.columns import Kind, Table
 
     rng = refuse_seeded(secure())
-    column = columns.Column(source, name, text=_has_labels(mechanism))
+    table = Table(source, dialect)
+    wanted = [(name, Kind.TEXT if _has_labels(mechanism) else Kind.NUMBER)]
     with console.progress() as bars, reports.writer(output, mechanism, force=force) as writer:
         task = bars.add_task("Randomizing", total=1.0)
-        for batch in column.batches(reports.rows_at_once(mechanism)):
-            with column.located(batch.row, len(batch.values)):
-                writer.write(mechanism.randomize(batch.values, rng))
+        for batch in table.batches(wanted, reports.rows_at_once(mechanism)):
+            with table.located(batch.names[0], batch.row, len(batch)):
+                writer.write(mechanism.randomize(batch.columns[0], rng))
             bars.update(task, completed=batch.share, count=writer.count)
     return writer.count
 
 
 def _write_held(
-    held: HeldColumns, form: KeyValues | ItemSets, source: Path, output: Path, *, force: bool
+    held: HeldColumns,
+    form: KeyValues | ItemSets,
+    source: Path,
+    output: Path,
+    dialect: Dialect,
+    *,
+    force: bool,
 ) -> int:
     from sfumato.cli import reports
+    from sfumato.cli.columns import Table
 
     with (
         console.waiting("Randomizing"),
         reports.writer(output, form.mechanism, force=force, form=form) as writer,
     ):
-        writer.write(held.randomize(source, form, refuse_seeded(secure())))
+        writer.write(held.randomize(Table(source, dialect), form, refuse_seeded(secure())))
     return writer.count
 
 

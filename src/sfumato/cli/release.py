@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sfumato.cli import console, files, tables
-from sfumato.cli.options import Force, Json
+from sfumato.cli.dialects import Dialect
+from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import InputError
 from sfumato.streams.values import METHODS, Publisher, Release, plan
 from sfumato.streams.values.amounts import Amounts
@@ -18,10 +21,12 @@ from sfumato.streams.values.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:
     from sfumato.cli.journal import Journal
+    from sfumato.cli.publishing import Moved
 
 __all__ = ["release"]
 
 
+@reads_tables
 def release(  # noqa: PLR0913 - one argument for each option
     source: Annotated[
         Path,
@@ -129,6 +134,7 @@ def release(  # noqa: PLR0913 - one argument for each option
     ] = None,
     force: Force = False,
     as_json: Json = False,
+    dialect: Dialect,
 ) -> None:
     """Publish the sums of a stream with noise, so that any range sum is accurate.
 
@@ -162,21 +168,23 @@ def release(  # noqa: PLR0913 - one argument for each option
     )
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
-    if len(names) > 1 or group is not None:
-        from sfumato.cli import several
-        from sfumato.cli.publishing import Origin
-
-        column_of_all = names[0] if group is not None and names else None
-        origin = Origin(source, column_of_all, group, person)
-        several.publish(origin, names, output, planned, amounts, limit, as_json=as_json)
-        return
-    only = names[0] if names else None
+    only = names[0] if len(names) == 1 else None
     if follow:
-        publisher = _followed(source, only, output, planned, amounts, replay=replay, force=force)
+        _refuse_table(only, dialect)
+        publisher = _followed(source, output, planned, amounts, replay=replay, force=force)
     else:
-        from sfumato.cli.publishing import publish_file
+        from sfumato.cli import publishing, several
 
-        publisher = publish_file(source, only, output, planned, amounts, person=person, force=force)
+        origin = publishing.Origin(source, only, group, person, dialect)
+        if len(names) > 1 or group is not None:
+            with _progress() as moved:
+                index = several.publish(origin, names, output, planned, amounts, limit, moved=moved)
+            _report_several(index, output, as_json=as_json)
+            return
+        with _progress() as moved:
+            publisher = publishing.publish_file(
+                origin, output, planned, amounts, force=force, moved=moved
+            )
     _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
 
 
@@ -214,9 +222,28 @@ def _per_person(person: str | None, most: int, *, follow: bool) -> int:
     return most
 
 
+def _refuse_table(column: str | None, dialect: Dialect) -> None:
+    """Raise if lines are to be read as if they were a table."""
+    if column is not None:
+        msg = f"column is {column!r}; with --follow each line is one number."
+        raise InputError(msg)
+    for name in ("separator", "encoding", "missing"):
+        value = getattr(dialect, name)
+        if value != getattr(Dialect, name):
+            msg = f"{name} is {value!r}; with --follow each line is one number in ASCII."
+            raise InputError(msg)
+
+
+@contextmanager
+def _progress() -> Iterator[Moved]:
+    """Show how much of a file is read; yields what is told of it."""
+    with console.progress() as bars:
+        task = bars.add_task("Publishing", total=1.0)
+        yield lambda share, count: bars.update(task, completed=share, count=count)
+
+
 def _followed(
     source: Path,
-    column: str | None,
     output: Path,
     planned: Release,
     amounts: Amounts,
@@ -228,9 +255,6 @@ def _followed(
     from sfumato.cli.follow import follow
     from sfumato.cli.journal import beside
 
-    if column is not None:
-        msg = f"column is {column!r}; with --follow each line is one number."
-        raise InputError(msg)
     going_on = beside(output).exists()
     if force and going_on:
         msg = (
@@ -313,6 +337,33 @@ def _report(
         console.say(f"\nNext:  sfumato range {shlex.quote(str(output))} {first} {state.count}")
     if plot is not None and plot.exists():
         console.say(f"Written: {plot}")
+
+
+def _report_several(index: dict[str, Any], folder: Path, *, as_json: bool) -> None:
+    if as_json:
+        console.print_json({"output": str(folder), **index})
+        return
+    rows = index["streams"]
+    console.say(f"{len(rows):,} streams are in {folder}.")
+    console.say(f"{index['guarantee']}\n")
+    table = tables.table()
+    for name in ("stream", "file"):
+        table.add_column(name)
+    for name in ("epsilon", "values", "cut to", "standard error"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            tables.label(row["stream"]),
+            row["file"],
+            f"{row['epsilon']:.6g}",
+            f"{row['last'] - row['first'] + 1:,}",
+            f"{row['threshold']:,.10g}",
+            f"{row['range_error']:,.3g}",
+        )
+    console.out().print(table)
+    first = rows[0]
+    places = f"{first['first']} {first['last']}"
+    console.say(f"\nNext:  sfumato range {folder / first['file']} {places}")
 
 
 def _draw(output: Path, plot: Path, *, force: bool) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from sfumato.cli import console, files, tables
-from sfumato.cli.options import Force, Json
+from sfumato.cli.dialects import Dialect
+from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.cli.rows import Rows
 from sfumato.errors import ConfigurationError, InputError
 
@@ -39,6 +40,7 @@ class Life(StrEnum):
     slow = "slow"
 
 
+@reads_tables
 def simulate(  # noqa: PLR0913 - one argument for each option
     source: Annotated[
         Path, typer.Argument(metavar="TASK", help="A task file.", show_default=False)
@@ -89,6 +91,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     ] = None,
     force: Force = False,
     as_json: Json = False,
+    dialect: Dialect,
 ) -> None:
     """Run a task on simulated devices and compare what comes out with the truth.
 
@@ -107,14 +110,25 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     task = tasks.read_any(source)
     if not isinstance(task, tasks.Task):
         _refuse_horizon_options(changes)
-        _window(task, data, devices, periods, seed, plot, output, force=force, as_json=as_json)
+        _window(
+            task,
+            data=data,
+            dialect=dialect,
+            devices=devices,
+            periods=periods,
+            seed=seed,
+            plot=plot,
+            output=output,
+            force=force,
+            as_json=as_json,
+        )
         return
     if periods is not None:
         msg = f"--periods is {periods} where the task has {task.periods}; only windows take it."
         raise ConfigurationError(msg)
     with console.waiting("Choosing the mix of threads"):
         protocol = _protocol(task)
-    fleet = _fleet(protocol, data, devices, life, changes, seed)
+    fleet = _fleet(protocol, data, dialect, devices, life, changes, seed)
     outcome = _run(protocol, fleet, seed)
     with console.waiting("Decoding"):
         found = {decoder: outcome.metrics(decoder) for decoder in outcome.decoders}
@@ -156,20 +170,21 @@ def _refuse_horizon_options(changes: int | None) -> None:
 
 def _window(  # noqa: PLR0913 - what was asked for
     task: WindowTask,
+    *,
     data: str,
+    dialect: Dialect,
     devices: int | None,
     periods: int | None,
     seed: int,
     plot: Path | None,
     output: Path | None,
-    *,
     force: bool,
     as_json: bool,
 ) -> None:
     from sfumato.cli import windows
 
     protocol, outcome = windows.simulate(
-        task, data=data, devices=devices, periods=periods, seed=seed
+        task, data=data, dialect=dialect, devices=devices, periods=periods, seed=seed
     )
     if output is not None:
         windows.write(protocol, outcome, output, force=force)
@@ -203,12 +218,14 @@ def _protocol(task: Task) -> Weave:
 def _fleet(
     protocol: Weave,
     data: str,
+    dialect: Dialect,
     devices: int | None,
     life: Life,
     changes: int | None,
     seed: int,
 ) -> Fleet:
     from sfumato.cli import streams
+    from sfumato.cli.columns import Table
     from sfumato.lab.fleets import Recorded
     from sfumato.lab.synthetic import Synthetic
 
@@ -226,7 +243,7 @@ def _fleet(
         msg = f"--data is {data!r}; {_SYNTHETIC}, {_FLIGHTS}, a .csv or a .parquet is expected."
         raise InputError(msg)
     with console.waiting("Reading"):
-        recorded = streams.read(Path(data), protocol.values, protocol.periods)
+        recorded = streams.read(Table(Path(data), dialect), protocol.values, protocol.periods)
     return Recorded(recorded, devices, seed)
 
 

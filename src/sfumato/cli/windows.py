@@ -10,6 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from sfumato.cli import console, files, tables
+from sfumato.cli.dialects import Dialect
 from sfumato.cli.rows import Rows
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
@@ -65,6 +66,7 @@ def simulate(
     task: WindowTask,
     *,
     data: str,
+    dialect: Dialect,
     devices: int | None,
     periods: int | None,
     seed: int,
@@ -80,8 +82,8 @@ def simulate(
         if data in populations.KNOWN:
             people = populations.known(data, protocol, many, devices, seed)
         elif Path(data).suffix.lower() in _TABLES:
-            people = populations.recorded(_table(Path(data), protocol), protocol, many, devices,
-                                          seed)  # fmt: skip
+            table = _table(Path(data), dialect, protocol)
+            people = populations.recorded(table, protocol, many, devices, seed)
             protocol = _protocol(task, people.devices)
         else:
             msg = (
@@ -97,18 +99,19 @@ def simulate(
     return protocol, outcome
 
 
-def _table(path: Path, protocol: Any) -> dict[str, Any]:
-    from sfumato.cli import columns
+def _table(path: Path, dialect: Dialect, protocol: Any) -> dict[str, Any]:
+    from sfumato.cli.columns import Kind, Table
 
     first: Any = protocol.tiers[0] if hasattr(protocol, "tiers") else protocol
     words = first.domain is not None and any(isinstance(label, str) for label in first.labels)
-    found = {
-        "device": columns.cells(path, "device", text=True),
-        "period": columns.cells(path, "period", text=False),
-        "value": columns.cells(path, "value", text=words),
+    kinds = {
+        "device": Kind.TEXT,
+        "period": Kind.NUMBER,
+        "value": Kind.TEXT if words else Kind.NUMBER,
     }
+    columns = Table(path, dialect).columns({name: (name, kind) for name, kind in kinds.items()})
     arrays = {}
-    for name, cells in found.items():
+    for name, cells in columns.items():
         arrays[name] = np.empty(len(cells), dtype=object)
         arrays[name][:] = cells
     return arrays

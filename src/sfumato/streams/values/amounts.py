@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +17,10 @@ from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["INVALID", "Amounts", "Invalid"]
 
+Floats = NDArray[np.float64]
 Invalid = Literal["clip", "zero", "stop"]
 INVALID: Final[tuple[Invalid, ...]] = ("clip", "zero", "stop")
+_LARGEST: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,9 @@ class Amounts:
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
         for name in ("bound", "unit"):
-            given = getattr(self, name)
-            if not is_finite_number(given) or given <= 0:
-                raise ConfigurationError(f"{name} is {given!r}; a number above 0 is expected.")
+            number = getattr(self, name)
+            if not is_finite_number(number) or number <= 0:
+                raise ConfigurationError(f"{name} is {number!r}; a number above 0 is expected.")
         if self.units < 1:
             raise ConfigurationError(
                 f"unit is {self.unit:g}; it must not be larger than the bound, {self.bound:g}."
@@ -70,35 +75,97 @@ class Amounts:
 
     def in_units(self, value: float) -> int:
         """Return a public number in units, rounded down but for what rounding errors explain."""
-        return math.floor(value / self.unit * (1 + 1e-12))
+        return math.floor(min(value / self.unit * (1 + 1e-12), float(_LARGEST)))
 
-    def encode(self, values: NDArray[Any], first: int = 0) -> NDArray[np.int64]:
-        """Return numbers in units; ``first`` is the place of the first one, for messages."""
-        if values.dtype.kind in "iu":
-            if values.dtype.kind == "i" and values.size and values.min() < 0:
-                values = self._judged(values, values < 0, first)
-            if self.unit == 1:
-                return cast("NDArray[np.int64]", np.minimum(values, self.units).astype(np.int64))
-            values = values.astype(np.float64)
-        elif values.dtype.kind != "f":
+    @cached_property
+    def grid(self) -> Fraction:
+        """The unit as the decimal number that was written: 0.01 is a hundredth."""
+        return Fraction(repr(float(self.unit)))
+
+    def nearest(self, value: Fraction) -> int:
+        """Return an exact number from 0 on in units: the nearest one (of two, the even one).
+
+        Examples
+        --------
+        >>> amounts = Amounts(bound=10.0, unit=0.01)
+        >>> amounts.nearest(Fraction("1.015")), amounts.nearest(Fraction(10**30))
+        (102, 1000)
+
+        """
+        return min(round(value / self.grid), self.units)
+
+    def rounded(
+        self, quotients: Floats, exactly: Callable[[NDArray[np.int64]], Sequence[int]]
+    ) -> NDArray[np.int64]:
+        """Return numbers in units, of what they are divided by the unit in floats.
+
+        A quotient of nearest floats is off by less than 2^-51 of itself. Only next to the middle
+        between two units can that matter: there, ``exactly`` says what is at these places.
+        """
+        cut = np.minimum(quotients, self.units + 1.0)
+        units = np.minimum(np.rint(cut), self.units).astype(np.int64)
+        doubtful = np.flatnonzero(np.abs(cut - np.floor(cut) - 0.5) <= cut * 2.0**-50)
+        if doubtful.size:
+            units[doubtful] = exactly(doubtful)
+        return units
+
+    def encode(
+        self, values: NDArray[Any], first: int = 0, missing: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Return numbers in units.
+
+        Parameters
+        ----------
+        values
+            Whole numbers or floats; whole numbers are converted exactly, whatever their size.
+        first
+            The place of the first one, for messages.
+        missing
+            Where there is no value, whatever ``values`` holds there.
+
+        """
+        if values.dtype.kind not in "iuf":
             raise InputError(f"values have type {values.dtype}; numbers are expected.")
-        numbers = values.astype(np.float64, copy=False)
+        if values.dtype.kind == "f":
+            values = values.astype(np.float64, copy=False)
         with np.errstate(invalid="ignore"):
-            wrong = ~((numbers >= 0) & (numbers < math.inf))
+            wrong = ~((values >= 0) & (values < math.inf))
+        if missing is not None:
+            wrong |= missing
         if wrong.any():
-            numbers = self._judged(numbers, wrong, first)
-        scaled = numbers if self.unit == 1 else numbers / self.unit
-        return np.rint(np.minimum(scaled, self.units)).astype(np.int64)
+            values = self._judged(values, wrong, first, missing)
+        if values.dtype.kind == "f":
+            scaled = values if self.unit == 1 else values / self.unit
+            return np.rint(np.minimum(scaled, self.units)).astype(np.int64)
+        whole = values.astype(np.uint64)
+        if self.unit == 1:
+            return np.minimum(whole, np.uint64(min(self.units, _LARGEST))).astype(np.int64)
+        return self.rounded(
+            whole / self.unit,
+            lambda places: [self.nearest(Fraction(number)) for number in whole[places].tolist()],
+        )
 
-    def _judged(self, values: NDArray[Any], wrong: NDArray[np.bool_], first: int) -> NDArray[Any]:
+    def refusal(self, place: int, shown: str) -> InputError:
+        """Return what is said of an invalid value, by its place from 0 on."""
+        return InputError(
+            f"value {place + 1} is {shown}; a number from 0 on is expected "
+            "(--invalid clip or zero goes on)."
+        )
+
+    def _judged(
+        self,
+        values: NDArray[Any],
+        wrong: NDArray[np.bool_],
+        first: int,
+        missing: NDArray[np.bool_] | None,
+    ) -> NDArray[Any]:
         if self.invalid == "stop":
             place = int(np.flatnonzero(wrong)[0])
-            raise InputError(
-                f"value {first + place + 1} is {values[place]}; a number from 0 on is expected "
-                "(--invalid clip or zero goes on)."
-            )
+            gone = missing is not None and missing[place]
+            raise self.refusal(first + place, "missing" if gone else str(values[place]))
         right = values.copy()
         right[wrong] = 0
-        if self.invalid == "clip":
-            right[values == math.inf] = self.bound
+        if self.invalid == "clip" and values.dtype.kind == "f":
+            infinite = values == math.inf
+            right[infinite if missing is None else infinite & ~missing] = self.bound
         return right

@@ -1,0 +1,237 @@
+"""Numbers written as text: what a cell or a line means depends on its own bytes alone.
+
+The grammar, in ASCII, with blanks (space, tab, line feed, vertical tab, form feed, carriage return)
+around it and none inside::
+
+    numeral  = [ "+" | "-" ] ( digits [ "." [ digits ] ] | "." digits ) [ exponent ]
+    exponent = ( "e" | "E" ) [ "+" | "-" ] digits
+    digits   = one or more of 0 1 2 3 4 5 6 7 8 9
+
+in at most 400 bytes. Nothing else is a number: no other digits, blanks or signs, no underscores, no
+hexadecimals, no separators of thousands. A numeral means exactly the decimal number that it writes.
+``inf`` and ``infinity``, in any case, are no numbers either; what is invalid and cut to the nearer
+end (see :class:`Amounts`) is put at the upper one for them.
+
+Many cells are read at once where that provably gives the same as one by one: cells in a shorter
+form of the grammar, without a plus sign, are cast all together, and the exact number decides
+wherever rounding could.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.streams.values.amounts import Amounts
+
+__all__ = ["BLANKS", "LONGEST", "as_bytes", "as_text", "exact", "in_units", "listed", "typed"]
+
+BLANKS: Final = " \t\n\v\f\r"
+LONGEST: Final = 400  # bytes of a cell that can still be a number, blanks included
+
+_NUMERAL: Final = re.compile(
+    rb"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?"
+)
+_WHOLE: Final = re.compile(rb"[+-]?[0-9]+")
+_INFINITE: Final = re.compile(rb"\+?inf(inity)?", re.IGNORECASE)
+# Of these a cast to 64-bit floats is the nearest one, far from where floats end.
+_PLAIN: Final = r"\A-?[0-9]{1,17}(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?\z"
+_PLAIN_WHOLE: Final = r"\A-?[0-9]{1,17}\z"
+# Units and bounds lie between 1e-324 and 1e309: with larger exponents only the sign is told apart.
+_EXPONENT: Final = 1200
+_SHOWN: Final = 40
+
+
+def exact(cell: bytes) -> Fraction | None:
+    """Return the number that a cell writes, or None if it is none.
+
+    Examples
+    --------
+    >>> exact(b" 0.10 "), exact(b"-2e3"), exact(b"0x10"), exact("5\u00a0".encode())
+    (Fraction(1, 10), Fraction(-2000, 1), None, None)
+
+    """
+    parts = None if len(cell) > LONGEST else _NUMERAL.fullmatch(_trimmed_one(cell))
+    if parts is None:
+        return None
+    sign, before, after, only, power = parts.groups(default=b"")
+    behind = after + only
+    exponent = max(-_EXPONENT, min(int(power or b"0"), _EXPONENT)) - len(behind)
+    digits = int(before + behind) * (-1 if sign == b"-" else 1)
+    return Fraction(digits * 10**exponent) if exponent >= 0 else Fraction(digits, 10**-exponent)
+
+
+def in_units(cells: Any, amounts: Amounts, first: int = 0) -> NDArray[np.int64]:
+    """Return a column of text in units, cell by cell; ``first`` is the place of the first cell.
+
+    Examples
+    --------
+    >>> cells = pa.array([b"1.5", b"spam", None, b" 99 ", b"-1e3", b"inf"])
+    >>> in_units(cells, Amounts(bound=10.0, unit=0.5, invalid="clip")).tolist()
+    [3, 0, 0, 20, 0, 20]
+
+    """
+    cells = as_bytes(cells)
+    texts = _trimmed(cells)
+    plain = _matches(texts, _PLAIN)
+    if plain.all():
+        whole = _cast(texts, pa.int64())
+        if whole is not None and not bool((whole < 0).any()):
+            return amounts.encode(whole)
+    numbers = _cast(pc.if_else(pa.array(plain), texts, b"0"), pa.float64())
+    assert numbers is not None  # noqa: S101 - what is plain can be cast
+    wrong = numbers < 0
+    numbers[wrong] = 0
+
+    def exactly(places: NDArray[np.int64]) -> list[int]:
+        return [_nearest(amounts, text) for text in texts.take(pa.array(places)).to_pylist()]
+
+    units = amounts.rounded(numbers / amounts.unit, exactly)
+    for place in np.flatnonzero(~plain).tolist():
+        text = texts[place].as_py()
+        number = exact(text)
+        wrong[place] = number is None or number < 0
+        if not wrong[place]:
+            units[place] = _nearest(amounts, text)
+        elif amounts.invalid == "clip" and _INFINITE.fullmatch(text):
+            units[place] = amounts.units
+    if amounts.invalid == "stop" and wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise amounts.refusal(first + place, _shown(cells[place].as_py()))
+    return units
+
+
+def listed(cells: Any) -> list[int | float | None]:
+    """Return the number in each cell: a whole one as it is, any other as the nearest float.
+
+    Examples
+    --------
+    >>> listed(pa.array([b"7", b"7.0", None, b"9007199254740993"]))
+    [7, 7.0, None, 9007199254740993]
+
+    """
+    cells = as_bytes(cells)
+    texts = _trimmed(cells)
+    there = cells.is_valid().to_numpy(zero_copy_only=False)
+    if not (_matches(texts, _PLAIN) | ~there).all():
+        return [_number(cell, place) for place, cell in enumerate(cells.to_pylist())]
+    filled = pc.if_else(pa.array(there), texts, b"0")
+    numbers: list[int | float | None] = pc.cast(_as_string(filled), pa.float64()).to_pylist()
+    whole = np.flatnonzero(_matches(filled, _PLAIN_WHOLE))
+    exactly = pc.cast(_as_string(filled.take(pa.array(whole))), pa.int64()).to_pylist()
+    for place, number in zip(whole.tolist(), exactly, strict=True):
+        numbers[place] = number
+    for place in np.flatnonzero(~there).tolist():
+        numbers[place] = None
+    return numbers
+
+
+def typed(cells: Any) -> Any:
+    """Return the number in each cell as a column of whole numbers, or else of floats.
+
+    A float is the nearest one to its cell in either case: of whole numbers that do not stand
+    beside others it is taken later.
+    """
+    cells = as_bytes(cells)
+    texts = _trimmed(cells)
+    if not cells.null_count and _matches(texts, _PLAIN).all():
+        whole = _cast(texts, pa.int64())
+        return pc.cast(_as_string(texts), pa.float64()) if whole is None else pa.array(whole)
+    numbers = listed(cells)
+    if any(isinstance(number, float) for number in numbers):
+        floats = [None if number is None else float(number) for number in numbers]
+        return pa.array(floats, pa.float64())
+    return pa.array(numbers, pa.int64())
+
+
+def as_bytes(cells: Any) -> Any:
+    """Return a column of text or bytes as one of bytes."""
+    large = pa.types.is_large_string(cells.type) or pa.types.is_large_binary(cells.type)
+    kind = pa.large_binary() if large else pa.binary()
+    return cells if cells.type == kind else cells.cast(kind)
+
+
+def as_text(cells: Any) -> Any:
+    """Return a column of bytes as text; what is no UTF-8 is written with backslashes."""
+    try:
+        return cells.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = [None if cell is None else _decoded(cell) for cell in cells.to_pylist()]
+        return pa.array(texts, pa.string())
+
+
+def blank_free(cells: Any) -> Any:
+    """Return a column of bytes without the blanks around each cell."""
+    return pc.ascii_trim(_as_string(cells), BLANKS).view(cells.type)
+
+
+def _trimmed(cells: Any) -> Any:
+    """Return what each cell may mean; one that is missing or too long means nothing."""
+    if cells.null_count:
+        cells = pc.fill_null(cells, b"")
+    short = pc.less_equal(pc.binary_length(cells), pa.scalar(LONGEST))
+    if not pc.all(short, min_count=0).as_py():
+        cells = pc.if_else(short, cells, b"")
+    return blank_free(cells)
+
+
+def _trimmed_one(cell: bytes) -> bytes:
+    return cell.strip(BLANKS.encode())
+
+
+def _as_string(cells: Any) -> Any:
+    # Without a look at whether it is UTF-8: what is read here is compared byte by byte.
+    return cells.view(pa.string() if cells.type == pa.binary() else pa.large_string())
+
+
+def _matches(texts: Any, pattern: str) -> NDArray[np.bool_]:
+    matched = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    return np.asarray(matched, dtype=np.bool_)
+
+
+def _cast(texts: Any, kind: Any) -> NDArray[Any] | None:
+    """Return texts as an array of numbers, or None if one of them is none of this kind."""
+    try:
+        numbers = pc.cast(_as_string(texts), kind)
+    except pa.ArrowInvalid:
+        return None
+    return np.array(numbers.to_numpy(zero_copy_only=False))
+
+
+@lru_cache(maxsize=1 << 16)
+def _nearest(amounts: Amounts, text: bytes) -> int:
+    number = exact(text)
+    assert number is not None  # noqa: S101 - asked for numerals only
+    return amounts.nearest(number)
+
+
+def _number(cell: bytes | None, place: int) -> int | float | None:
+    if cell is None:
+        return None
+    if exact(cell) is None:
+        raise InputError(f"values[{place}] is {_shown(cell)}; a number is expected.")
+    text = _trimmed_one(cell)
+    if _WHOLE.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 63:
+        return int(text)
+    return float(text)
+
+
+def _decoded(cell: bytes) -> str:
+    return cell.decode("utf-8", "backslashreplace")
+
+
+def _shown(cell: bytes | None) -> str:
+    """Return a cell as its curator knows it, cut to a sane length."""
+    if cell is None:
+        return "missing"
+    text = _decoded(cell)
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shown.strip(BLANKS) if exact(cell) is not None else repr(shown)
