@@ -65,15 +65,16 @@ def test_a_coin_compares_sixteen_bits_and_on_a_tie_the_other_forty_eight(thresho
 
 def test_certainty_takes_no_words() -> None:
     assert Scripted().bernoulli(ONE, 3).all()
-    assert (Scripted().bernoulli_lanes(ONE, 2) == ONE - 1).all()
-    assert not Scripted().bernoulli_lanes(0, 2).any()
+    assert (Scripted().bernoulli_lanes(ONE, 128, 1) == ONE - 1).all()
+    assert not Scripted().bernoulli_lanes(0, 128, 1).any()
 
 
 @pytest.mark.parametrize("threshold", [-1, ONE + 1])
 def test_a_coin_has_no_chance_outside_of_zero_and_one(threshold: int) -> None:
-    for toss in (seeded(0).bernoulli, seeded(0).bernoulli_lanes):
-        with pytest.raises(ConfigurationError, match=f"threshold is {threshold}; it must lie in"):
-            toss(threshold, 1)
+    with pytest.raises(ConfigurationError, match=f"threshold is {threshold}; it must lie in"):
+        seeded(0).bernoulli(threshold, 1)
+    with pytest.raises(ConfigurationError, match=f"threshold is {threshold}; it must lie in"):
+        seeded(0).bernoulli_lanes(threshold, 1, 1)
 
 
 @pytest.mark.parametrize("high", [0, 1, 2, 127, 128, 200, 255])
@@ -81,7 +82,7 @@ def test_of_all_numbers_of_eight_bits_a_lane_wins_with_those_below_the_threshold
     lanes = np.arange(256)
     by_bit = [np.packbits(lanes >> bit & 1, bitorder="little") for bit in range(7, -1, -1)]
     source = Scripted((np.concatenate(by_bit), "u1"))
-    coins = source.bernoulli_lanes(high << 56, 4)
+    coins = source.bernoulli_lanes(high << 56, 256, 1)[:, 0].copy()
     assert np.unpackbits(coins.view("u1"), bitorder="little").tolist() == [1] * high + [0] * (
         256 - high
     )
@@ -107,7 +108,7 @@ class Tying(Source):
 @pytest.mark.parametrize("words", [0, 1, 5])
 def test_each_lane_compares_its_own_number_with_the_threshold(threshold: int, words: int) -> None:
     source = Tying(threshold, seed=words)
-    coins = source.bernoulli_lanes(threshold, words)
+    coins = source.bernoulli_lanes(threshold, 64, words)[0]
     numbers = [[0] * 64 for _ in range(words)]  # the bits drawn so far, assembled lane by lane
     drawn = [0] * words
     for step, given in enumerate(source.given):

@@ -41,6 +41,7 @@ __all__ = [
     "Seeded",
     "Source",
     "Wheel",
+    "holds",
     "members",
     "refuse_seeded",
     "secure",
@@ -108,6 +109,12 @@ def members(lanes: NDArray[np.uint64]) -> Ints:
     found = np.flatnonzero(bits).reshape(n, -1)
     found -= np.arange(n)[:, None] * (64 * words)
     return found
+
+
+def holds(lanes: NDArray[np.uint64], items: Ints, columns: Ints) -> Bools:
+    """Return whether the subset in each of these columns holds its item."""
+    words = lanes[items >> 6, columns] >> (items & 63).astype(np.uint64)
+    return np.asarray(words & np.uint64(1), dtype=np.bool_)
 
 
 def _short(name: str, given: Fraction | int, longest: int) -> Fraction:
@@ -211,8 +218,38 @@ class Source(ABC):
             coins[tied] = rest < np.uint64(threshold & ((1 << 48) - 1))
         return coins
 
-    def bernoulli_lanes(self, threshold: int, n: int) -> NDArray[np.uint64]:
-        """Return n words of 64 independent coins each, True with probability threshold / 2^64.
+    def bernoulli_each(self, thresholds: NDArray[np.uint64]) -> Bools:
+        """Return a coin for each threshold, True with probability exactly threshold / 2^64.
+
+        Every coin takes a whole word, so the thresholds may be somebody's secret.
+        """
+        return self.words(thresholds.size) < thresholds
+
+    def bits(self, n: int) -> NDArray[np.uint8]:
+        """Return n fair bits, each 0 or 1."""
+        return cast("NDArray[np.uint8]", self.words(n, 8) & np.uint8(1))
+
+    def bit_lanes(self, k: int, n: int) -> NDArray[np.uint64]:
+        """Return n rows of k fair bits as lanes: bit i of row j is bit i % 64 of [i // 64, j]."""
+        words = (k + 63) // 64
+        lanes = self.words(words * n).reshape(words, n)
+        if k % 64:
+            lanes[-1] &= np.uint64((1 << k % 64) - 1)
+        return lanes
+
+    def bernoulli_lanes(self, threshold: int, k: int, n: int) -> NDArray[np.uint64]:
+        """Return n rows of k coins as lanes, each True with probability exactly threshold / 2^64.
+
+        Coin i of row j is bit i % 64 of [i // 64, j], as for :meth:`bit_lanes`.
+        """
+        words = (k + 63) // 64
+        rows = self._bernoulli_words(threshold, words * n).reshape(n, words)
+        if k % 64:
+            rows[:, -1] &= np.uint64((1 << k % 64) - 1)
+        return rows.T
+
+    def _bernoulli_words(self, threshold: int, n: int) -> NDArray[np.uint64]:
+        """Return n words of 64 independent coins each.
 
         All 64 lanes compare their own random number with the threshold bit by bit, most
         significant first; a lane is decided at the first bit that differs. Eight bits decide all
@@ -293,9 +330,11 @@ class Source(ABC):
     # ---- whole numbers ---------------------------------------------------------------------
 
     def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
-        """Return n uniform integers in [0, k), unbiased; k up to 2^63 and what dtype holds."""
-        if not 1 <= k <= 1 << 63:
-            raise ConfigurationError(f"k is {k}; a uniform integer below k needs k in 1..2^63.")
+        """Return n uniform integers in [0, k), unbiased; k up to 2^64 and what dtype holds."""
+        if not 1 <= k <= (ONE if dtype is np.uint64 else ONE >> 1):
+            raise ConfigurationError(
+                f"k is {k}; a uniform integer below k needs k in 1..2^63, or 2^64 if unsigned."
+            )
         if k & (k - 1) == 0:
             return self._below_power_of_two(k, n, dtype)
         # Lemire's multiply-and-shift; a product whose low half is under 2^32 mod k is redrawn.
@@ -457,6 +496,21 @@ class Source(ABC):
             unfinished = short != 0
             rows, short = rows[unfinished], short[unfinished]
 
+    def outside(self, lanes: NDArray[np.uint64], k: int) -> Ints:
+        """Return a uniform item of 0..k-1 outside of each of these subsets, none of them whole."""
+        columns = np.arange(lanes.shape[1])
+        items = self.below(k, columns.size)
+        again = columns
+        while (again := again[holds(lanes, items[again], again)]).size:
+            items[again] = self.below(k, again.size)
+        return items
+
+    # ---- outcomes with weights -------------------------------------------------------------
+
+    def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
+        """Return n outcomes of a wheel, each the place of a weight."""
+        return wheel.read(n, self)
+
     # ---- noise -----------------------------------------------------------------------------
 
     def geometric(self, rate: Fraction | int, n: int) -> Ints:
@@ -587,7 +641,7 @@ class Wheel:
     """
 
     def __init__(self, weights: Callable[[], Iterable[int]]) -> None:
-        self._weights = weights
+        self.weights = weights
         self._total = sum(weights())
         if self._total < 1:
             raise ConfigurationError(f"the weights sum to {self._total}; 1 or more is expected.")
@@ -596,7 +650,7 @@ class Wheel:
 
     def _edges(self, bits: int) -> list[int]:
         """Return where each outcome that is not the last one ends, in whole steps of 2^-bits."""
-        ends = accumulate(self._weights())
+        ends = accumulate(self.weights())
         return [(end << bits) // self._total for end in ends if end < self._total]
 
     @cached_property
@@ -610,6 +664,10 @@ class Wheel:
 
     def draw(self, n: int, rng: Source) -> NDArray[Any]:
         """Return n outcomes, each the place of a weight."""
+        return rng.spin(self, n)
+
+    def read(self, n: int, rng: Source) -> NDArray[Any]:
+        """Return n outcomes by the words of a source, each the place of a weight."""
         if n < _FEW_DRAWS:
             return self._find(rng.words(n), rng)
         outcomes, split = self._table

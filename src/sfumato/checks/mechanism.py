@@ -15,6 +15,7 @@ from typing import Final
 
 from sfumato.checks.estimates import estimates_are_unbiased_and_cover, simulated_tallies_agree
 from sfumato.checks.independence import nobody_shares_coins
+from sfumato.checks.paths import every_path_follows_the_law
 from sfumato.checks.privacy import (
     epsilon_is_spent_and_not_exceeded,
     exact_ratio,
@@ -55,6 +56,7 @@ MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
     shuffled_reports_hide_as_stated,
     others_cover_as_stated,
     reports_are_integers,
+    every_path_follows_the_law,
     sampler_follows_its_law,
     one_report_is_as_private_as_many,
     large_sizes_follow_the_law,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.checks.fitting import chi_squared_tail
+from sfumato.checks.paths import every_path_adds_the_noise_of_the_law
 from sfumato.checks.verdict import (
     ALARM,
     BUDGET_WASTED,
@@ -108,6 +109,7 @@ def configuration_round_trip(noise: Noise) -> None:
 NOISE_CHECKS: Final[tuple[Callable[[Noise], None], ...]] = (
     epsilon_is_spent_and_not_exceeded,
     integers_in_integers_out,
+    every_path_adds_the_noise_of_the_law,
     sampler_follows_its_law,
     noise_does_not_depend_on_the_integers,
     noise_is_fresh_on_every_integer,

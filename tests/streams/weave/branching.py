@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.checks import paths
 from sfumato.core.mechanism import Mechanism
 from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream
@@ -30,23 +31,8 @@ Stream = Callable[[Sent], Any]
 Device = type[WeaveDevice]
 
 
-class Path:
-    """A source of coins that follows a script and remembers what else could have come."""
-
-    def __init__(self, script: list[int]) -> None:
-        self.script = script
-        self.taken: list[list[Fraction]] = []
-
-    def choose(self, chances: Sequence[Fraction]) -> int:
-        """Return one of several outcomes with a chance above zero."""
-        if len(self.taken) == len(self.script):
-            self.script.append(_following(chances, -1))
-        self.taken.append(list(chances))
-        return self.script[len(self.taken) - 1]
-
-    def weigh(self, weights: Sequence[int]) -> int:
-        total = sum(weights)
-        return self.choose([Fraction(weight, total) for weight in weights])
+class Path(paths.Path):
+    """Coins one by one, whole numbers among them that are known only as far as asked."""
 
     def below(self, k: int) -> Drawn:
         return Drawn(self, k)
@@ -55,11 +41,6 @@ class Path:
         """Return itself: of one device, one value's coins are drawn in each period."""
         del code
         return self
-
-
-def _following(chances: Sequence[Fraction], place: int) -> int:
-    """Return the next outcome that can come, or how many there are."""
-    return next((i for i in range(place + 1, len(chances)) if chances[i]), len(chances))
 
 
 class Drawn:
@@ -86,23 +67,7 @@ class Drawn:
 
 def outcomes(run: Callable[[Path], Any]) -> Iterator[tuple[Any, Fraction]]:
     """Yield the outcome of every path with its chance."""
-    script: list[int] = []
-    while True:
-        path = Path(script)
-        outcome = run(path)
-        chance = Fraction(1)
-        for chances, place in zip(path.taken, path.script, strict=True):
-            chance *= chances[place]
-        yield outcome, chance
-        script = path.script
-        while script:
-            following = _following(path.taken[len(script) - 1], script[-1])
-            if following < len(path.taken[len(script) - 1]):
-                script[-1] = following
-                break
-            script.pop()
-        if not script:
-            return
+    return paths.outcomes(run, Path)
 
 
 # ---- the seams at which a device draws ------------------------------------------------------

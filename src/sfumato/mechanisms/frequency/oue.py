@@ -124,17 +124,14 @@ class OUE(FrequencyOracle):
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
         n = encoded.size
-        words = (self.size + 63) // 64
-        lanes = rng.bernoulli_lanes(self.raised, n * words).reshape(n, words)
+        lanes = rng.bernoulli_lanes(self.raised, self.size, n)
         # The bit of the item held becomes a fair coin.
-        coins = rng.words(n, 8) & np.uint8(1)
-        rows, word = np.arange(n), encoded >> 6
+        coins = rng.bits(n).astype(np.uint64)
+        word, people = encoded >> 6, np.arange(n)
         bit = (encoded & 63).astype(np.uint64)
-        cleared = lanes[rows, word] & ~(np.uint64(1) << bit)
-        lanes[rows, word] = cleared | (coins.astype(np.uint64) << bit)
-        if self.size % 64:
-            lanes[:, -1] &= np.uint64((1 << self.size % 64) - 1)
-        reports["bits"] = lanes.astype("<u8", copy=False).view("u1")[:, : self._bytes]
+        lanes[word, people] = lanes[word, people] & ~(np.uint64(1) << bit) | coins << bit
+        rows = np.ascontiguousarray(lanes.T).astype("<u8", copy=False)
+        reports["bits"] = rows.view("u1")[:, : self._bytes]
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which reports have no bit beyond the last item."""

@@ -19,7 +19,7 @@ from sfumato.core.law import Law
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, bit_counts, kept_threshold
-from sfumato.randomness import ONE, Source
+from sfumato.randomness import ONE, Source, holds
 
 __all__ = ["SubsetSelection"]
 
@@ -215,12 +215,9 @@ class SubsetSelection(FrequencyOracle):
         self, encoded: NDArray[Any], kept: NDArray[np.bool_], rng: Source, reports: NDArray[Any]
     ) -> None:
         lanes = rng.subset_lanes(self.size, self.members - 1, encoded.size)
-        last = rng.below(self.size, encoded.size)
-        again = np.arange(encoded.size)
-        while (again := again[_holds(lanes, last[again], again)]).size:
-            last[again] = rng.below(self.size, again.size)
+        last = rng.outside(lanes, self.size)
         everyone = np.arange(encoded.size)
-        last = np.where(kept & ~_holds(lanes, encoded, everyone), encoded, last)
+        last = np.where(kept & ~holds(lanes, encoded, everyone), encoded, last)
         lanes[last >> 6, everyone] |= np.uint64(1) << (last & 63).astype(np.uint64)
         rows = np.ascontiguousarray(lanes.T).astype("<u8", copy=False)
         reports["bits"] = rows.view("u1")[:, : self.report_bytes]
@@ -280,14 +277,6 @@ class SubsetSelection(FrequencyOracle):
             sums[item] = keep[item] + _name(bound, left - 1, draw) + _name(free, left, draw)
             free += own
         return Tally(n, sums)
-
-
-def _holds(
-    lanes: NDArray[np.uint64], items: NDArray[np.int64], columns: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return whether the subset in each of these columns holds its item."""
-    words = lanes[items >> 6, columns] >> (items & 63).astype(np.uint64)
-    return np.asarray(words & np.uint64(1), dtype=np.bool_)
 
 
 def _name(reports: NDArray[np.int64], left: int, draw: np.random.Generator) -> int:

@@ -156,7 +156,7 @@ class NumericMechanism(Mechanism):
     def _round(self, encoded: Floats, rng: Source) -> Ints:
         """Return a grid point for each place, unbiased."""
         below, up = self._split(encoded)
-        return below + (rng.words(below.size) < up)
+        return below + rng.bernoulli_each(up)
 
     # ---- the law ---------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ class StochasticRounding(NumericMechanism):
     def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
         """Return a bit for each grid point."""
         raised = np.uint64(self.first) + points.astype(np.uint64) * np.uint64(self.slope)
-        return (rng.words(points.size) < raised).astype(np.int64)
+        return rng.bernoulli_each(raised).astype(np.int64)
 
     @property
     def tally_shape(self) -> tuple[int, ...]:

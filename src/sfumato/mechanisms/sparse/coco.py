@@ -116,7 +116,7 @@ class CoCo(HashedVector):
         yield cls(1.0, 3, 1, hash_range=2)
         yield cls(1.0, 3, 1, hash_range=4)
         yield cls(1.0, 3, 2, hash_range=4, exact_sparsity=True)
-        yield cls(2.0, 3, 2, hash_range=4)
+        yield cls(2.0, 2, 2, hash_range=4)
         yield cls(2.0, 3, 2, hash_range=6, exact_sparsity=True, goal="frequency")
         yield cls(2.0, 3, 3, hash_range=6, exact_sparsity=True)
 
@@ -282,7 +282,7 @@ class CoCo(HashedVector):
         fewest, most = max(self._pairs - s, 1), max(self._pairs - 1, 1)
         free = self._pairs - s + repeated.sum(axis=0, dtype=np.int16)
         ranks = rng.below_each(np.maximum(free, 1), fewest, most)
-        other = step_over(ranks, ordered, repeated) + half * (rng.words(n, 8) & 1)
+        other = step_over(ranks, ordered, repeated) + half * rng.bits(n)
         return np.where(kept, own, other)
 
     # ---- the server ------------------------------------------------------------------------

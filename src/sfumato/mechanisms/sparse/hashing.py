@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiled import WORTH_COMPILING, available, compiled
-from sfumato.randomness import ONE, Source
+from sfumato.randomness import Source
 
 __all__ = ["HashFamily", "StretchedHash"]
 
@@ -54,8 +54,6 @@ class HashFamily(ABC):
 
     def draw(self, n: int, rng: Source) -> Words:
         """Return n uniform seeds."""
-        if self.seeds == ONE:
-            return rng.words(n)
         return rng.below(self.seeds, n, np.uint64)
 
     @abstractmethod

@@ -244,7 +244,7 @@ class SubsetSampler(SparseInput):
         symbols = chosen.astype(np.min_scalar_type(self.form.kinds * last))
         if self.signed:
             symbols <<= 1
-            symbols |= rng.words(symbols.size, 8).reshape(symbols.shape) & np.uint8(1)
+            symbols |= rng.bits(symbols.size).reshape(symbols.shape)
         behind = self.padded_dimension + self.sparsity
         for row in range(most):
             people = np.flatnonzero(hits > row)
@@ -275,7 +275,7 @@ class SubsetSampler(SparseInput):
         if not self.signed:
             inside = self._chosen(positions, marks, words, rng, hits)
             return lanes.rows(inside, self.dimension)
-        plus = rng.words(words * hits.size).reshape(words, hits.size)
+        plus = rng.bit_lanes(self.dimension, hits.size)
         for position, sign, mark in zip(positions, signs, marks, strict=True):
             lanes.put(plus, position, mark == sign)
         if not self.form.dense:
