@@ -35,6 +35,21 @@ def test_the_best_of_a_hashing_mechanism_states_what_it_assumes() -> None:
     assert "random functions" in found["assumes"]
 
 
+def test_what_many_reports_and_numbers_of_people_assume_is_printed() -> None:
+    options = ("--epsilon", "1", "--sparsity", "8", "--hash-range", "36", "--dimension", "256")
+    words = ("collision", *options, "--delta", "1e-6")
+    amplified = ("amplify", *words, "--n", "10000", "--bound", "best", "--times", "10")
+    (found,) = answer(*amplified)
+    assert "random functions" in found["assumes_together"]
+    assert found["epsilon_without_assumptions_together"] > found["epsilon_together"]
+    assert "without that, epsilon" in run(*amplified).stdout
+    counted = ("calibrate", *words, "--central-epsilon", "0.05")
+    needed = answer(*counted)
+    assert "random functions" in needed["assumes"]
+    assert needed["n_without_assumptions"] > needed["n"]
+    assert "without that, " in run(*counted).stdout
+
+
 def test_colluding_and_absent_people_hide_nobody() -> None:
     (plain,) = answer(*ASKED, "--bound", "blanket")
     (fewer,) = answer(*ASKED, "--bound", "blanket", "--colluding", "0.2", "--dropout", "0.1")

@@ -21,13 +21,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_mechanisms_hold() -> None:
-    result = run("check")
+    result = run("check", "-j", "1")
     assert result.exit_code == 0
     assert all(name in result.stdout for name in catalog.names())
 
 
 def test_json_has_one_object_for_each_example() -> None:
-    verdicts = answer("check", "grr")
+    verdicts = answer("check", "grr", "-j", "1")
     examples = list(catalog.find("grr").examples())
     assert [verdict["name"] for verdict in verdicts] == ["grr"] * len(examples)
     for verdict, example in zip(verdicts, examples, strict=True):
@@ -40,13 +40,13 @@ def test_json_has_one_object_for_each_example() -> None:
 
 
 def test_streams_are_checked_over_all_that_is_heard_of_a_device() -> None:
-    verdicts = answer("check", "weave")
+    verdicts = answer("check", "weave", "-j", "1")
     assert len(verdicts) == len(list(Weave.examples()))
     for verdict in verdicts:
         assert verdict["ok"] is True
         assert verdict["epsilon_exact_upper"] <= verdict["epsilon_claimed"]
         assert verdict["configuration"]["protocol"] == "weave"
-    assert "binary, 4 periods, 2 changes: 25% span 1" in run("check", "weave").stdout
+    assert "binary, 4 periods, 2 changes: 25% span 1" in run("check", "weave", "--jobs", "1").stdout
 
 
 def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,11 +55,11 @@ def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
         raise CheckFailed(found)
 
     monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", (water_is_wine,))
-    result = run("check", "grr")
+    result = run("check", "grr", "-j", "1")
     assert result.exit_code == 1
     assert "failed: water is wine" in result.stdout
     assert "it is still water" in result.stdout
-    as_json = run("check", "grr", "--json")
+    as_json = run("check", "grr", "-j", "1", "--json")
     assert as_json.exit_code == 1
     verdict = json.loads(as_json.stdout)[0]
     assert verdict["ok"] is False
@@ -68,3 +68,16 @@ def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
 
 def test_an_unknown_mechanism() -> None:
     assert "the catalogue has" in refused("check", "magic")
+
+
+def test_two_processes_say_the_same_in_the_same_order() -> None:
+    """Of noise, which has few and quick checks."""
+    name = next(iter(catalog.NOISES))
+    alone, together = (answer("check", name, "--jobs", jobs) for jobs in ("1", "2"))
+    assert alone == together
+    assert len(alone) == len(list(catalog.NOISES[name].examples()))
+    assert all(verdict["ok"] for verdict in together)
+
+
+def test_a_number_of_processes_that_cannot_be() -> None:
+    assert run("check", "grr", "-j", "0").exit_code == 2

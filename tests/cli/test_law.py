@@ -123,3 +123,15 @@ def test_a_parameter_of_another_mechanism() -> None:
 
 def test_a_parameter_that_is_left_out() -> None:
     assert "grr needs domain" in refused(*GRR)
+
+
+@pytest.mark.parametrize("name", ["exsub", "concord", "privset"])
+def test_short_reports_of_long_vectors_have_facts_and_no_table(name: str) -> None:
+    """Reports fit into a byte, and there are far too many vectors to list."""
+    sizes = ("--epsilon", "1", "--dimension", "101", "--sparsity", "11", "--subset-size", "1")
+    facts = answer("law", name, *sizes)
+    assert facts["report_bytes"] == 1
+    assert facts["epsilon_exact_upper"] <= 1
+    assert 0 < facts["p_false"] < facts["p_true"]
+    assert "law" not in facts
+    assert run("law", name, *sizes).exit_code == 0

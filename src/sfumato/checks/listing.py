@@ -19,10 +19,8 @@ __all__ = ["copies", "few", "laws_of", "people"]
 @lru_cache(maxsize=4)
 def laws_of(mechanism: Mechanism) -> list[list[Law]]:
     """Return the laws of all inputs, for each public part of a report."""
-    return [
-        [mechanism.law(value, public) for value in mechanism.inputs()]
-        for public in mechanism.publics()
-    ]
+    inputs = mechanism.inputs()
+    return [[mechanism.law(value, public) for value in inputs] for public in mechanism.publics()]
 
 
 def few(inputs: Sequence[Any]) -> list[int]:

@@ -90,15 +90,22 @@ def amplify(  # noqa: PLR0913 - one for each option
     if plot is not None:
         _draw(mechanism, people, delta, over, plot, force=force)
     if as_json:
-        extra = {} if together is None else {"times": times, "epsilon_together": together}
+        extra: dict[str, Any] = {"times": times} if together else {}
+        for key, value in (together or {}).items():
+            extra[f"{key}_together"] = value
         console.print_json([record | extra for record in records])
         return
     _print(mechanism, found, crowd, delta)
     if together is not None:
         console.say(
             f"\nOne person who sends {times:,} such reports, each in a batch of its own, is "
-            f"protected with epsilon {together:.6g} at that delta over all of them."
+            f"protected with epsilon {together['epsilon']:.6g} at that delta over all of them."
         )
+        if together["assumes"]:
+            console.say(
+                f"Assumed: {together['assumes']}; without that, "
+                f"epsilon {together['epsilon_without_assumptions']:.6g}."
+            )
     if plot is not None:
         console.say(f"Written: {plot}")
     console.say(
@@ -107,12 +114,21 @@ def amplify(  # noqa: PLR0913 - one for each option
     )
 
 
-def _together(mechanism: Mechanism, n: int, delta: float, times: int) -> float | None:
+def _together(mechanism: Mechanism, n: int, delta: float, times: int) -> dict[str, Any] | None:
+    """Return what holds for many reports together, what it assumes, and what holds anyway."""
     if times == 1:
         return None
     from sfumato.accounting.shuffle import Batch, composed
 
-    return composed([Batch(mechanism, n, times)], delta)
+    batch = Batch(mechanism, n, times, assuming=True)
+    epsilon = without = composed([batch], delta)
+    if batch.assumes:
+        without = composed([Batch(mechanism, n, times)], delta)
+    return {
+        "epsilon": epsilon,
+        "assumes": batch.assumes if without > epsilon else "",
+        "epsilon_without_assumptions": without,
+    }
 
 
 def _record(one: Amplified, mechanism: Mechanism, crowd: Crowd, delta: float) -> dict[str, Any]:

@@ -80,7 +80,10 @@ def _calibrated(name: str, given: Given, required: Requirement) -> Mechanism:
     rest = {key: text for key, text in given.items() if key != "epsilon"}
     most = build(name, rest | {"epsilon": given.get("epsilon", "20")}).epsilon
     return calibrated(
-        lambda epsilon: build(name, rest | {"epsilon": repr(epsilon)}), required, most
+        lambda epsilon: build(name, rest | {"epsilon": repr(epsilon)}),
+        required,
+        most,
+        assuming=True,
     )
 
 
@@ -135,7 +138,7 @@ def _people(
     *,
     as_json: bool,
 ) -> None:
-    from sfumato.accounting.shuffle import people_needed
+    from sfumato.accounting.shuffle import assumption_of, people_needed
 
     if "epsilon" not in given:
         raise ConfigurationError(
@@ -143,12 +146,19 @@ def _people(
         )
     mechanism = build(name, given)
     with console.waiting("counting"):
-        needed = people_needed(mechanism, epsilon, delta, colluding)
+        needed = without = people_needed(mechanism, epsilon, delta, colluding, assuming=True)
+        assumed = assumption_of(mechanism)
+        if assumed:
+            without = people_needed(mechanism, epsilon, delta, colluding)
+            assumed = assumed if without > needed else ""
     if as_json:
         extra = {"central_epsilon": epsilon, "delta": delta, "colluding": colluding, "n": needed}
+        extra |= {"assumes": assumed, "n_without_assumptions": without}
         console.print_json(mechanism.configuration() | extra)
         return
     console.say(
         f"{mechanism.name} with a local epsilon of {mechanism.epsilon:g} meets epsilon "
         f"{epsilon:g}, delta {delta:g} in batches of {needed:,} people or more."
     )
+    if assumed:
+        console.say(f"Assumed: {assumed}; without that, {without:,} people or more.")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +39,12 @@ def check(
         typer.Argument(help="A mechanism, or weave; all of them if left out.", show_default=False),
     ] = None,
     *,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j", "--jobs", min=1, help="Processes; by default two, if there are two processors."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check that mechanisms and streams keep their promises, exactly where that can be done.
@@ -47,7 +57,8 @@ def check(
     Example:  sfumato check grr
     """
     names = [*catalog.names(), *catalog.NOISES, Weave.name] if name is None else [name]
-    verdicts = _judge([example for each in names for example in _kind(each).examples()])
+    places = [(each, at) for each in names for at, _ in enumerate(_kind(each).examples())]
+    verdicts = _judge(places, jobs or min(2, os.cpu_count() or 1))
     if as_json:
         console.print_json([_record(verdict) for verdict in verdicts])
     else:
@@ -82,22 +93,60 @@ def _shown(example: Checked) -> str:
     return f"{example.values.kind}, {example.periods} periods, {example.changes} changes: {mix}"
 
 
-def _judge(examples: list[Checked]) -> list[Verdict]:
-    verdicts = []
+Place = tuple[str, int]
+"""The name of a mechanism, a kind of noise or a stream, and which of its examples."""
+
+
+def _example(place: Place) -> Checked:
+    name, index = place
+    return list(_kind(name).examples())[index]
+
+
+def _judge(places: list[Place], jobs: int) -> list[Verdict]:
+    """Return the verdicts in the order of the examples, whoever comes to them first."""
     with console.progress() as bars:
-        task = bars.add_task("", total=sum(map(_checks, examples)))
-        for example in examples:
+        task = bars.add_task("", total=sum(_checks(_example(place)) for place in places))
+        if jobs == 1 or len(places) == 1:
 
-            def step(claim: str, name: str = example.name) -> None:
-                bars.update(task, advance=1, description=f"{name}: {claim.replace('_', ' ')}")
+            def step(claim: str) -> None:
+                bars.update(task, advance=1, description=claim.replace("_", " "))
 
-            if isinstance(example, Weave):
-                verdicts.append(check_protocol(example, step))
-            elif isinstance(example, Noise):
-                verdicts.append(check_noise(example, step))
-            else:
-                verdicts.append(check_mechanism(example, step))
-    return verdicts
+            return [_judged(place, step) for place in places]
+
+        def done(place: Place) -> Callable[[Future[Any]], None]:
+            checks = _checks(_example(place))
+            return lambda _: bars.update(task, advance=checks, description=place[0])
+
+        # Fresh processes: a fork of one that shows progress would copy its threads' locks.
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            futures = []
+            for place in places:
+                futures.append(pool.submit(_findings, place))
+                futures[-1].add_done_callback(done(place))
+            found = [future.result() for future in futures]
+    return [
+        Verdict(_example(place), **findings) for place, findings in zip(places, found, strict=True)
+    ]
+
+
+def _judged(place: Place, step: Callable[[str], None] = lambda _: None) -> Verdict:
+    example = _example(place)
+
+    def named(claim: str) -> None:
+        step(f"{example.name}: {claim}")
+
+    if isinstance(example, Weave):
+        return check_protocol(example, named)
+    if isinstance(example, Noise):
+        return check_noise(example, named)
+    return check_mechanism(example, named)
+
+
+def _findings(place: Place) -> dict[str, Any]:
+    """Return a verdict without its mechanism, which may not go from process to process."""
+    verdict = vars(_judged(place)).copy()
+    del verdict["mechanism"]
+    return verdict
 
 
 def _record(verdict: Verdict) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sfumato.cli import console, tables
 from sfumato.cli.options import Json
 from sfumato.cli.parameters import Given, build, takes_parameters
 from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
 
 __all__ = ["law"]
 
@@ -109,7 +110,10 @@ def _probabilities(mechanism: Mechanism) -> dict[str, Any] | None:
     """Return how likely each report is under (some of) the values, if that is a small table."""
     if mechanism.report_bytes > 1:  # there may be too many reports to even count them
         return None
-    inputs = mechanism.inputs()
+    try:
+        inputs = mechanism.inputs()
+    except ConfigurationError:  # few reports, and too many values for columns
+        return None
     public = mechanism.publics()[-1]
     outputs = mechanism.law(inputs[0], public).outputs
     if len(outputs) > _LISTED:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from sfumato.accounting.shuffle.bounds import BOUNDS, Amplified, Hiding, amplify, best
+from sfumato.accounting.shuffle.bounds import (
+    BOUNDS,
+    Amplified,
+    Hiding,
+    amplify,
+    assumption_of,
+    best,
+)
 from sfumato.accounting.shuffle.compose import Batch, Levels, composed
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.inverse import Requirement, calibrated, holds, people_needed
@@ -17,6 +24,7 @@ __all__ = [
     "Levels",
     "Requirement",
     "amplify",
+    "assumption_of",
     "best",
     "calibrated",
     "composed",

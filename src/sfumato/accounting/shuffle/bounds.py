@@ -28,7 +28,17 @@ from sfumato.core.exact import log_above
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
-__all__ = ["BOUNDS", "Amplified", "Hiding", "amplify", "best", "check_delta", "check_people"]
+__all__ = [
+    "BOUNDS",
+    "Amplified",
+    "Hiding",
+    "amplify",
+    "assumption_of",
+    "best",
+    "check_delta",
+    "check_people",
+    "described",
+]
 
 Status = Literal["rigorous", "published", "printed"]
 
@@ -44,6 +54,27 @@ class Hiding(Protocol):
 
     def contrasts(self) -> tuple[Contrasts, ...]:
         """Return how far two inputs can be told apart among other people's reports."""
+
+
+def described(mechanism: Hiding, *, assuming: bool) -> tuple[Contrasts, ...]:
+    """Return what is known of a mechanism by its law alone or, if told so, under assumptions."""
+    return tuple(each for each in mechanism.contrasts() if assuming or not each.assumption)
+
+
+def assumption_of(mechanism: Hiding) -> str:
+    """Return what the bounds of a mechanism rest on if assumptions are made; empty for nothing.
+
+    Examples
+    --------
+    >>> from sfumato import GRR, Collision
+    >>> assumption_of(Collision(1.0, 100, 3))
+    'the hashes of reports are as good as random functions'
+    >>> assumption_of(GRR(1.0, 16))
+    ''
+
+    """
+    clauses = (each.assumption for each in mechanism.contrasts())
+    return " and ".join(dict.fromkeys(filter(None, clauses)))
 
 
 @dataclass(frozen=True)

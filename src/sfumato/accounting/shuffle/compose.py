@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.shuffle.bounds import (
     Hiding,
+    assumption_of,
     check_delta,
     check_people,
+    described,
     stronger_clones,
 )
 from sfumato.accounting.shuffle.profile import delta_above, epsilon_above
@@ -58,12 +60,15 @@ class Batch:
         How many people's reports a batch mixes, at least.
     times
         In how many batches the person reports.
+    assuming
+        Whether bounds may rest on :attr:`assumes`, beyond the mechanism's law.
 
     """
 
     mechanism: Hiding
     n: int
     times: int = 1
+    assuming: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is no batch."""
@@ -76,8 +81,13 @@ class Batch:
         return log_above(self.mechanism.worst_ratio)
 
     @cached_property
+    def assumes(self) -> str:
+        """What has to hold beyond the mechanism's law; empty for nothing."""
+        return assumption_of(self.mechanism) if self.assuming else ""
+
+    @cached_property
     def _bounding(self) -> tuple[Contrast, ...]:
-        known = self.mechanism.contrasts()
+        known = described(self.mechanism, assuming=self.assuming)
         return known[-1].bounding if known else (stronger_clones(self.mechanism.worst_ratio),)
 
     def delta(self, epsilon: float) -> float:
@@ -91,6 +101,8 @@ class Batch:
 
 def composed(batches: Sequence[Batch], delta: float) -> float:
     """Return an epsilon that holds, with delta, for all of one person's reports together.
+
+    It rests on the law alone, and on what batches assume (:attr:`Batch.assumes`).
 
     Examples
     --------
@@ -232,14 +244,22 @@ class Levels:
         return max(mechanism.worst_ratio for _, mechanism in self.parts)
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how two inputs compare that are worst at every level."""
+        """Return how two inputs compare that are worst at every level.
+
+        By the laws alone and, if that says more, under what the levels' mechanisms assume.
+        """
+        ways = [self._worst(assuming=assuming) for assuming in (False, True)]
+        return tuple(ways) if ways[1].assumption else (ways[0],)
+
+    def _worst(self, *, assuming: bool) -> Contrasts:
         chosen, assumed = [], []
         for weight, mechanism in self.parts:
-            known = mechanism.contrasts()
+            known = described(mechanism, assuming=assuming)
             if known and len(known[-1].bounding) == 1:
                 chosen.append((weight, known[-1].bounding[0]))
                 assumed.append(known[-1].assumption)
             else:
                 chosen.append((weight, stronger_clones(mechanism.worst_ratio)))
         assumption = " and ".join(dict.fromkeys(filter(None, assumed)))
-        return (Contrasts((mixed(chosen),), (), assumption=assumption),)
+        name = "hashed" if assumption else ""
+        return Contrasts((mixed(chosen),), (), name=name, assumption=assumption)

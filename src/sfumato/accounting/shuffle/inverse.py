@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, Hiding, check_delta, stronger_clones
+from sfumato.accounting.shuffle.bounds import (
+    MOST_PEOPLE,
+    Hiding,
+    check_delta,
+    described,
+    stronger_clones,
+)
 from sfumato.accounting.shuffle.covered import covered_delta
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
@@ -90,15 +96,20 @@ class Requirement:
         )
 
 
-def holds(mechanism: Hiding, epsilon: float, delta: float, crowd: Crowd) -> bool:
-    """Return whether a rigorous bound gives (epsilon, delta) for one report in this crowd."""
+def holds(
+    mechanism: Hiding, epsilon: float, delta: float, crowd: Crowd, *, assuming: bool = False
+) -> bool:
+    """Return whether a rigorous bound gives (epsilon, delta) for one report in this crowd.
+
+    With ``assuming`` the bound may rest on what :func:`assumption_of` says, beyond the law.
+    """
     if log_above(mechanism.worst_ratio) <= epsilon:
         return True
     n, spent = crowd.honest(delta)
     room = delta - spent
     if room <= 0:
         return False
-    known = mechanism.contrasts()
+    known = described(mechanism, assuming=assuming)
     bounding = [each.bounding for each in known] + [(stronger_clones(mechanism.worst_ratio),)]
     if any(delta_above(each, n, epsilon) <= room for each in bounding):
         return True
@@ -111,7 +122,11 @@ def holds(mechanism: Hiding, epsilon: float, delta: float, crowd: Crowd) -> bool
 
 
 def calibrated(
-    make: Callable[[float], Hidden], required: Requirement, most: float = LARGEST_EPSILON
+    make: Callable[[float], Hidden],
+    required: Requirement,
+    most: float = LARGEST_EPSILON,
+    *,
+    assuming: bool = False,
 ) -> Hidden:
     """Return the mechanism with the largest local epsilon that meets a central requirement.
 
@@ -123,6 +138,9 @@ def calibrated(
         The central promise, and the crowd.
     most
         The owner's limit of the local epsilon, never exceeded.
+    assuming
+        Whether the promise may rest on what :func:`assumption_of` says of the mechanism: that its
+        hashes are as good as random. Without it the law alone is enough.
 
     If all parameters but epsilon are given, the answer is the largest epsilon up to a relative
     1e-8, from below. If the mechanism chooses some by epsilon, it is the last one on a grid of 1e-4
@@ -141,7 +159,8 @@ def calibrated(
     most = min(float(most), LARGEST_EPSILON)
 
     def fits(epsilon: float) -> bool:
-        return holds(make(epsilon), required.epsilon, required.delta, required.crowd)
+        tried = make(epsilon)
+        return holds(tried, required.epsilon, required.delta, required.crowd, assuming=assuming)
 
     if fits(most):
         return make(most)
@@ -183,8 +202,17 @@ def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
     return low
 
 
-def people_needed(mechanism: Hiding, epsilon: float, delta: float, colluding: float = 0.0) -> int:
+def people_needed(
+    mechanism: Hiding,
+    epsilon: float,
+    delta: float,
+    colluding: float = 0.0,
+    *,
+    assuming: bool = False,
+) -> int:
     """Return the least number of people whose shuffled reports meet (epsilon, delta).
+
+    With ``assuming`` the answer may rest on what :func:`assumption_of` says, beyond the law.
 
     Examples
     --------
@@ -196,7 +224,7 @@ def people_needed(mechanism: Hiding, epsilon: float, delta: float, colluding: fl
     Requirement(epsilon, delta, 1, colluding)
 
     def fits(n: int) -> bool:
-        return holds(mechanism, epsilon, delta, Crowd(n, colluding))
+        return holds(mechanism, epsilon, delta, Crowd(n, colluding), assuming=assuming)
 
     high = 1
     while not fits(high):
