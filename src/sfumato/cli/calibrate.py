@@ -152,8 +152,8 @@ def _people(
             without = people_needed(mechanism, epsilon, delta, colluding)
             assumed = assumed if without > needed else ""
     if as_json:
-        extra = {"central_epsilon": epsilon, "delta": delta, "colluding": colluding, "n": needed}
-        extra |= {"assumes": assumed, "n_without_assumptions": without}
+        extra: dict[str, Any] = {"central_epsilon": epsilon, "delta": delta, "n": needed}
+        extra |= {"colluding": colluding, "assumes": assumed, "n_without_assumptions": without}
         console.print_json(mechanism.configuration() | extra)
         return
     console.say(

@@ -99,7 +99,8 @@ Place = tuple[str, int]
 
 def _example(place: Place) -> Checked:
     name, index = place
-    return list(_kind(name).examples())[index]
+    examples: list[Checked] = [*_kind(name).examples()]
+    return examples[index]
 
 
 def _judge(places: list[Place], jobs: int) -> list[Verdict]:
