@@ -71,9 +71,18 @@ def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.M
         monkeypatch.delenv(name, raising=False)
     assert "SFUMATO_OPERATOR_TOKEN" in refused(*words)
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_ANALYST_TOKEN"])
-    assert "This is for the operator" in refused(*words)
+    assert "This is for the operator; the token is of the analyst" in refused(*words)
+    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", "x" * 43)
+    assert "the token is none of this collector" in refused(*words)
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
     made = answer(*words)
+    assert made["join"] == f"{collector.url}/v1/tasks/{made['task_id']}"
+    assert made["page"] == f"{collector.url}/tasks/{made['task_id']}"
+    assert json.loads(collector.read(made["join"].removeprefix(collector.url)))["spec"]
+    assert b"The &quot;best&quot; rooms" in collector.read(made["page"].removeprefix(collector.url))
+    said = run(*words).stdout
+    assert f"Devices join  {made['join']}\n" in said
+    assert f"Its page is   {made['page']}\n" in said
     assert json.loads(collector.read("/v1/tasks"))["tasks"][0]["task_id"] == made["task_id"]
     for address in (
         collector.url,
@@ -98,6 +107,8 @@ def test_each_tier_of_a_window_is_published_as_a_task(
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
     made = answer("task", "publish", file, "--to", collector.url, "--public")["tiers"]
     assert len({each["task_id"] for each in made}) == 2
+    assert [each["join"][-64:] for each in made] == [each["task_id"] for each in made]
+    assert [each["page"][-64:] for each in made] == [each["task_id"] for each in made]
     assert "epsilon 1 over any 24" in made[0]["guarantee"]
     assert "epsilon 0.5 over any 48" in made[1]["guarantee"]
 

@@ -139,7 +139,7 @@ def test_answers_print_and_convert(history: History) -> None:
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda h: h.mean(13), r"period is 13; a closed one, 1\.\.12"),
+        (lambda h: h.mean(13), r"period is 13; a closed period, 1\.\.12"),
         (lambda h: h.mean(period=True), "period is True"),
         (lambda h: h.range(5, 3), "first is 5 and last is 3"),
         (lambda h: h.curve("d"), "item is 'd'; there are a, b, c"),

@@ -312,7 +312,7 @@ def test_questions_are_answered_with_intervals(world: World) -> None:
         ({"query": "mode"}, "query is 'mode'"),
         ({}, "period is missing"),
         ({"period": "two"}, "period is 'two'"),
-        ({"period": 3}, "period is 3; a closed one, 1..2"),
+        ({"period": 3}, "period is 3; a closed period, 1..2"),
         ({"period": 1, "item": "sea"}, "item is 'sea'"),
         ({"period": 1, "level": "nan"}, "level is 'nan'"),
         ({"period": 1, "decoder": "best"}, "decoder is 'best'"),

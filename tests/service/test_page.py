@@ -101,7 +101,9 @@ def _watched(running: Running, browser: Any, artefacts: Path) -> None:
     while _shown(page) <= seen and time.time() < end:
         page.wait_for_timeout(50)
     assert _shown(page) > seen
-    assert re.search(r"\d+\.\d%", page.inner_text("#table tbody tr:first-child td:nth-child(2)"))
+    assert re.search(
+        r"\d+(\.\d+)?%", page.inner_text("#table tbody tr:first-child td:nth-child(2)")
+    )
     assert "to" in page.inner_text("#table tbody tr:first-child td:nth-child(3)")
     page.focus("#chart .uplot")
     page.keyboard.press("ArrowLeft")

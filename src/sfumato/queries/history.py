@@ -216,7 +216,7 @@ class History:
 
     def mean(self, period: int, decoder: Decoder = "online", level: float = 0.95) -> Answers:
         """Return each item's mean (its share of the devices) in a period."""
-        self._check(period)
+        check_closed(period, self.closed)
         question = f"Share of devices in period {period}"
         if decoder == "filtered":
             found = self._posterior.at(period)
@@ -253,8 +253,8 @@ class History:
         self, before: int, after: int, decoder: Decoder = "online", level: float = 0.95
     ) -> Answers:
         """Return how each item's mean has changed from one period to another."""
-        self._check(before)
-        self._check(after)
+        check_closed(before, self.closed, "before")
+        check_closed(after, self.closed, "after")
         return self._asked(
             {before: -1.0, after: 1.0} if before != after else {after: 0.0},
             f"Change of the share from period {before} to {after}",
@@ -267,7 +267,7 @@ class History:
         self, k: int, period: int, decoder: Decoder = "online", level: float = 0.95
     ) -> Processed:
         """Return the k largest items of a period; all their intervals hold at once."""
-        self._check(period)
+        check_closed(period, self.closed)
         return top(self._estimate({period: 1.0}, self._as_of(period, decoder)), k, level)
 
     def curve(
@@ -305,7 +305,7 @@ class History:
         Shares of a category that is always there sum to one (norm_sub); all others lie between 0
         and 1 (clip).
         """
-        self._check(period)
+        check_closed(period, self.closed)
         estimate = self._estimate({period: 1.0}, self._as_of(period, decoder))
         if isinstance(self.protocol.values, Category) and self.protocol.values.always_there:
             return postprocess(estimate, "norm_sub", level)
@@ -373,21 +373,20 @@ class History:
             self.quantity,
         )
 
-    def _check(self, period: int) -> None:
-        check_closed(period, self.closed)
 
-
-def check_closed(period: int, closed: int) -> None:
+def check_closed(period: int, closed: int, name: str = "period") -> None:
     """Raise ConfigurationError unless a period has closed."""
     whole = isinstance(period, (int, np.integer)) and not isinstance(period, bool)
     if not whole or not 1 <= period <= closed:
-        raise ConfigurationError(f"period is {period!r}; a closed one, 1..{closed}, is expected.")
+        raise ConfigurationError(
+            f"{name} is {period!r}; a closed period, 1..{closed}, is expected."
+        )
 
 
 def weights_between(first: int, last: int, closed: int, *, average: bool) -> dict[int, float]:
     """Return each period's weight in a sum, or an average, over closed periods."""
-    check_closed(first, closed)
-    check_closed(last, closed)
+    check_closed(first, closed, "first")
+    check_closed(last, closed, "last")
     if first > last:
         raise ConfigurationError(f"first is {first} and last is {last}; first comes first.")
     return dict.fromkeys(range(first, last + 1), 1 / (last - first + 1) if average else 1.0)

@@ -109,6 +109,8 @@ class Releases:
     ) -> Answers:
         """Return how each item's value has changed from one period to another."""
         _known(decoder)
+        check_closed(before, self.closed, "before")
+        check_closed(after, self.closed, "after")
         weights = {before: -1.0, after: 1.0} if before != after else {after: 0.0}
         question = f"{self.quantity.noun}, change from period {before} to {after}"
         return self._answers(question, weights, level, self.quantity.changed)
@@ -160,7 +162,7 @@ class Releases:
 
     def _combined(self, weights: dict[int, float]) -> Estimate:
         for period in weights:
-            self._check(period)
+            check_closed(period, self.closed)
         rows = [period - 1 for period in weights]
         given = np.array(list(weights.values()))[:, None]
         values = (given * self.values[rows]).sum(axis=0)
@@ -202,9 +204,6 @@ class Releases:
             found.guarantee,
             self.quantity,
         )
-
-    def _check(self, period: int) -> None:
-        check_closed(period, self.closed)
 
 
 def _known(decoder: str) -> None:
