@@ -304,8 +304,9 @@ def test_an_items_interval_does_not_depend_on_the_others() -> None:
     ],
     ids=str,
 )
-def test_a_thousand_items_take_no_time(mechanism: FrequencyOracle, n: int) -> None:
+def test_a_thousand_items_take_seconds_at_most(mechanism: FrequencyOracle, n: int) -> None:
     estimate = mechanism.estimate(mechanism.sample_tally(zipf(n, 1024), seeded(2)))
     start = time.process_time()
     estimate.interval(0.95)
-    assert time.process_time() - start < 1.0
+    # Far above what it takes on a busy machine, far below what an exact law item by item would.
+    assert time.process_time() - start < 20.0

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core import Tallies, Tally
+from sfumato.core.tally import Place
 from sfumato.errors import MismatchError
 
 tallies = st.builds(
@@ -26,6 +27,41 @@ def test_tallies_are_a_commutative_monoid(a: Tally, b: Tally, c: Tally) -> None:
     assert a + Tally.zero(3) == a
     assert (a + b).n == a.n + b.n
     assert ((a + b).sums == a.sums + b.sums).all()
+
+
+places = st.builds(Place, st.integers(0, 65535), st.integers(0, 1 << 31), st.integers(0, 65535))
+
+
+@given(st.dictionaries(places, tallies, max_size=6))
+def test_tallies_are_written_and_read_again(given_: dict[Place, Tally]) -> None:
+    counted = Tallies(given_)
+    written = counted.encode()
+    assert dict(Tallies.decode(written)) == given_
+    backwards = Tallies(dict(reversed(given_.items())))
+    assert backwards.encode() == written  # one form, whatever the order
+
+
+@given(st.binary(max_size=80), st.integers(0, 200), st.integers(1, 255))
+def test_damaged_tallies_are_refused_or_other_tallies(
+    noise: bytes, where: int, flipped: int
+) -> None:
+    good = bytearray(
+        Tallies(
+            {Place(0, 1): Tally(2, np.array([1, 1])), Place(4, 9, 1): Tally(1, np.array([[3]]))}
+        ).encode()
+    )
+    good[where % len(good)] ^= flipped
+    for data in (noise, b"SFT1" + noise, bytes(good), bytes(good[: where % len(good)])):
+        try:
+            again = Tallies.decode(data)
+        except MismatchError:
+            continue
+        assert again.encode() == data
+
+
+def test_only_places_are_written() -> None:
+    with pytest.raises(MismatchError, match="key is 'monday'; only places can be written"):
+        Tallies({"monday": Tally(1, np.array([1]))}).encode()
 
 
 def test_equal_tallies_have_one_hash() -> None:

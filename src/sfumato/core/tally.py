@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,6 +15,12 @@ from numpy.typing import NDArray
 from sfumato.errors import MismatchError
 
 __all__ = ["Place", "Tallies", "Tally"]
+
+VERSION: Final = 1
+MAGIC: Final = b"SFT1"
+MOST_SIDES: Final = 4
+_HEAD: Final = struct.Struct("<BBQ")
+_PLACE: Final = struct.Struct("<HIH")
 
 ALONE: Final = 0
 """The span of a report that speaks of one period alone."""
@@ -88,6 +96,48 @@ class Tally:
         object.__setattr__(self, "n", int(self.n))
         object.__setattr__(self, "sums", sums)
 
+    def encode(self) -> bytes:
+        """Return the tally as bytes: a version, n, the shape and the sums, all little-endian.
+
+        Examples
+        --------
+        >>> Tally.decode(Tally(3, np.array([[1, 2]])).encode())
+        Tally(n=3, sums=[[1, 2]])
+
+        """
+        shape = self.sums.shape
+        head = _HEAD.pack(VERSION, len(shape), self.n)
+        return head + np.array(shape, "<u4").tobytes() + self.sums.astype("<i8").tobytes()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Tally:
+        """Return the tally of these bytes; raise MismatchError unless they are exactly one."""
+        tally, rest = cls._read(memoryview(data))
+        if rest:
+            raise MismatchError(f"{len(rest)} bytes follow a tally; nothing is expected there.")
+        return tally
+
+    @classmethod
+    def _read(cls, data: memoryview) -> tuple[Tally, memoryview]:
+        """Return the tally that bytes begin with, and the bytes after it."""
+        if len(data) < _HEAD.size:
+            raise MismatchError(f"a tally has {len(data)} bytes; its head alone has {_HEAD.size}.")
+        version, sides, n = _HEAD.unpack_from(data)
+        if version != VERSION or not 1 <= sides <= MOST_SIDES or n >= 1 << 63:
+            raise MismatchError(
+                f"a tally begins with {data[: _HEAD.size].hex()}; version {VERSION}, "
+                f"1..{MOST_SIDES} sides and a count are expected."
+            )
+        begin = _HEAD.size + 4 * sides
+        shape = np.frombuffer(
+            bytes(data[_HEAD.size : begin]).ljust(4 * sides, b"\0"), "<u4"
+        ).tolist()
+        size = 8 * math.prod(shape)
+        if len(data) < begin + size:
+            raise MismatchError(f"a tally has {len(data)} bytes; {begin + size} are expected.")
+        sums = np.frombuffer(data[begin : begin + size], "<i8").reshape(shape)
+        return cls(n, sums), data[begin + size :]
+
     @classmethod
     def zero(cls, shape: int | tuple[int, ...]) -> Self:
         """Return the tally of no reports."""
@@ -150,6 +200,45 @@ class Tallies(Mapping[K, Tally]):
         for key, tally in other.items():
             merged[key] = merged[key] + tally if key in merged else tally
         return Tallies(merged)
+
+    def encode(self) -> bytes:
+        """Return tallies by place as bytes, in the order of their places.
+
+        Examples
+        --------
+        >>> counted = Tallies({Place(0, 7): Tally(1, np.array([1]))})
+        >>> dict(Tallies.decode(counted.encode())) == dict(counted)
+        True
+
+        """
+        for key in self._tallies:
+            if not isinstance(key, Place):
+                raise MismatchError(f"a tally's key is {key!r}; only places can be written.")
+        ordered = sorted(self._tallies.items(), key=lambda item: item[0])  # type: ignore[arg-type, return-value]
+        parts = [_PLACE.pack(*key) + tally.encode() for key, tally in ordered]  # type: ignore[misc]
+        return MAGIC + struct.pack("<I", len(parts)) + b"".join(parts)
+
+    @staticmethod
+    def decode(data: bytes) -> Tallies[Place]:
+        """Return the tallies of these bytes; raise MismatchError unless they are exactly that."""
+        begin = len(MAGIC) + 4
+        if data[: len(MAGIC)] != MAGIC or len(data) < begin:
+            raise MismatchError(f"tallies begin with {data[:4]!r}; {MAGIC!r} is expected.")
+        (count,) = struct.unpack_from("<I", data, len(MAGIC))
+        rest = memoryview(data)[begin:]
+        tallies: dict[Place, Tally] = {}
+        last: Place | None = None
+        for _ in range(count):
+            if len(rest) < _PLACE.size:
+                raise MismatchError(f"tallies have {len(tallies)} places; {count} are expected.")
+            place = Place(*_PLACE.unpack_from(rest))
+            if last is not None and place <= last:
+                raise MismatchError(f"{place} comes out of order; places are sorted, each once.")
+            last = place
+            tallies[place], rest = Tally._read(rest[_PLACE.size :])  # noqa: SLF001 -- its own kind
+        if rest:
+            raise MismatchError(f"{len(rest)} bytes follow the tallies; nothing is expected there.")
+        return Tallies(tallies)
 
     def total(self) -> Tally:
         """Return the sum over all keys."""
