@@ -175,6 +175,7 @@ class Table:
         with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
             done, total = 0, max(file.metadata.num_rows, 1)
             for batch in file.iter_batches(rows, columns=list(dict.fromkeys(chosen))):
+                batch.validate(full=True)  # text need not be text in a damaged file
                 done += batch.num_rows
                 yield batch, done / total
 

@@ -8,17 +8,26 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from sfumato.cli import console
-from sfumato.errors import MissingExtra, SfumatoError
+from sfumato.errors import InputError, MissingExtra, SfumatoError
 
 __all__ = ["Commands"]
 
 STOPPED = 130
+_EXPECTED: Final = {
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of a few digits",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
+}
+"""What a value should have been, by the kind of what is wrong with it."""
 
 
 class Commands(TyperGroup):
@@ -30,7 +39,7 @@ class Commands(TyperGroup):
         try:
             code = super().main(words, **(extra | {"standalone_mode": False}))
         except typer.TyperException as error:
-            _say(error.format_message(), words)
+            _say(_usage(error), words)
             sys.exit(2)
         except (SfumatoError, OSError, ModuleNotFoundError) as error:
             _say(_sentence(error), words)
@@ -38,6 +47,21 @@ class Commands(TyperGroup):
         if code == STOPPED:
             _say("Stopped; nothing was left half-written.", words)
         sys.exit(code or 0)
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Return what is wrong with a call; of a value that is none, the option, it, and what is."""
+    parameter: Any = getattr(error, "param", None)
+    details = getattr(error.__cause__, "errors", list)()
+    if parameter is None or not details:
+        return error.format_message()
+    first = details[0]
+    named = parameter.opts[0].startswith("-")
+    name = parameter.opts[0] if named else parameter.metavar or parameter.name
+    words = _EXPECTED.get(first["type"])
+    if words is None:
+        return f"{name} is {first['input']!r}; {first['msg']}"
+    return f"{name} is {first['input']!r}; {words.format(**first.get('ctx', {}))} is expected"
 
 
 def _sentence(error: Exception) -> str:
@@ -50,7 +74,10 @@ def _sentence(error: Exception) -> str:
 
 
 def _say(message: str, words: Sequence[str]) -> None:
-    sentence = " ".join(message.split())
+    sentence = str(
+        InputError(" ".join(message.split()))
+    )  # which can be printed, whatever it quotes
+    sentence += "" if sentence.endswith((".", "?")) else "."
     if "--json" in words:
         typer.echo(json.dumps({"error": sentence}, ensure_ascii=False), err=True)
     else:

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
 import pyarrow as pa
 
 from sfumato.cli import numerals, released
 from sfumato.cli.journal import Journal
+from sfumato.errors import InputError
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.values import Publisher, Release
 from sfumato.streams.values.amounts import Amounts
@@ -39,6 +40,8 @@ def follow(
 
     ``started`` is told of the journal, ``moved`` of how many values came and how many sums went.
     """
+    if str(source) != "-" and S_ISDIR(source.stat().st_mode):
+        raise InputError(f"{source} is a folder; the name of a file is expected.")
     about = {
         "release": release.configuration(),
         "unit": amounts.unit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams.values import Release, Released
 from sfumato.streams.values.publisher import Blocks
 from sfumato.streams.values.smoothers import Smoother, smoother
+from sfumato.wire.reading import read_json
 
 __all__ = ["FORMATS", "Table", "columns", "header", "read", "table", "writer"]
 
@@ -179,11 +181,14 @@ def read(path: Path) -> Released:
             parquet = file.read(4) == b"PAR1"
         about, rows = _parquet(path) if parquet else _csv(path)
     try:
-        described = json.loads(about)
+        described = read_json(about, "it")
         release = Release.from_configuration(described["release"])
         threshold, unit = int(described["threshold"]), float(described["unit"])
-    except (ValueError, KeyError, TypeError, ConfigurationError) as error:
-        msg = f"{path} describes its stream in a way that cannot be used: {error}"
+        if threshold < 1 or not 0 < unit < math.inf:
+            raise ConfigurationError(f"threshold is {threshold} and unit {unit}.")
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        reason = str(error).removesuffix(".")
+        msg = f"{path} describes its stream in a way that cannot be used: {reason}."
         raise InputError(msg) from error
     if rows.column_names != list(columns(release)):
         raise _none(path)

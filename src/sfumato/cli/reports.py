@@ -20,6 +20,7 @@ from sfumato.cli.files import complete_or_absent
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ReportError
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
+from sfumato.wire.reading import read_json
 
 __all__ = ["Form", "ReportFile", "Writer", "rows_at_once", "writer"]
 
@@ -158,23 +159,25 @@ def _mechanism(path: Path, metadata: bytes | None) -> Mechanism:
         msg = f"{path} does not say which mechanism its reports come from; it is no report file."
         raise ReportError(msg)
     try:
-        configuration = json.loads(metadata)
-        return catalog.from_configuration(configuration)
-    except (ValueError, TypeError, RecursionError) as error:
-        msg = f"{path} describes its mechanism in a way that cannot be used: {error}"
-        raise ReportError(msg) from error
+        return catalog.from_configuration(read_json(metadata, "it"))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _unusable(path, "mechanism", error) from error
 
 
 def _form(path: Path, metadata: bytes | None, mechanism: Any) -> Form | None:
     if metadata is None:
         return None
     try:
-        given = json.loads(metadata)
+        given = read_json(metadata, "it")
         kinds: dict[str, Any] = {kind.name: kind for kind in (KeyValues, ItemSets)}
         kind = kinds[given.pop("form")]
         lists = {name: tuple(x) if isinstance(x, list) else x for name, x in given.items()}
         form: Form = kind(mechanism, **lists)
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        msg = f"{path} describes its keys in a way that cannot be used: {error}"
-        raise ReportError(msg) from error
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise _unusable(path, "keys", error) from error
     return form
+
+
+def _unusable(path: Path, what: str, error: Exception) -> ReportError:
+    reason = str(error).removesuffix(".")
+    return ReportError(f"{path} describes its {what} in a way that cannot be used: {reason}.")

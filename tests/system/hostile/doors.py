@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tests.system.hostile.cli_doors import Arguments, Files
 from tests.system.hostile.http_doors import Addresses, Sockets
 from tests.system.hostile.judging import Door
 from tests.system.hostile.kept_doors import DeviceJournals, ReleaseJournals, Stores
@@ -31,4 +32,6 @@ DOORS: Final[Sequence[type[Door]]] = (
     Stores,
     Addresses,
     Sockets,
+    Files,
+    Arguments,
 )
