@@ -74,9 +74,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _say(message: str, words: Sequence[str]) -> None:
-    sentence = str(
-        InputError(" ".join(message.split()))
-    )  # which can be printed, whatever it quotes
+    sentence = str(InputError(" ".join(message.split())))  # printable, whatever it quotes
     sentence += "" if sentence.endswith((".", "?")) else "."
     if "--json" in words:
         typer.echo(json.dumps({"error": sentence}, ensure_ascii=False), err=True)

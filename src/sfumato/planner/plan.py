@@ -27,6 +27,8 @@ __all__ = ["Option", "Plan", "Reach", "plan"]
 
 LADDER: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Numbers of changes that are tried with a pilot."""
+SMALLEST_TARGET: Final = 1e-9
+"""Half widths below this one are nobody's."""
 LONG: Final = 256
 """From so many periods on, sums are only looked into if they are asked for."""
 TUNED: Final = 128
@@ -254,8 +256,10 @@ def plan(
         )
     if devices < 1:
         raise ConfigurationError(f"devices is {devices}; at least one is expected.")
-    if target is not None and not 0 < target < np.inf:
-        raise ConfigurationError(f"target is {target!r}; a positive number is expected.")
+    if target is not None and not SMALLEST_TARGET <= target < np.inf:
+        raise ConfigurationError(
+            f"target is {target!r}; a number of {SMALLEST_TARGET:g} or more is expected."
+        )
     values = values_of(task.values)
     if pilot is None:
         pilot = Pilot.assumed(values, task.periods, task.changes)

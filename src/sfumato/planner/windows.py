@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from math import ceil
@@ -9,6 +10,7 @@ from math import ceil
 from sfumato.accounting.windows import whole_units
 from sfumato.core.intervals import z_score
 from sfumato.errors import ConfigurationError
+from sfumato.planner.plan import SMALLEST_TARGET
 from sfumato.streams.window import METHODS, Window
 from sfumato.streams.window.methods import BEST
 from sfumato.streams.window.readings import planned_variance
@@ -91,8 +93,10 @@ def plan_window(protocol: Window, target: float | None = None) -> WindowPlan:
     0.0108
 
     """
-    if target is not None and not target > 0:
-        raise ConfigurationError(f"target is {target!r}; a positive half width is expected.")
+    if target is not None and not SMALLEST_TARGET <= target < math.inf:
+        raise ConfigurationError(
+            f"target is {target!r}; a half width of {SMALLEST_TARGET:g} or more is expected."
+        )
     options = []
     for name, kind in METHODS.items():
         try:
