@@ -55,5 +55,5 @@ def test_methods_that_cannot_divide_so_little_are_left_out() -> None:
 
 
 def test_a_target_is_positive() -> None:
-    with pytest.raises(ConfigurationError, match="target is -1; a positive half width is"):
+    with pytest.raises(ConfigurationError, match="target is -1; a half width of 1e-09 or more is"):
         plan_window(TASK, target=-1)
