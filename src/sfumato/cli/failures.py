@@ -52,7 +52,7 @@ class Commands(TyperGroup):
 def _usage(error: typer.TyperException) -> str:
     """Return what is wrong with a call; of a value that is none, the option, it, and what is."""
     parameter: Any = getattr(error, "param", None)
-    details = getattr(error.__cause__, "errors", list)()
+    details: list[Any] = getattr(error.__cause__, "errors", list)()
     if parameter is None or not details:
         return error.format_message()
     first = details[0]

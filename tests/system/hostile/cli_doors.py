@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 from tests.system.hostile.judging import Door, Faulty, is_sentence
-from tests.system.hostile.mutation import NASTY, damaged, damaged_plain, json_text
-from tests.system.hostile.wire_doors import TASKS, toml_text
+from tests.system.hostile.mutation import NASTY, damaged, damaged_plain, json_text, toml_text
+from tests.system.hostile.wire_doors import TASKS
 
 from sfumato.cli.app import app
 
@@ -82,7 +82,7 @@ class _Workplace:
         (folder / "table.csv").write_text("\n".join(["person,key,value", *rows]) + "\n")
         (folder / "lines.txt").write_text("".join(f"{place % 50}\n" for place in range(60)))
         (folder / "task.toml").write_text(toml_text(TASKS[1]))
-        columns = {
+        columns: dict[str, list[Any]] = {
             "person": [place % 7 for place in range(60)],
             "key": ["abc"[place % 3] for place in range(60)],
             "value": [place % 50 for place in range(60)],
