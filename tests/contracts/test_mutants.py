@@ -119,16 +119,6 @@ class FloatNoise(GRR):
 # ---- the sampler ----------------------------------------------------------------------------
 
 
-@caught_by("every_path_follows_the_law")
-class RawOnceInTwoThousand(GRR):
-    """Too rarely for any number of draws to tell."""
-
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
-        super()._randomize(encoded, rng, reports)
-        raw = rng.bernoulli(ONE // 2000, encoded.size)
-        reports["item"] = np.where(raw, encoded, reports["item"])
-
-
 @caught_by("sampler_follows_its_law")
 class LiesIncludeTheTruth(GRR):
     """Keeps the item as often as if lies were other items, but draws lies from all items."""

@@ -22,14 +22,14 @@ from sfumato.mechanisms import GRR, OUE, CoCo, Concord, StochasticRounding, Subs
 from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.randomness import ONE, Source, Wheel
 
-MUTANTS: list[Mechanism] = []
+MUTANTS: list[tuple[Mechanism, str]] = []
 
 Ints = NDArray[np.int64]
 
 
 def made_with(*arguments: Any) -> Callable[[type[Mechanism]], type[Mechanism]]:
     def register(mutant: type[Mechanism]) -> type[Mechanism]:
-        MUTANTS.append(mutant(*arguments))
+        MUTANTS.append((mutant(*arguments), every_path_follows_the_law.__name__))
         return mutant
 
     return register
@@ -201,7 +201,9 @@ class TheSignOfTheHash(CoCo):
         )
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: type(mutant).__name__)
+@pytest.mark.parametrize(
+    "mutant", [mutant for mutant, _ in MUTANTS], ids=lambda mutant: type(mutant).__name__
+)
 def test_every_mutant_is_caught(mutant: Mechanism) -> None:
     with pytest.raises(CheckFailed):
         every_path_follows_the_law(mutant)
