@@ -172,7 +172,7 @@ def test_reports_of_copies_that_differ_are_no_longer_the_values(format_: int) ->
         state, _ = part.begin(coins)
         chain = Chain(chain.key, format_).after(state["thread"][1] - 1)
         state |= {"period": state["thread"][1] - 1}
-        one, two = (part.step(state, value, chain.next()[0])[1] for value in (0, 1))
+        one, two = (part.step(part.resume(state), value, chain.next()[0]) for value in (0, 1))
         assert one is not None
         assert two is not None
         assert one.key == two.key

@@ -27,6 +27,7 @@ INSERT INTO reports SELECT * FROM reports_before;
 DROP TABLE reports_before;
 ALTER TABLE tasks DROP COLUMN format;
 UPDATE facts SET name = 'root' WHERE name = 'root 2';
+DROP TABLE later;
 """
 
 

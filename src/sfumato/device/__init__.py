@@ -9,6 +9,6 @@
 from __future__ import annotations
 
 from sfumato.device.sdk import Device, Flushed, Limits
-from sfumato.device.transport import Http, Outcome, Transport
+from sfumato.device.transport import Http, Outcome, Patient, Transport
 
-__all__ = ["Device", "Flushed", "Http", "Limits", "Outcome", "Transport"]
+__all__ = ["Device", "Flushed", "Http", "Limits", "Outcome", "Patient", "Transport"]

@@ -36,7 +36,7 @@ from sfumato.wire.tables import (
 
 __all__ = ["Joined", "Journal", "Waiting"]
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (task_id BLOB PRIMARY KEY, units INTEGER NOT NULL, title TEXT NOT NULL,
@@ -49,6 +49,8 @@ CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTE
                       key_id INTEGER NOT NULL, body BLOB,
                       outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
                       PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
+CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
+                    PRIMARY KEY (task_id, period)) WITHOUT ROWID;
 """
 _TASK: Final = exactly(32)
 _CELLS: Final[dict[str, dict[str, Cell]]] = {
@@ -80,6 +82,7 @@ _CELLS: Final[dict[str, dict[str, Cell]]] = {
         "at": optional(TIME),
         "tries": COUNT,
     },
+    "later": {"task_id": _TASK, "period": NUMBER, "value": TEXT},
 }
 """What each column may have."""
 _JOINED: Final = "task_id, published, state, ids, chain, value, format"
@@ -108,6 +111,12 @@ UPDATE facts SET value = X'32' WHERE name = 'schema'
     b"2": """
 ALTER TABLE tasks ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
 UPDATE facts SET value = X'33' WHERE name = 'schema'
+""",
+    # What was observed while a device was behind had to wait in the app.
+    b"3": """
+CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
+                    PRIMARY KEY (task_id, period)) WITHOUT ROWID;
+UPDATE facts SET value = X'34' WHERE name = 'schema'
 """,
 }
 
@@ -249,6 +258,10 @@ class Journal:
 
     # ---- tasks -----------------------------------------------------------------------------
 
+    def task_ids(self) -> list[bytes]:
+        """Return the ids of the tasks the device takes part in."""
+        return [row[0] for row in self._read("tasks", "task_id", "ORDER BY task_id")]
+
     def tasks(self) -> list[Joined]:
         """Return the tasks the device takes part in."""
         return [self._joined(row) for row in self._read("tasks", _JOINED, "ORDER BY task_id")]
@@ -264,12 +277,16 @@ class Journal:
 
     def _joined(self, row: tuple[Any, ...]) -> Joined:
         task_id, published, state, ids, chain, value, form = row
+        held = None if value is None else self._plain(value, "a value")
+        saved = self._plain(state, "a state")
+        return Joined(task_id, published, saved, ids, chain, held, form)
+
+    def _plain(self, text: str, what: str) -> Any:
+        """Return what was written as JSON."""
         try:
-            held = None if value is None else read_json(value, "a value")
-            saved = read_json(state, "a state")
+            return read_json(text, what)
         except InputError as error:
             raise Damaged(self.path, str(error).removesuffix(".")) from None
-        return Joined(task_id, published, saved, ids, chain, held, form)
 
     def add(self, task: Joined) -> None:
         """Take part in a task."""
@@ -289,6 +306,21 @@ class Journal:
         """Write what was observed last."""
         self._base.run("UPDATE tasks SET value = ? WHERE task_id = ?", [json.dumps(value), task_id])
 
+    def postpone(self, task_id: bytes, period: int, value: Any) -> None:
+        """Write what was observed in a period, for when the device has come that far."""
+        self._base.run(
+            "INSERT OR REPLACE INTO later VALUES (?, ?, ?)", [task_id, period, json.dumps(value)]
+        )
+
+    def postponed(self, task_id: bytes) -> dict[int, Any]:
+        """Return what was observed ahead of where a task stands, by period and in order."""
+        rows = self._read("later", "period, value", "WHERE task_id = ? ORDER BY period", task_id)
+        return {period: self._plain(value, "a value") for period, value in rows}
+
+    def drop_postponed(self, task_id: bytes, until: int) -> None:
+        """Erase what was observed ahead, up to a period that the device has come to."""
+        self._base.run("DELETE FROM later WHERE task_id = ? AND period <= ?", [task_id, until])
+
     def step(self, task_id: bytes, state: dict[str, Any], chain: bytes) -> None:
         """Move a task's state and keys on."""
         self._base.run(
@@ -300,6 +332,7 @@ class Journal:
         """Erase all of a task but what it has cost."""
         self._base.run("DELETE FROM tasks WHERE task_id = ?", [task_id])
         self._base.run("DELETE FROM reports WHERE task_id = ?", [task_id])
+        self._base.run("DELETE FROM later WHERE task_id = ?", [task_id])
         self._base.run("UPDATE ledger SET left_at = ? WHERE task_id = ?", [at, task_id])
 
     # ---- reports ---------------------------------------------------------------------------
@@ -316,6 +349,11 @@ class Journal:
         rest = "WHERE task_id = ? AND outcome IS NULL ORDER BY period, round"
         rows = self._read("reports", "period, round, key_id, body, tries", rest, task_id)
         return [Waiting(*row) for row in rows]
+
+    def count_waiting(self, task_id: bytes) -> int:
+        """Return how many reports have not been acknowledged."""
+        query = "SELECT count(*) FROM reports WHERE task_id = ? AND outcome IS NULL"
+        return int(self._base.rows(query, [task_id], cells=(COUNT,))[0][0])
 
     def settle(self, task_id: bytes, report: Waiting, outcome: str, at: int) -> None:
         """Write what became of a report; its bytes are no longer needed."""

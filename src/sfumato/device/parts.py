@@ -10,15 +10,16 @@ import hashlib
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
 from sfumato.accounting.windows import whole_units
 from sfumato.core.mechanism import Mechanism
+from sfumato.device.door import admitted
 from sfumato.device.keys import Chain
 from sfumato.errors import MismatchError
 from sfumato.randomness import Source
 from sfumato.streams.flat import Flat, FlatDevice
-from sfumato.streams.registry import stream_of
 from sfumato.streams.weave.device import Message, WeaveDevice
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import Thread
@@ -31,6 +32,10 @@ ASKED: Final = 0
 """What answers to questions have where others have their span; their block is the round."""
 MOST: Final = 1 << 40
 """Above every count of periods and rounds."""
+FEW_PERIODS: Final = 16
+FEW_ITEMS: Final = 256
+FEW_KEYS: Final = 4096
+"""What `observe` may go through at once, in a few milliseconds; anything more waits for `flush`."""
 
 
 @dataclass(frozen=True)
@@ -74,33 +79,32 @@ class Standing:
 
     def check_state(self, state: Any) -> None:
         """Raise MismatchError if no device of this task can have saved such a state."""
-        self._machine(state)
+        self.resume(state)
 
-    def _machine(self, state: Any) -> Any:
-        kind: Any = FlatDevice if isinstance(self.protocol, Flat) else WeaveDevice
-        return kind.restore(self.protocol, state)
+    def resume(self, state: dict[str, Any]) -> WeaveDevice | FlatDevice:
+        """Return the machine that goes on from a state."""
+        if isinstance(self.protocol, Flat):
+            return FlatDevice.restore(self.protocol, state)
+        return WeaveDevice.restore(self.protocol, state)
 
     @property
     def lasts(self) -> bool:
         """Whether a value stays until the next one; a move is of one period."""
         return not isinstance(self.protocol, Flat)
 
-    def present(self, value: Any, state: Mapping[str, Any]) -> Any:
-        """Return what counts as observed."""
-        if value is not None or isinstance(self.protocol, Flat):
-            return value
-        if self.protocol.values.always_there and not any(state["value"]):
-            # Before the first value: a public default, as silence would tell.
-            return self.protocol.values.default
-        return None
+    def is_light(self, behind: int) -> bool:
+        """Return whether so many periods can be lived through while an app waits."""
+        items = self.protocol if isinstance(self.protocol, Flat) else self.protocol.values
+        return behind <= FEW_PERIODS and items.width <= FEW_ITEMS
 
-    def step(
-        self, state: dict[str, Any], value: Any, coins: Source
-    ) -> tuple[dict[str, Any], Message | None]:
-        """Live through one period; return the state after it, and what is due."""
-        machine = self._machine(state)
-        message = machine.observe(value, coins)
-        return machine.save(), message
+    def step(self, machine: WeaveDevice | FlatDevice, value: Any, coins: Source) -> Message | None:
+        """Live through one period, without news if there is no value; return what is due."""
+        if value is None and isinstance(machine, WeaveDevice):
+            values = machine.protocol.values
+            if values.always_there and not any(machine.value):
+                # Before the first value: a public default, as silence would tell.
+                value = values.default
+        return machine.observe(value, coins)
 
 
 @dataclass(frozen=True)
@@ -158,11 +162,20 @@ class Asked:
             )
         WindowDevice.restore(self.protocol, state["ledger"])
 
-    @property
+    @cached_property
     def _usual(self) -> Mechanism:
         """A mechanism that it may be asked with."""
         found: Mechanism = self.protocol.mechanism(whole_units(self.protocol.epsilon))
         return found
+
+    @cached_property
+    def _rounds(self) -> int:
+        return int(self.protocol.rounds)
+
+    @staticmethod
+    def is_light(behind: int) -> bool:
+        """Return whether so many periods can be passed over while an app waits."""
+        return behind <= FEW_KEYS
 
     @staticmethod
     def moved(state: dict[str, Any], period: int, held: Any, ticks: int) -> dict[str, Any]:
@@ -172,7 +185,7 @@ class Asked:
 
     def expects(self, state: Mapping[str, Any]) -> bool:
         """Return whether there may be a question that was not looked at."""
-        return bool(state["period"] and state["round"] + 1 < self.protocol.rounds)
+        return bool(state["period"] and state["round"] + 1 < self._rounds)
 
     def answer(
         self, state: dict[str, Any], question: Question, chain: Chain
@@ -182,7 +195,7 @@ class Asked:
         A question of another period, of a round that was looked at, or of one that the task does
         not have, changes nothing. Raises if it is asked in a way that the task does not allow.
         """
-        new = state["round"] < question.round < self.protocol.rounds
+        new = state["round"] < question.round < self._rounds
         if question.period != state["period"] or not new:
             return state, None
         ask = self._ask(question)
@@ -210,8 +223,13 @@ class Asked:
         for name in ("domain", "low", "high", "clip"):  # before anything is built of them
             if _listed(given.get(name)) != _listed(usual.get(name)):
                 raise MismatchError(f"the question has another {name} than its task.")
+        if given.get("mechanism") not in self.protocol.oracles:
+            raise MismatchError(
+                f"the question is asked with {str(given.get('mechanism'))[:40]!r}; this task "
+                f"allows {', '.join(self.protocol.oracles)}."
+            )
         if isinstance(given.get("domain"), list):
-            given["domain"] = tuple(given["domain"])
+            given["domain"] = self.protocol.domain
         return Ask(from_configuration(given), question.probability)
 
 
@@ -223,8 +241,8 @@ Part = Standing | Asked
 
 
 def part_of(published: Published) -> Part:
-    """Return the part that a task asks to be taken; raise if its spec makes no sense."""
-    protocol = stream_of(published.spec)
+    """Return the part that a task asks for; raise if it makes no sense or costs too much."""
+    protocol = admitted(published.spec)
     if isinstance(protocol, (Weave, Flat)):
         return Standing(protocol)
     return Asked(protocol)

@@ -7,6 +7,7 @@ saves what it has drawn before it leaves. A server that asks twice gets the same
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sfumato.accounting.ledger import UNITS, Ledger, units
+from sfumato.core.exact import is_finite_number
 from sfumato.device.journal import Joined, Journal, Waiting
 from sfumato.device.keys import FORMAT, Chain, Root
-from sfumato.device.transport import Http, Transport, Unreachable
-from sfumato.errors import BudgetError, ConfigurationError, InputError, SfumatoError
+from sfumato.device.transport import Http, Patient, Transport, Unreachable
+from sfumato.errors import (
+    BudgetError,
+    ConfigurationError,
+    InputError,
+    SfumatoError,
+)
 from sfumato.randomness import Source, secure
 from sfumato.wire import questions
 from sfumato.wire.published import Published
@@ -37,7 +44,14 @@ FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unkn
 """Reasons of refusal after which trying again is of no use."""
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
-LATEST: Final = 1 << 40
+LONGEST_FLUSH: Final = 30.0
+"""Seconds that a flush takes, at most, unless the app says otherwise."""
+LONGEST_PROBLEM: Final = 400
+TOGETHER: Final = 64
+"""How many periods are lived through in one transaction."""
+LARGEST_BATCH: Final = 1 << 20
+MOST_UNTAKEN: Final = 64
+"""How many answers may wait before further questions are left alone."""
 ROOT: Final = "root 2"
 ROOT_OF_FORMAT_1: Final = "root"
 """Facts of a journal: what the keys of its tasks hang on, today and in format 1 (see keys.py)."""
@@ -95,20 +109,58 @@ class Limits:
 
 @dataclass(frozen=True)
 class Flushed:
-    """What became of the reports that were due."""
+    """What became of the reports that were due.
+
+    Parameters
+    ----------
+    sent, refused, waiting
+        How many reports were taken, refused for good, and kept for another time.
+    problems
+        What went wrong, in one sentence for each task that had trouble, by the task's id.
+
+    """
 
     sent: int = 0
     refused: int = 0
     waiting: int = 0
-    problem: str = ""
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def problem(self) -> str:
+        """The first of the problems; empty if there is none."""
+        return next(iter(self.problems.values()), "")
 
     def __add__(self, other: Flushed) -> Flushed:
         return Flushed(
             self.sent + other.sent,
             self.refused + other.refused,
             self.waiting + other.waiting,
-            self.problem or other.problem,
+            {
+                **self.problems,
+                **{k: v for k, v in other.problems.items() if k not in self.problems},
+            },
         )
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What a flush does for one task: until when it may take, and whether patience counts."""
+
+    task_id: bytes
+    end: float
+    force: bool
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left of it."""
+        return max(0.0, self.end - time.monotonic())
+
+    def trouble(self, error: Exception, waiting: int = 0) -> Flushed:
+        """Return what went wrong, in one sentence."""
+        said = str(error)
+        if not isinstance(error, (SfumatoError, Unreachable)):
+            said = f"something unforeseen went wrong ({type(error).__name__}: {said})"
+        return Flushed(waiting=waiting, problems={self.task_id.hex(): said[:LONGEST_PROBLEM]})
 
 
 @dataclass
@@ -141,6 +193,10 @@ class Device:
         self._slept = self._trusted_sleep()
         self._awake: set[bytes] = set()
         self._patience: dict[bytes, float] = {}
+        self._took: dict[bytes, float] = {}
+        self._broken: dict[bytes, SfumatoError] = {}
+        for joined in self.journal.tasks():  # so that no observation has to wait for it
+            self._load(joined)
 
     def _plant(self) -> None:
         """Write the root that tasks hang on: a new one, or the one after that of format 1."""
@@ -212,11 +268,9 @@ class Device:
         """
         published = self._published(task)
         task_id = published.task_id
-        for joined in self.journal.tasks():
-            if joined.task_id == task_id:
-                self._renew(joined, published)
-                return task_id.hex()
-        _check_numbers(published.spec)
+        if task_id in self.journal.task_ids():
+            self._renew(task_id, published)
+            return task_id.hex()
         part = _part_of(published)
         self.limits.check(published)
         paid = self.ledger.paid(task_id, part.epsilon)
@@ -235,18 +289,18 @@ class Device:
         self._parts[task_id] = (published, part)
         return task_id.hex()
 
-    def _renew(self, joined: Joined, published: Published) -> None:
+    def _renew(self, task_id: bytes, published: Published) -> None:
         """Take over a task's new key and address; what waits stays as it was sealed."""
-        before, part = self._part(joined)
+        before, part = self._part(task_id)
         if published == before or bool(published.keys) != bool(before.keys):
             return
         with self.journal.transaction():
-            self.journal.set_published(joined.task_id, published.encode())
-        self._parts[joined.task_id] = (published, part)
+            self.journal.set_published(task_id, published.encode())
+        self._parts[task_id] = (published, part)
 
     def _published(self, task: str | bytes | Published) -> Published:
         if isinstance(task, Published):
-            return task
+            task = task.encode()
         if isinstance(task, str):
             try:
                 task = self.transport.fetch(task)
@@ -261,28 +315,71 @@ class Device:
         tells of it; ``strict`` raises instead, for an app under test.
         """
         joined = self._one(task)
-        _, part = self._part(joined)
-        self._advance(joined)
         try:
+            published, part = self._part(joined.task_id)
+            caught_up = self._advanced(joined, published, part)
             plain = _plain(value)
             part.check(plain)
-        except InputError:
+        except SfumatoError:
             if strict:
                 raise
             return
+        period = self._ended(published) + 1
         with self.journal.transaction():
-            self.journal.set_value(joined.task_id, plain)
+            if caught_up:
+                self.journal.set_value(joined.task_id, plain)
+                self.journal.drop_postponed(joined.task_id, period)
+            elif period <= published.spec["periods"]:
+                self.journal.postpone(joined.task_id, period, plain)
 
-    def flush(self, *, force: bool = False) -> Flushed:
-        """Send what is due; what cannot be sent now waits, longer with each try."""
+    def _advanced(self, joined: Joined, published: Published, part: Part) -> bool:
+        """Take in the periods that have ended if that is little work; return whether it is done."""
+        behind = self._ended(published) - joined.state["period"]
+        if behind > 0 and not part.is_light(behind):
+            return False
+        try:
+            return self._advance(joined, published, part, math.inf)
+        except Exception:  # noqa: BLE001 -- whatever it is, the value counts, and flush tells of it
+            return False
+
+    def flush(self, *, force: bool = False, limit: float = LONGEST_FLUSH) -> Flushed:
+        """Send what is due; what cannot be sent now waits, longer with each try.
+
+        Whatever servers answer, this returns, and no task's trouble is another's: tasks have even
+        shares of the time, and of those that have used theirs up the slowest comes last the next
+        time.
+
+        Parameters
+        ----------
+        force
+            Whether to try again at once what has failed a moment ago.
+        limit
+            How many seconds it may take. A transport that cannot be told (see ``Patient``) may take
+            longer for an exchange that has begun.
+
+        """
+        if not is_finite_number(limit) or limit <= 0:
+            raise InputError(f"limit is {limit!r}; a positive number of seconds is expected.")
+        end = time.monotonic() + limit
         total = Flushed()
-        tasks = self.journal.tasks()
-        for joined in tasks:
-            self._advance(joined)
-            total += self._interview(joined, force=force)
-            total += self._upload(joined, force=force)
+        tasks = sorted(self.journal.task_ids(), key=lambda task_id: self._took.get(task_id, 0.0))
+        for place, task_id in enumerate(tasks):
+            begun = time.monotonic()
+            errand = Errand(task_id, begun + (end - begun) / (len(tasks) - place), force)
+            total += self._run(errand)
+            self._took[task_id] = 0.0 if errand.left else time.monotonic() - begun
         if tasks:
             self.journal.settle_down()
+        return total
+
+    def _run(self, errand: Errand) -> Flushed:
+        """Do all that is due for one task; whatever goes wrong is a sentence."""
+        total = Flushed()
+        for step in (self._catch_up, self._interview, self._upload):
+            try:
+                total += step(errand)
+            except Exception as error:  # noqa: BLE001 -- one task's trouble is no other's
+                total += errand.trouble(error)
         return total
 
     def leave(self, task: str | None = None) -> None:
@@ -308,17 +405,19 @@ class Device:
             except ValueError:
                 raise InputError(f"task is {task!r}; a task's id is expected.") from None
             return self.journal.task(task_id)
-        joined = self.journal.tasks()
-        if len(joined) != 1:
+        tasks = self.journal.task_ids()
+        if len(tasks) != 1:
             raise ConfigurationError(
-                f"the device takes part in {len(joined)} tasks; say which one by its id."
+                f"the device takes part in {len(tasks)} tasks; say which one by its id."
             )
-        return joined[0]
+        return self.journal.task(tasks[0])
 
-    def _part(self, joined: Joined) -> tuple[Published, Part]:
-        if joined.task_id not in self._parts:
+    def _load(self, joined: Joined) -> None:
+        """Build a task's part, once in a run; one that cannot be built is told of by flush."""
+        try:
             self._parts[joined.task_id] = self._restored(joined)
-        return self._parts[joined.task_id]
+        except SfumatoError as error:
+            self._broken[joined.task_id] = error
 
     def _restored(self, joined: Joined) -> tuple[Published, Part]:
         """Return a task's part, once the journal has proved to be of this very task."""
@@ -326,37 +425,68 @@ class Device:
             published = Published.parse(joined.published)
             if published.task_id != joined.task_id:
                 raise InputError("a task is not the one that was joined")
-            _check_numbers(published.spec)
             part = _part_of(published)
             part.check_state(joined.state)
         except SfumatoError as error:
             raise Damaged(self.journal.path, str(error).removesuffix(".")) from error
         return published, part
 
-    def _advance(self, joined: Joined) -> None:
-        """Take in the periods that have ended."""
-        published, part = self._part(joined)
+    def _part(self, task_id: bytes) -> tuple[Published, Part]:
+        if task_id in self._broken:
+            raise self._broken[task_id].with_traceback(None)
+        return self._parts[task_id]
+
+    def _ended(self, published: Published) -> int:
+        """Return how many periods of a task have ended."""
         ended = int((self.now - published.spec["start"]) // published.spec["period_seconds"])
-        last = max(0, min(ended, published.spec["periods"]))
+        periods: int = published.spec["periods"]
+        return max(0, min(ended, periods))
+
+    def _catch_up(self, errand: Errand) -> Flushed:
+        """Take in the periods that have ended, as far as half of the time allows."""
+        published, part = self._part(errand.task_id)
+        joined = self.journal.task(errand.task_id)
+        if self._advance(joined, published, part, errand.end - errand.left / 2):
+            return Flushed()
+        return errand.trouble(Unreachable("there was no time left to live through all periods"))
+
+    def _advance(self, joined: Joined, published: Published, part: Part, end: float) -> bool:
+        """Take in the periods that have ended; return whether that was all of them."""
+        last = self._ended(published)
         if part.is_asked:
             self._move(joined, published, part, last)
-        else:
-            self._live(joined, published, part, last)
+            return True
+        return self._live(joined, published, part, last, end)
 
-    def _live(self, joined: Joined, published: Published, part: Standing, last: int) -> None:
-        """Live through the periods up to the last that ended, each in a transaction of its own."""
-        state, chain = joined.state, joined.keys
-        value = part.present(joined.value, state)
-        while state["period"] < last:
-            coins, chain = chain.next()
-            state, message = part.step(state, value, coins)
-            with self.journal.transaction():
-                self._save(joined, state, chain)
+    def _live(
+        self, joined: Joined, published: Published, part: Standing, last: int, end: float
+    ) -> bool:
+        """Live through the periods up to the last that ended, a few in each transaction."""
+        if joined.state["period"] >= last:
+            return True
+        machine, chain, value = part.resume(joined.state), joined.keys, joined.value
+        later = self.journal.postponed(joined.task_id)
+        news = value
+        while machine.period < last and time.monotonic() < end:
+            reports = []
+            for period in range(machine.period + 1, min(last, machine.period + TOGETHER) + 1):
+                if period in later:
+                    news = value = later[period]
+                coins, chain = chain.next()
+                message = part.step(machine, news, coins)
+                if message is not None:
+                    reports.append(self._report(published, joined.ids, message))
+                news = None  # what stays as it was is no news
                 if not part.lasts:
                     value = None
-                    self.journal.set_value(joined.task_id, None)
-                if message is not None:
-                    self.journal.put(joined.task_id, self._report(published, joined.ids, message))
+                if time.monotonic() >= end:
+                    break
+            with self.journal.transaction():
+                self._save(joined, machine.save(), chain)
+                self._keep(joined.task_id, value, machine.period, later, last)
+                for report in reports:
+                    self.journal.put(joined.task_id, report)
+        return machine.period >= last
 
     def _move(self, joined: Joined, published: Published, part: Asked, last: int) -> None:
         """Go on to the last period that has ended, with the value that was held then."""
@@ -366,10 +496,24 @@ class Device:
             if joined.task_id not in self._awake:
                 # A restart may trust the wall clock for one period; more only without it.
                 ticks = min(passed, max(1, int(self._slept // published.spec["period_seconds"])))
-            state = part.moved(joined.state, last, joined.value, ticks)
+            later = self.journal.postponed(joined.task_id)
+            held = [value for period, value in later.items() if period <= last]
+            value = held[-1] if held else joined.value
+            state = part.moved(joined.state, last, value, ticks)
             with self.journal.transaction():
                 self._save(joined, state, joined.keys.after(passed))
+                self._keep(joined.task_id, value, last, later, last)
         self._awake.add(joined.task_id)
+
+    def _keep(
+        self, task_id: bytes, value: Any, period: int, later: Mapping[int, Any], last: int
+    ) -> None:
+        """Write which value counts from here on; once all is taken in, it is the latest one."""
+        if period == last:
+            value = later.get(last + 1, value)
+            period += 1
+        self.journal.set_value(task_id, value)
+        self.journal.drop_postponed(task_id, period)
 
     def _save(self, joined: Joined, state: dict[str, Any], chain: Chain) -> None:
         self.journal.step(joined.task_id, state, chain.key)
@@ -377,32 +521,41 @@ class Device:
         if self._boot:
             self.journal.set_fact("steady", f"{self._boot} {time.monotonic()!r}".encode())
 
-    def _interview(self, joined: Joined, *, force: bool) -> Flushed:
+    def _within(self, errand: Errand) -> Transport:
+        """Return the transport, told how long it may take."""
+        if not errand.left:
+            raise Unreachable("there was no time left for it")
+        if isinstance(self.transport, Patient):
+            return self.transport.within(errand.left)
+        return self.transport
+
+    def _interview(self, errand: Errand) -> Flushed:
         """Look whether anything is asked, and put the answer to what waits."""
-        published, part = self._part(joined)
+        published, part = self._part(errand.task_id)
         if not part.is_asked:
             return Flushed()
-        joined = self.journal.task(joined.task_id)
-        patient = force or self.now >= self._patience.get(joined.task_id, 0.0)
+        joined = self.journal.task(errand.task_id)
+        patient = errand.force or self.now >= self._patience.get(joined.task_id, 0.0)
         if not patient or not part.expects(joined.state):
             return Flushed()
+        if self.journal.count_waiting(joined.task_id) >= MOST_UNTAKEN:
+            return Flushed()  # who does not take what was answered is not answered more
         try:
-            said = self.transport.fetch(questions.address(published.endpoint))
-            question = questions.Question.parse(said)
-            if question is None:
-                return Flushed()
-            chain = joined.keys
-            state, message = part.answer(joined.state, question, chain)
+            said = self._within(errand).fetch(questions.address(published.endpoint))
         except Unreachable as error:
             self._wait(joined.task_id, 0)
-            return Flushed(problem=str(error))
-        except SfumatoError as error:  # whatever a server asks, an app that flushes is not stopped
-            return Flushed(problem=str(error))
+            return errand.trouble(error)
+        question = questions.Question.parse(said)
+        if question is None:
+            return Flushed()
+        chain = joined.keys
+        state, message = part.answer(joined.state, question, chain)
         if state != joined.state:
+            answers = [] if message is None else [self._report(published, joined.ids, message)]
             with self.journal.transaction():
                 self._save(joined, state, chain)
-                if message is not None:
-                    self.journal.put(joined.task_id, self._report(published, joined.ids, message))
+                for answer in answers:
+                    self.journal.put(joined.task_id, answer)
         return Flushed()
 
     @staticmethod
@@ -422,19 +575,25 @@ class Device:
         report["id"], report["period"], report["sealed"] = name, message.period, content
         return Waiting(message.period, number, published.key_id, report.tobytes())
 
-    def _upload(self, joined: Joined, *, force: bool) -> Flushed:
-        waiting = self.journal.waiting(joined.task_id)
+    def _upload(self, errand: Errand) -> Flushed:
+        waiting = self.journal.waiting(errand.task_id)
         if not waiting:
             return Flushed()
-        if not force and self.now < self._patience.get(joined.task_id, 0.0):
+        if not errand.force and self.now < self._patience.get(errand.task_id, 0.0):
             return Flushed(waiting=len(waiting))
-        published, _ = self._part(joined)
+        published, _ = self._part(errand.task_id)
         total = Flushed()
         for key_id, group in groupby(sorted(waiting, key=_key_id), key=_key_id):
-            total += self._send(published, key_id, list(group))
+            for batch in _batches(list(group)):
+                total += self._send(errand, published, key_id, batch)
+                if total.problems:  # the rest waits with it
+                    done = total.sent + total.refused
+                    return replace(total, waiting=len(waiting) - done)
         return total
 
-    def _send(self, published: Published, key_id: int, waiting: list[Waiting]) -> Flushed:
+    def _send(
+        self, errand: Errand, published: Published, key_id: int, waiting: list[Waiting]
+    ) -> Flushed:
         """Send what waits under one key."""
         task_id = published.task_id
         form = self._layout(published).report_dtype
@@ -443,12 +602,12 @@ class Device:
         reports = np.frombuffer(b"".join(report.body for report in waiting), dtype=form)
         batch = Batch(task_id, key_id, reports).encode()
         try:
-            outcome = self.transport.send(published.endpoint, batch)
+            outcome = self._within(errand).send(published.endpoint, batch)
         except Unreachable as error:
             with self.journal.transaction():
                 self.journal.tried(task_id)
             self._wait(task_id, waiting[0].tries)
-            return Flushed(waiting=len(waiting), problem=str(error))
+            return errand.trouble(error, len(waiting))
         self._patience.pop(task_id, None)
         sent = refused = kept = 0
         with self.journal.transaction():
@@ -460,18 +619,18 @@ class Device:
                 sent, refused = sent + (reason is None), refused + (reason is not None)
                 self.journal.settle(task_id, report, reason or "sent", int(self.now))
         if outcome.key_id not in (None, published.key_id):
-            self._pick_up(published)
+            self._pick_up(errand, published)
         return Flushed(sent, refused, kept)
 
-    def _pick_up(self, published: Published) -> None:
+    def _pick_up(self, errand: Errand, published: Published) -> None:
         """Ask for a task's new key; it seals what is still to come, and nothing else changes."""
         try:
-            found = Published.parse(self.transport.fetch(published.endpoint.rpartition("/")[0]))
+            said = self._within(errand).fetch(published.endpoint.rpartition("/")[0])
+            found = Published.parse(said)
         except (Unreachable, SfumatoError):
             return  # until the next time
         if found.task_id == published.task_id:
-            joined = self.journal.task(published.task_id)
-            self._renew(joined, replace(found, endpoint=published.endpoint))
+            self._renew(found.task_id, replace(found, endpoint=published.endpoint))
 
     def _wait(self, task_id: bytes, tries: int) -> None:
         """Wait twice as long after each try, give or take a half drawn for this alone."""
@@ -494,7 +653,7 @@ class Device:
                 f"{_day(at)}: joined {title!r} ({bytes(task_id).hex()[:12]}), which costs epsilon "
                 f"{paid / UNITS:g} {promise}."
             )
-            if bytes(task_id) in joined:
+            if bytes(task_id) in self._parts and bytes(task_id) in joined:
                 lines.append(self._of_copies(joined[bytes(task_id)]))
             lines += list(self._told(bytes(task_id)))
             if left_at is not None:
@@ -502,7 +661,7 @@ class Device:
         return [*lines, left]
 
     def _of_copies(self, joined: Joined) -> str:
-        _, part = self._part(joined)
+        _, part = self._part(joined.task_id)
         bounded = joined.format == FORMAT and part.bounds_copies(joined.state)
         return f"  {BOUNDED if bounded else UNBOUNDED}"
 
@@ -526,6 +685,13 @@ def _key_id(report: Waiting) -> int:
     return report.key_id
 
 
+def _batches(waiting: list[Waiting]) -> Iterator[list[Waiting]]:
+    """Yield the reports in batches that a collector takes at once."""
+    together = max(1, LARGEST_BATCH // len(waiting[0].body))
+    for start in range(0, len(waiting), together):
+        yield waiting[start : start + together]
+
+
 def _boot() -> str:
     try:
         return BOOT.read_text().strip()
@@ -535,16 +701,6 @@ def _boot() -> str:
 
 def _day(at: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))
-
-
-def _check_numbers(spec: Mapping[str, Any]) -> None:
-    """Refuse a task whose clock would stop the device later on."""
-    for name, least in (("start", 0), ("period_seconds", 1), ("payload", 1), ("periods", 1)):
-        value = spec.get(name)
-        if type(value) is not int or not least <= value <= LATEST:
-            raise ConfigurationError(
-                f"{name} is {str(value)[:40]!r}; a whole number in {least}..{LATEST} is expected."
-            )
 
 
 def _plain(value: Any) -> Any:

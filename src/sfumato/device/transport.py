@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self, runtime_checkable
+from urllib.parse import SplitResult, urlsplit
 
 from sfumato.errors import InputError
 from sfumato.wire.published import LARGEST
+from sfumato.wire.reading import read_json
 from sfumato.wire.reports import BATCH_TYPE
 
-__all__ = ["Http", "Outcome", "Transport", "Unreachable"]
+__all__ = ["Http", "Outcome", "Patient", "Transport", "Unreachable"]
 
 
 class Unreachable(Exception):
@@ -46,15 +46,38 @@ class Transport(Protocol):
         """Hand a batch over; return once it is safe, or raise Unreachable."""
 
 
+@runtime_checkable
+class Patient(Protocol):
+    """A transport that can be told how long an exchange may take."""
+
+    def within(self, seconds: float) -> Transport:
+        """Return the same transport, whose exchanges end within so many seconds each."""
+
+
 @dataclass(frozen=True)
 class Http:
-    """By HTTP, with nothing but the standard library."""
+    """By HTTP, with nothing but the standard library.
+
+    An exchange is one request to the address itself: whoever answers with a redirect has not
+    answered. Finding the host, connecting, sending and reading the answer take ``timeout`` seconds
+    together, however slowly the other side sends.
+
+    Parameters
+    ----------
+    timeout
+        How many seconds an exchange takes, at most.
+
+    """
 
     timeout: float = 10.0
 
+    def within(self, seconds: float) -> Self:
+        """Return the same transport, whose exchanges end within so many seconds each."""
+        return replace(self, timeout=min(self.timeout, seconds))
+
     def fetch(self, url: str) -> bytes:
         """Return what is at an address."""
-        return self._open(_checked(url), None)
+        return self._exchange(_checked(url), None)
 
     def send(self, url: str, batch: bytes) -> Outcome:
         """Hand a batch over."""
@@ -63,40 +86,44 @@ class Http:
         except InputError as error:  # a task may say anything; an app that flushes is not stopped
             raise Unreachable(f"the task has no proper address ({error})") from error
         try:
-            said = json.loads(self._open(address, batch))
-            refused = {int(one["index"]): str(one["reason"]) for one in said["refused"]}
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            return _outcome(read_json(self._exchange(address, batch), "it"))
+        except (InputError, KeyError, TypeError) as error:
             raise Unreachable(f"the answer makes no sense ({str(error)[:80]})") from error
-        key_id = said.get("key_id")
-        return Outcome(refused, key_id if type(key_id) is int else None)
 
-    def _open(self, url: str, batch: bytes | None) -> bytes:
+    def _exchange(self, url: SplitResult, batch: bytes | None) -> bytes:
         # An app that has a way of its own, or nothing to send yet, does not pay for this one.
-        import urllib.error  # noqa: PLC0415
-        import urllib.request  # noqa: PLC0415
-        from http.client import HTTPException  # noqa: PLC0415
+        from sfumato.device import http  # noqa: PLC0415
 
         kind = {} if batch is None else {"Content-Type": BATCH_TYPE}
-        request = urllib.request.Request(url, batch, kind)  # noqa: S310 -- checked
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
-                body: bytes = answer.read(LARGEST + 1)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise Unreachable(f"the collector answered {error.code}") from error
-        except (OSError, HTTPException, ValueError) as error:
-            raise Unreachable(f"the collector cannot be reached ({error})") from error
+            status, body = http.exchange(url, batch, kind, self.timeout, LARGEST)
+        except (OSError, http.HTTPException, ValueError) as error:
+            raise Unreachable(f"the collector cannot be reached ({str(error)[:120]})") from error
+        if not 200 <= status < 300:
+            raise Unreachable(f"the collector answered {status}")
         if len(body) > LARGEST:
             raise Unreachable("the answer is too long")
         return body
 
 
-def _checked(url: str) -> str:
-    wrong = InputError(f"url is {url!r}; one that begins with https:// is expected.")
+def _outcome(said: Any) -> Outcome:
+    refused = {}
+    for report in said["refused"]:
+        place, reason = report["index"], report["reason"]
+        if type(place) is not int or not isinstance(reason, str):
+            raise TypeError("refused has no index and reason")
+        refused[place] = reason
+    key_id = said.get("key_id")
+    return Outcome(refused, key_id if type(key_id) is int else None)
+
+
+def _checked(url: str) -> SplitResult:
+    wrong = InputError(f"url is {url[:200]!r}; one that begins with https:// is expected.")
     try:
         parts = urlsplit(url)
+        port = parts.port
     except ValueError:
         raise wrong from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise wrong
-    return url
+    return parts

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,12 +21,14 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from sfumato.errors import InputError
 from sfumato.wire.canonical import canonical
 from sfumato.wire.reading import read_json
-from sfumato.wire.sealing import Context
+from sfumato.wire.sealing import Context, recipient
 
 __all__ = ["LARGEST", "Published"]
 
 LARGEST: Final = 1 << 20
 """Bytes of a published task, at most."""
+MOST_KEYS: Final = 256
+LONGEST_ENDPOINT: Final = 2048
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,10 @@ class Published:
         """The key that reports are sealed to; 0 if they are not."""
         return max(self.keys, default=0)
 
-    @property
+    @cached_property
     def public_key(self) -> X25519PublicKey | None:
-        """The same, as a key."""
-        if not self.keys:
-            return None
-        return X25519PublicKey.from_public_bytes(self.keys[self.key_id])
+        """The same, as a key; raises InputError if nothing can be sealed to it."""
+        return recipient(self.keys[self.key_id]) if self.keys else None
 
     def _plain_keys(self) -> list[list[Any]]:
         return [[name, key.hex()] for name, key in sorted(self.keys.items())]
@@ -101,10 +102,30 @@ class Published:
                 raise InputError(
                     f"the task has no proper field {name!r}; spec, keys and endpoint are expected."
                 )
-        try:
-            keys = {int(name): bytes.fromhex(key) for name, key in given["keys"]}
-        except (ValueError, TypeError):
-            raise InputError("keys are not pairs of a number and a key in hexadecimal.") from None
-        if any(len(key) != 32 or not 0 < name < 1 << 32 for name, key in keys.items()):
+        keys = _keys(given["keys"])
+        if keys:  # whatever came, a key that nothing can be sealed to is refused here
+            recipient(keys[max(keys)])
+        return cls(given["spec"], keys, _endpoint(given["endpoint"]))
+
+
+def _keys(given: list[Any]) -> dict[int, bytes]:
+    if len(given) > MOST_KEYS:
+        raise InputError(f"keys has {len(given):,}; up to {MOST_KEYS} are expected.")
+    keys = {}
+    for pair in given:
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int:
+            raise InputError("keys are not pairs of a number and a key in hexadecimal.")
+        name, key = pair
+        if not 0 < name < 1 << 32 or not re.fullmatch("[0-9a-f]{64}", str(key)):
             raise InputError("keys has one that is not 32 bytes under a number from 1 on.")
-        return cls(given["spec"], keys, given["endpoint"])
+        keys[name] = bytes.fromhex(key)
+    return keys
+
+
+def _endpoint(given: str) -> str:
+    if len(given) > LONGEST_ENDPOINT or not given.isprintable():
+        raise InputError(
+            f"endpoint has {len(given):,} characters, or one that cannot be printed; an address of "
+            f"up to {LONGEST_ENDPOINT:,} is expected."
+        )
+    return given

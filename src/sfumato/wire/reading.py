@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from collections import Counter
 from typing import Any, Final
 
 from sfumato.errors import InputError
@@ -88,8 +89,7 @@ def _refused(text: str) -> Any:
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"{twice[:40]!r} is there twice")
     return table
 

@@ -15,9 +15,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from sfumato.errors import ReportError
+from sfumato.errors import InputError, ReportError
 
-__all__ = ["OVERHEAD", "Context", "new_key", "open_sealed", "seal"]
+__all__ = ["OVERHEAD", "Context", "new_key", "open_sealed", "recipient", "seal"]
 
 OVERHEAD: Final = 48
 """Bytes that a seal adds: the encapsulated key and the tag."""
@@ -41,6 +41,29 @@ class Context:
 def new_key() -> X25519PrivateKey:
     """Return a new private key for a collector."""
     return X25519PrivateKey.generate()
+
+
+def recipient(key: bytes) -> X25519PublicKey:
+    """Return the public key in these bytes; raise InputError if nothing can be sealed to it.
+
+    A few points of the curve give everybody the same secret; a seal to one of them hides nothing.
+
+    Examples
+    --------
+    >>> recipient(bytes(32))
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InputError: the public key is 000000000000...; nothing can be sealed to it.
+
+    """
+    try:
+        public = X25519PublicKey.from_public_bytes(key)
+        new_key().exchange(public)
+    except ValueError:
+        raise InputError(
+            f"the public key is {key.hex()[:12]}...; nothing can be sealed to it."
+        ) from None
+    return public
 
 
 def seal(

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from random import Random
 from typing import Any, Final
+from urllib.parse import SplitResult
 
 from tests.system.hostile.judging import Door
 from tests.system.hostile.mutation import damaged, damaged_plain, json_text, toml_text
@@ -225,7 +226,7 @@ class _Answering(Http):
         super().__init__()
         object.__setattr__(self, "body", body)
 
-    def _open(self, url: str, batch: bytes | None) -> bytes:
+    def _exchange(self, url: SplitResult, batch: bytes | None) -> bytes:
         del url, batch
         return self.body  # type: ignore[attr-defined,no-any-return]
 

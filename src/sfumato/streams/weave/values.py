@@ -188,6 +188,11 @@ class Category(Values):
         """The items."""
         return tuple(self.domain.labels)
 
+    @property
+    def width(self) -> int:
+        """How many items there are."""
+        return self.domain.size
+
     def inputs(self) -> Sequence[Any]:
         """Each item."""
         return self.labels
@@ -276,6 +281,11 @@ class Items(Values):
     def labels(self) -> tuple[Label, ...]:
         """The items."""
         return tuple(self.domain.labels)
+
+    @property
+    def width(self) -> int:
+        """How many items there are."""
+        return self.domain.size
 
     def inputs(self) -> Sequence[Any]:
         """Every set."""

@@ -166,11 +166,16 @@ class Window(Stream):
         low, high = self.interval or (0.0, 1.0)
         return Hybrid(epsilon, low, high, self.clip)
 
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The names of the mechanisms that devices of this task let themselves be asked with."""
+        return (Hybrid.name,) if self.domain is None else tuple(kind.name for kind in COUNTING)
+
     def check(self, mechanism: Mechanism) -> None:
         """Raise MismatchError unless devices of this task let themselves be asked with it."""
         if self.domain is not None:
             known = type(mechanism) in COUNTING and getattr(mechanism, "domain", 0) == self.domain
-            about = f"one of {', '.join(kind.name for kind in COUNTING)} over its own items"
+            about = f"one of {', '.join(self.oracles)} over its own items"
         else:
             usual = self.mechanism(whole_units(self.epsilon))
             known = type(mechanism) is Hybrid and _beyond_epsilon(mechanism) == _beyond_epsilon(
@@ -181,6 +186,11 @@ class Window(Stream):
             raise MismatchError(
                 f"the question is asked with {mechanism.name} as {mechanism!r}; this task allows "
                 f"{about}."
+            )
+        if mechanism.report_bytes > self.payload:
+            raise MismatchError(
+                f"the question is asked with {mechanism.name} in {mechanism.report_bytes} bytes; "
+                f"this task's answers have up to {self.payload}."
             )
 
     @property

@@ -1,0 +1,160 @@
+"""One exchange over HTTP that ends in time, whatever the other side does.
+
+The timeout of a socket is for each operation, so a server that sends a byte now and then would hold
+a device for as long as it likes. Here everything has one end in time, and the answer one end in
+length; redirects are not followed, and nothing is unpacked.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final
+from urllib.parse import SplitResult
+
+__all__ = ["HTTPException", "exchange"]
+
+HEADS: Final = 1 << 16
+"""Bytes that an answer may have beyond its body."""
+BLOCK: Final = 1 << 16
+
+Address = tuple[Any, Any, Any, Any, Any]
+
+
+def exchange(
+    url: SplitResult, body: bytes | None, headers: Mapping[str, str], timeout: float, largest: int
+) -> tuple[int, bytes]:
+    """Return the status and the body of an answer; raise TimeoutError if it is not there in time.
+
+    Parameters
+    ----------
+    url
+        Where to: http or https, and a host.
+    body
+        What to post; None to ask for what is there.
+    headers
+        What to say beside the usual.
+    timeout
+        After how many seconds it is over.
+    largest
+        How many bytes of the body are read; one more if there are more.
+
+    """
+    end = time.monotonic() + timeout
+    secure = url.scheme == "https"
+    host, port = url.hostname or "", url.port or (443 if secure else 80)
+    connection = HTTPConnection(host, port)
+    with _connected(host, port, end) as plain:
+        sock = _sealed(plain, host, end) if secure else plain
+        with sock:
+            timed: Any = _Timed(sock, end, 2 * largest + HEADS)
+            connection.sock = timed
+            path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+            every = {"Host": url.netloc.rpartition("@")[2], "Connection": "close", **headers}
+            connection.request("GET" if body is None else "POST", path, body, every)
+            answer = connection.getresponse()
+            return answer.status, answer.read(largest + 1)
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("it took too long")
+    return left
+
+
+def _connected(host: str, port: int, end: float) -> socket.socket:
+    """Return a connection to the first of a host's addresses that can be reached in time."""
+    failure: OSError = OSError("the host has no address")
+    for family, kind, protocol, _, address in _addresses(host, port, end):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(_left(end))
+            sock.connect(address)
+        except OSError as error:
+            sock.close()
+            failure = error
+        else:
+            return sock
+    raise failure
+
+
+def _addresses(host: str, port: int, end: float) -> list[Address]:
+    """Look a host up; a lookup knows no timeout, so one that takes too long is left behind."""
+    said: list[Any] = []
+
+    def look() -> None:
+        try:
+            said.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, ValueError) as error:
+            said.append(error)
+
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        pass  # a name
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(_left(end))
+    if not said:
+        raise TimeoutError("looking the host up took too long")
+    if isinstance(said[0], Exception):
+        raise said[0]
+    found: list[Address] = said[0]
+    return found
+
+
+def _sealed(plain: socket.socket, host: str, end: float) -> ssl.SSLSocket:
+    plain.settimeout(_left(end))
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+
+
+class _Timed:
+    """What a connection needs of a socket; every operation ends when all of them must."""
+
+    def __init__(self, sock: socket.socket, end: float, most: int) -> None:
+        self._sock = sock
+        self._end = end
+        self._most = most
+
+    def sendall(self, data: Any) -> None:
+        """Send all of the data, block by block."""
+        view = memoryview(data)
+        while view:
+            self._sock.settimeout(_left(self._end))
+            view = view[self._sock.send(view[:BLOCK]) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return what an answer is read from."""
+        del mode
+        return io.BufferedReader(_Incoming(self._sock, self._end, self._most))
+
+    def close(self) -> None:
+        """Leave the socket open: an answer may still be read, and whoever opened it closes it."""
+
+
+class _Incoming(io.RawIOBase):
+    """What comes in over a socket, until it is too late or too much."""
+
+    def __init__(self, sock: socket.socket, end: float, most: int) -> None:
+        self._sock = sock
+        self._end = end
+        self._room = most
+
+    def readable(self) -> bool:
+        """Return that it can be read from."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what has come."""
+        self._sock.settimeout(_left(self._end))
+        count = self._sock.recv_into(buffer)
+        self._room -= count
+        if self._room < 0:
+            raise OSError("the answer is too long")
+        return count
