@@ -76,7 +76,7 @@ cells = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(rows=st.lists(cells, min_size=1, max_size=30), amounts=st.sampled_from(AMOUNTS))
 @example(rows=[text.encode() for text in STRANGE], amounts=AMOUNTS[0])
 @example(rows=[text.encode() for text in STRANGE], amounts=AMOUNTS[2])
@@ -91,7 +91,7 @@ def test_a_cell_means_the_same_whatever_stands_beside_it(
         assert numerals.in_units(pa.array([cell], pa.binary()), amounts).tolist() == [units]
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(rows=st.lists(st.one_of(st.none(), cells), min_size=1, max_size=30))
 def test_missing_cells_are_zero_and_change_no_other(rows: list[bytes | None]) -> None:
     amounts = AMOUNTS[1]
@@ -100,7 +100,7 @@ def test_missing_cells_are_zero_and_change_no_other(rows: list[bytes | None]) ->
         assert numerals.in_units(pa.array(rows, kind), amounts).tolist() == expected
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(numbers=st.lists(st.integers(0, 10**19), min_size=1), unit=st.sampled_from([1.0, 0.01, 3.0]))
 def test_whole_numbers_have_the_units_of_their_numerals(numbers: list[int], unit: float) -> None:
     """In a typed column and written down, above 2^53 too."""
@@ -160,7 +160,7 @@ def test_an_invalid_cell_is_named_by_its_own_text(cell: bytes | None, shown: str
 # ---- lines, however they arrive ---------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     rows=st.lists(
         st.one_of(cells, st.sampled_from([b"7" * 900, b" " * 850 + b"7", b"7" + b" " * 850])),

@@ -49,6 +49,7 @@ def readable(path: Path) -> Iterator[None]:
             raise
         # A reader may quote the whole row it stumbled over: people's data have no place here.
         said = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", str(error).splitlines()[0])
+        said = re.sub("straddling object.*", "a row is too long, or a quote is not closed", said)
         msg = f"{path} cannot be read: {said.rstrip('.')}."
         raise InputError(msg) from error
 

@@ -152,8 +152,12 @@ def _parts(origin: Origin, planned: Release, amounts: Amounts) -> Iterator[Part]
         with table.located(batch.names[0], batch.row, len(batch)):
             units = _units(values, amounts, batch.row, untyped=batch.untyped)
         if people is not None:
-            units *= people.count(codes.of(names[0]))
-        groups = None if origin.group is None else _names(names[-1])
+            with table.located(batch.names[1], batch.row, len(batch)):
+                units *= people.count(codes.of(names[0]))
+        groups = None
+        if origin.group is not None:
+            with table.located(batch.names[-1], batch.row, len(batch)):
+                groups = _names(names[-1])
         yield Part(units, groups, batch.share)
 
 
