@@ -64,7 +64,16 @@ def garbage_is_refused(mechanism: Mechanism) -> None:
         )
     _must_raise(ReportError, partial(mechanism.tally, np.zeros(3)), "an array of floats")
     rng = seeded(11)
-    for bad in ([], [None], [math.nan], [math.inf], ["no such value"], [[0, 1]], [10**9], object()):
+    for bad in (
+        [],
+        [None],
+        [math.nan],
+        [math.inf],
+        ["no such value"],
+        [[0] * 99],
+        [10**9],
+        object(),
+    ):
         _must_raise(InputError, partial(mechanism.randomize, bad, rng), f"the value {bad!r}")
 
 
