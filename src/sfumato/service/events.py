@@ -46,7 +46,7 @@ class Bell:
 
 def sides(values: Floats, variances: Floats) -> tuple[Floats, Floats, Floats]:
     """Return values and the ends of their intervals."""
-    reach = z_score(LEVEL) * np.sqrt(variances)
+    reach = z_score(LEVEL) * np.sqrt(np.maximum(variances, 0.0))  # a damaged store may have less
     return values, values - reach, values + reach
 
 
