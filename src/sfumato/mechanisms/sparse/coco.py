@@ -116,7 +116,7 @@ class CoCo(HashedVector):
         yield cls(1.0, 3, 1, hash_range=2)
         yield cls(1.0, 3, 1, hash_range=4)
         yield cls(1.0, 3, 2, hash_range=4, exact_sparsity=True)
-        yield cls(2.0, 2, 2, hash_range=4)
+        yield cls(2.0, 3, 2, hash_range=4)
         yield cls(2.0, 3, 2, hash_range=6, exact_sparsity=True, goal="frequency")
         yield cls(2.0, 3, 3, hash_range=6, exact_sparsity=True)
 

@@ -107,7 +107,7 @@ class Collision(HashedVector):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Small instances."""
-        yield cls(1.0, 2, 1, hash_range=2, exact_sparsity=True)
+        yield cls(1.0, 3, 1, hash_range=2)
         yield cls(1.0, 3, 1, hash_range=3)
         yield cls(1.0, 3, 2, hash_range=3)
         yield cls(2.0, 3, 1, hash_range=7, exact_sparsity=True, goal="frequency")
