@@ -166,13 +166,18 @@ def test_a_key_of_its_own_and_a_new_version_get_nothing_more(scene: Scene) -> No
         device.join(Published(spec, {}, scene.desk.published.endpoint))
 
 
-def test_who_has_no_value_yet_has_not_come_yet(scene: Scene) -> None:
+def test_who_has_no_value_yet_answers_like_any_other(tmp_path: Path) -> None:
+    """Silence would tell; so it answers for the first item, which everybody knows."""
+    scene = Scene(tmp_path, asking(epsilon=16.0, method="lbu"), sealed=False)
     device, line = scene.device()
     scene.now = START + SECONDS + 1.0
-    line.lie, line.cut = asked(1), True
+    line.lie, line.cut = asked(1, mechanism=grr(16.0)), True
     device.flush(force=True)
-    assert line.said == []
-    assert device.journal.tasks()[0].state["ledger"]["spent"] == []
+    ((_, _, report),) = told(line, scene)
+    (content,) = scene.desk.layout.contents(report[20:])
+    assert content["payload"][0] == 0
+    assert device.journal.tasks()[0].state["ledger"]["spent"] != []
+    scene.close()
 
 
 def test_an_answer_speaks_of_the_value_at_the_end_of_its_period(tmp_path: Path) -> None:
@@ -229,9 +234,9 @@ def test_a_clock_that_jumps_while_nobody_looks_frees_one_period_at_most(
     answered = []
     for number in range(1, 5):  # restarts, each with a clock far ahead
         period = 1 + number * jump
+        scene.now = START + period * SECONDS + 1.0
         device, line = scene.device("journal")
         line.cut = True
-        scene.now = START + period * SECONDS + 1.0
         line.lie = asked(period)
         device.flush(force=True)
         answered += [number] if told(line, scene) else []
@@ -318,11 +323,11 @@ def test_no_window_ever_holds_more_than_epsilon(
     for ahead, question, restart in steps:
         period += ahead
         tick += min(ahead, 1) if restart else ahead
+        scene.now = START + period * SECONDS + 1.0
         if restart:
             device.close()
             device, line = scene.device("journal")
             line.cut = True
-        scene.now = START + period * SECONDS + 1.0
         before = len(line.said)
         line.lie = replace(question, period=period)
         device.flush(force=True)

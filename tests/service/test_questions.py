@@ -28,8 +28,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     made.close()
 
 
-@pytest.mark.parametrize("method", ["lbu", "lpd"])
-def test_periods_are_asked_answered_and_released(tmp_path: Path, method: str) -> None:
+@pytest.mark.parametrize(("method", "error"), [("lbu", 0.1), ("lpd", 0.3)])
+def test_periods_are_asked_answered_and_released(tmp_path: Path, method: str, error: float) -> None:
     scene = Scene(tmp_path, asking(method=method, epsilon=12.0))
     fleet = scene.fleet(60)
     for period in range(1, 7):
@@ -37,10 +37,10 @@ def test_periods_are_asked_answered_and_released(tmp_path: Path, method: str) ->
         if period == 3:
             scene.reopen()
     assert [release.period for release in scene.desk.releases] == [1, 2, 3, 4, 5, 6]
-    # Nearly no noise: what is left is who was drawn.
+    # Nearly no noise: what is left is who was drawn, of whom there are few with lpd.
     found = np.nanmean([release.values for release in scene.desk.releases], axis=0)
     truth = np.array([1 / 2, 1 / 3, 1 / 6])
-    assert np.abs(found - truth).max() < 0.15 < np.abs(found - truth[::-1]).max()
+    assert np.abs(found - truth).max() < error < np.abs(found - truth[::-1]).max()
     assert sum(scene.desk.participation().values()) >= 60
     counted = scene.store.recount(scene.desk.task_id, scene.desk.judge.count)
     assert dict(counted) == dict(scene.store.tallies(scene.desk.task_id))

@@ -42,10 +42,7 @@ _LISTED: Final = 400
 
 def streams_of(protocol: Weave) -> list[tuple[Any, ...]]:
     """Return every stream of values and absences of a small protocol; some, if there are many."""
-    values = list(protocol.values.inputs())
-    away = [*values, None]
-    first = values if protocol.values.always_there else away
-    every = list(product(first, *[away] * (protocol.periods - 1)))
+    every = list(product([*protocol.values.inputs(), None], repeat=protocol.periods))
     step = -(-len(every) // _LISTED)
     return every[::step]
 

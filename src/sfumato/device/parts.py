@@ -99,11 +99,6 @@ class Standing:
 
     def step(self, machine: WeaveDevice | FlatDevice, value: Any, coins: Source) -> Message | None:
         """Live through one period, without news if there is no value; return what is due."""
-        if value is None and isinstance(machine, WeaveDevice):
-            values = machine.protocol.values
-            if values.always_there and not any(machine.value):
-                # Before the first value: a public default, as silence would tell.
-                value = values.default
         return machine.observe(value, coins)
 
 
@@ -202,13 +197,12 @@ class Asked:
         from sfumato.streams.window.device import WindowDevice  # noqa: PLC0415 -- see above
 
         looked = state | {"round": question.round}
-        if state["held"] is None:  # who has no value yet has not come yet
-            return looked, None
+        held = self.protocol.default if state["held"] is None else state["held"]
         machine = WindowDevice.restore(self.protocol, state["ledger"])
         # Other questions get other coins: a copy of this device that is asked another one in the
         # same place pays for it, but never gives away its coins.
         coins = chain.coins("ask " + hashlib.sha256(question.digest).hexdigest())
-        report = machine.answer(state["tick"], ask, state["held"], coins)
+        report = machine.answer(state["tick"], ask, held, coins)
         looked["ledger"] = machine.save()
         if report is None:
             return looked, None

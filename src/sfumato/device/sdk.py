@@ -191,6 +191,7 @@ class Device:
         self._offset = max(self.clock(), seen) - time.monotonic()
         self._boot = _boot() if self.clock is time.time else ""
         self._slept = self._trusted_sleep()
+        self._opened = self.now
         self._awake: set[bytes] = set()
         self._patience: dict[bytes, float] = {}
         self._took: dict[bytes, float] = {}
@@ -436,9 +437,10 @@ class Device:
             raise self._broken[task_id].with_traceback(None)
         return self._parts[task_id]
 
-    def _ended(self, published: Published) -> int:
-        """Return how many periods of a task have ended."""
-        ended = int((self.now - published.spec["start"]) // published.spec["period_seconds"])
+    def _ended(self, published: Published, now: float | None = None) -> int:
+        """Return how many periods of a task have ended, by now or by another time."""
+        now = self.now if now is None else now
+        ended = int((now - published.spec["start"]) // published.spec["period_seconds"])
         periods: int = published.spec["periods"]
         return max(0, min(ended, periods))
 
@@ -492,10 +494,7 @@ class Device:
         """Go on to the last period that has ended, with the value that was held then."""
         passed = last - joined.state["period"]
         if passed > 0:
-            ticks = passed
-            if joined.task_id not in self._awake:
-                # A restart may trust the wall clock for one period; more only without it.
-                ticks = min(passed, max(1, int(self._slept // published.spec["period_seconds"])))
+            ticks = self._ticks(joined, published, passed)
             later = self.journal.postponed(joined.task_id)
             held = [value for period, value in later.items() if period <= last]
             value = held[-1] if held else joined.value
@@ -514,6 +513,19 @@ class Device:
             period += 1
         self.journal.set_value(task_id, value)
         self.journal.drop_postponed(task_id, period)
+
+    def _ticks(self, joined: Joined, published: Published, passed: int) -> int:
+        """Return how many of the periods that have passed are surely over.
+
+        A restart may trust the wall clock for one period; for more only without it. What has passed
+        since this process has the journal is known, whether or not the app has observed anything.
+        """
+        if joined.task_id in self._awake:
+            return passed
+        ended = self._ended(published, self._opened) - joined.state["period"]
+        asleep = max(0, min(ended, passed))
+        counted = int(self._slept // published.spec["period_seconds"])
+        return int(min(asleep, max(1, counted)) + passed - asleep)
 
     def _save(self, joined: Joined, state: dict[str, Any], chain: Chain) -> None:
         self.journal.step(joined.task_id, state, chain.key)

@@ -97,13 +97,13 @@ def test_bad_configurations_are_refused(made: Any, said: str) -> None:
         made()
 
 
-def test_bad_values_and_late_periods_are_refused() -> None:
-    device = PROTOCOL.device(seeded(1))
-    for bad in ([1], [2, 0], "up", [0.5, 0]):
+def test_bad_values_are_no_moves_and_late_periods_are_refused() -> None:
+    device, other = PROTOCOL.device(seeded(1)), PROTOCOL.device(seeded(1))
+    for period, bad in enumerate(([1], [2, 0], "up", [0.5, 0])):
         with pytest.raises(InputError, match="-1, 0 or 1 for each of 2 items"):
-            device.observe(bad, seeded(2))
-    assert device.period == 0
-    for period in range(6):
+            PROTOCOL.moves(bad)
+        assert device.observe(bad, seeded(period)) == other.observe(None, seeded(period))
+    for period in range(2):
         device.observe(None, seeded(period))
     with pytest.raises(MismatchError, match="all 6 periods"):
         device.observe([0, 0], seeded(9))

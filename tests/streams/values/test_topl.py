@@ -15,6 +15,7 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import seeded
+from sfumato.streams.asked import coin
 from sfumato.streams.values.topl import PeriodSums, ToPL, ToPLCurator
 
 Floats = NDArray[np.float64]
@@ -158,11 +159,16 @@ def test_a_device_answers_once_for_each_value() -> None:
     protocol = ToPL(1.0, 100.0)
     device = protocol.device(seeded(1))
     ask = Ask(protocol.summer(50.0), 1.0)
-    assert device.answer(ask, seeded(1)) == b""  # nothing observed yet
+
+    def zero(seed: int) -> bytes:
+        return ask.mechanism.randomize(0.0, seeded(seed)).tobytes()
+
+    # Certainty stands for no coin, so that the same seed gives the same report.
+    assert device.answer(ask, seeded(1)) == zero(1)  # nothing observed yet
     device.observe(30.0)
     report = device.answer(ask, seeded(2))
-    assert ask.mechanism.valid(np.frombuffer(report, ask.mechanism.report_dtype)).all()
-    assert device.answer(ask, seeded(3)) == b""
+    assert report == ask.mechanism.randomize(30.0, seeded(2)).tobytes()
+    assert [device.answer(ask, seeded(n)) for n in range(9)] == [zero(n) for n in range(9)]
     device.observe(70.0)
     assert device.answer(Ask(protocol.learner, 0.0), seeded(4)) == b""
     assert device.answer(Ask(protocol.learner, 1.0), seeded(5))
@@ -186,9 +192,26 @@ def test_a_lying_curator_gets_no_answer(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_values_that_cannot_be_are_refused(value: float) -> None:
-    with pytest.raises(InputError, match="a number from 0 on is expected"):
-        ToPL(1.0, 100.0).device(seeded(1)).observe(value)
+def test_values_that_cannot_be_are_no_values(value: float) -> None:
+    device = ToPL(1.0, 100.0).device(seeded(1))
+    device.observe(3.0)
+    device.observe(value)
+    assert device.value is None
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, float("nan")])
+def test_probabilities_that_cannot_be_are_refused(probability: float) -> None:
+    protocol = ToPL(1.0, 100.0)
+    with pytest.raises(MismatchError, match=r"a number in 0\.\.1 is expected"):
+        protocol.device(seeded(1)).answer(Ask(protocol.learner, probability), seeded(1))
+
+
+def test_its_coin_is_never_above_what_was_asked() -> None:
+    """Rounding to the nearest made a certainty of what is almost one, and a chance of nothing."""
+    protocol = ToPL(1.0, 100.0)
+    device = protocol.device(seeded(1))
+    assert device.answer(Ask(protocol.learner, 0.75 * 2.0**-64), seeded(1)) == b""
+    assert coin(0.75 * 2.0**-64) == 0
 
 
 def test_a_period_without_reports_sums_to_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.errors import InputError, MismatchError
+from sfumato.errors import MismatchError
 from sfumato.randomness import Keyed, Seeded, Source, seeded
 from sfumato.streams.weave import Attributes, Binary, Category, Items, Message, Weave, WeaveDevice
 from sfumato.streams.weave import protocol as protocol_module
@@ -247,21 +247,25 @@ def test_a_state_belongs_to_one_design() -> None:
 # ---- what it takes in -----------------------------------------------------------------------
 
 
-def test_a_bad_value_leaves_the_device_as_it_was() -> None:
+def test_a_bad_value_is_no_news() -> None:
     for protocol in PROTOCOLS:
         for _, device in every_device(protocol):
-            before = device.save()
-            with pytest.raises(InputError, match="value is"):
-                device.observe(object(), seeded(1))
-            assert device.save() == before
+            other = WeaveDevice.restore(protocol, device.save())
+            for period in range(protocol.periods):
+                sent = device.observe(object(), seeded(period))
+                assert sent == other.observe(None, seeded(period))
+                assert device.save() == other.save()
 
 
-def test_the_first_value_must_be_there_unless_values_are_optional() -> None:
+def test_before_the_first_value_a_device_holds_the_default() -> None:
     for _, device in every_device(PROTOCOLS[2]):
-        before = device.save()
-        with pytest.raises(InputError, match="value is None in period 1, before the first value"):
-            device.observe(None, seeded(1))
-        assert device.save() == before  # on every thread alike, and nothing has been drawn
+        other = WeaveDevice.restore(PROTOCOLS[2], device.save())
+        sent = device.observe(None, seeded(1))
+        assert sent == other.observe(PROTOCOLS[2].values.default, seeded(1))
+        assert device.save() == other.save()
+
+
+def test_a_device_that_joins_late_catches_up() -> None:
     late = Weave(Category(4, optional=True), 8, 5, 2.0, (1, 2, 0), (0.4, 0.3, 0.3))
     for number, device in every_device(late):
         ends = [end for _, end in late.edges(device.thread)]

@@ -246,10 +246,16 @@ class FlatDevice:
         return self.protocol.payload
 
     def observe(self, value: ArrayLike | None, rng: Source) -> Message:
-        """Take in the next period's moves, one for each item; return the message due now."""
+        """Take in the next period's moves, one for each item; return the message due now.
+
+        None, and whatever is no move, counts as a period in which nothing has moved.
+        """
         if self.period == self.protocol.periods:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
-        moves = self.protocol.moves(value)
+        try:
+            moves = self.protocol.moves(value)
+        except InputError:
+            moves = self.protocol.moves(None)
         self.period += 1
         coins = Coins(rng.bound(moves))
         signs = [self.stream.observe(move, coins) for move in moves]

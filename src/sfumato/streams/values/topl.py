@@ -25,7 +25,8 @@ from sfumato.core.tally import ALONE, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.mean import Hybrid
-from sfumato.randomness import ONE, Source
+from sfumato.randomness import Source
+from sfumato.streams.asked import blurred, coin
 
 __all__ = ["PeriodSums", "ToPL", "ToPLCurator", "ToPLDevice"]
 
@@ -97,7 +98,8 @@ class ToPL(Stream):
 
     Guarantee
     ---------
-    epsilon-LDP for each value: a device answers once for each, whoever asks.
+    epsilon-LDP for each value: a device answers once for each, whoever asks. All other answers are
+    for the public default, so that how many there are tells nothing.
 
     Error
     -----
@@ -232,28 +234,34 @@ class ToPL(Stream):
 
 @dataclass
 class ToPLDevice:
-    """One device: it holds the current value, and answers once for it."""
+    """One device: it holds the current value, and answers once for it.
+
+    Whenever it holds none, before the first value and after each answer, it answers for the public
+    default, an amount of 0: if it kept silent, it would tell that there was no value.
+    """
 
     protocol: ToPL
     value: float | None = None
 
-    def observe(self, value: float) -> None:
-        """Take in the next value; the one before is forgotten, answered or not."""
-        if not is_finite_number(value) or value < 0:
-            raise InputError(f"value is {value!r}; a number from 0 on is expected.")
-        self.value = float(value)
+    def observe(self, value: float | None) -> None:
+        """Take in the next value; the one before is forgotten, answered or not.
+
+        None, and whatever is no amount, is no value.
+        """
+        good = is_finite_number(value) and value is not None and value >= 0
+        self.value = float(value) if good and value is not None else None
 
     def answer(self, ask: Ask, rng: Source) -> bytes:
-        """Return the report of the current value, empty if its coin or its budget says so.
+        """Return the report of the current value, empty if its coin says so.
 
         Questions that the protocol cannot ask, whoever sends them, are refused.
         """
         self._refuse(ask)
-        value, threshold = self.value, ask.mechanism.high  # type: ignore[attr-defined]
-        if value is None or not bool(rng.bernoulli(round(ask.probability * ONE), 1)[0]):
+        if not rng.bernoulli(coin(ask.probability), 1)[0]:
             return b""
-        self.value = None
-        return ask.mechanism.randomize(min(value, threshold), rng).tobytes()
+        value, self.value = 0.0 if self.value is None else self.value, None
+        threshold = ask.mechanism.high  # type: ignore[attr-defined]
+        return blurred(ask.mechanism, min(value, threshold), rng).tobytes()
 
     def _refuse(self, ask: Ask) -> None:
         asked, protocol = ask.mechanism, self.protocol
@@ -262,7 +270,7 @@ class ToPLDevice:
             and 0 < asked.high <= protocol.bound
             and asked == protocol.summer(asked.high)
         )
-        if not fits or not 0 <= ask.probability <= 1:
+        if not fits:
             raise MismatchError(
                 f"{asked.name} with epsilon {asked.epsilon:g} is asked; this is none of the "
                 "protocol's questions."

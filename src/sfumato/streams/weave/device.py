@@ -7,6 +7,7 @@ the observed value freezes for difference threads; snapshots look at the value a
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -108,26 +109,31 @@ class WeaveDevice:
         """Take in the value of the next period; return the message that is due now, if any.
 
         None stands for no news: the device was away and repeats its last value; before the first
-        value that is none at all. What it sends has the same form as ever, and comes as ever. Save
-        the state before a message leaves: who restores it then may lose one, but sends none twice.
+        value that is the public default of its kind. A value that the task does not know is no news
+        either, so that what is sent has the same form as ever, and comes as ever. Save the state
+        before a message leaves: who restores it then may lose one, but sends none twice.
         """
-        values = self.protocol.values
         if self.period == self.protocol.periods:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
-        if value is None and values.always_there and not any(self.value):
-            raise InputError(
-                f"value is None in period {self.period + 1}, before the first value; values must "
-                "be optional for devices that join late."
-            )
-        seen = self.value if value is None else values.encode(value).tolist()
+        news = self._entries(value)
         self.period += 1
-        if self.thread.is_snapshot:
-            self.value = seen
-        elif value is not None:
-            self._follow(seen)
+        if news is not None and self.thread.is_snapshot:
+            self.value = news
+        elif news is not None:
+            self._follow(news)
         if not self.thread.looks_at(self.period):
             return None
         return self._snapshot(rng) if self.thread.is_snapshot else self._difference(rng)
+
+    def _entries(self, value: Any) -> list[int] | None:
+        """Return the entries of a value, or of the default before the first; None if no news."""
+        values = self.protocol.values
+        if value is not None:
+            with suppress(InputError):
+                return values.encode(value).tolist()
+        if values.always_there and not any(self.value):
+            return values.encode(values.default).tolist()
+        return None
 
     def skip(self, periods: int, rng: Source) -> list[Message]:
         """Catch up on so many periods without a value; return the messages that were due."""

@@ -40,10 +40,14 @@ def transcript_law(protocol: Weave, stream: Sequence[Any]) -> dict[Transcript, F
 
 
 def _held(protocol: Weave, stream: Sequence[Any]) -> NDArray[np.int8]:
-    """Return the entries in each period; who is away repeats the last ones."""
-    rows = [np.zeros(protocol.values.width, dtype=np.int8)]
+    """Return the entries in each period; who is away repeats the last ones, or the default."""
+    values = protocol.values
+    rows = [np.zeros(values.width, dtype=np.int8)]
     for value in stream:
-        rows.append(rows[-1] if value is None else protocol.values.encode(value))
+        if value is None and values.always_there and not rows[-1].any():
+            rows.append(values.encode(values.default))
+        else:
+            rows.append(rows[-1] if value is None else values.encode(value))
     return np.array(rows)
 
 

@@ -152,6 +152,18 @@ class Window(Stream):
         """How many values a release has."""
         return 1 if self.domain is None else Domain(self.domain).size
 
+    @property
+    def default(self) -> Label | float:
+        """What a device answers for before its first value: public, and the same for all.
+
+        The first item, or the middle of the interval: if such a device kept silent, it would tell
+        that it has seen nothing yet.
+        """
+        if self.domain is not None:
+            return self.labels[0]
+        low, high = self.interval or (0.0, 1.0)
+        return low / 2 + high / 2
+
     @cached_property
     def nothing(self) -> NDArray[np.float64]:
         """What stands for a release before there was one: zero, or the number nearest to it."""

@@ -1,0 +1,223 @@
+"""Silence speaks: whether, when and how much a device sends is the same for every stream of values.
+
+For tiny tasks of every kind all streams are listed, over each value, no value, a bad value and one
+that comes too late; the pattern of the messages of one device must not depend on the stream.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.device.collecting import HOUR
+
+from sfumato import catalog
+from sfumato.core.stream import Ask
+from sfumato.device import Device, Limits, Outcome
+from sfumato.device.journal import Journal
+from sfumato.randomness import Keyed, seeded
+from sfumato.streams.registry import spec_of, stream_of
+from sfumato.streams.values.topl import ToPL
+from sfumato.streams.window import METHODS
+from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import Batch, Layout
+from sfumato.wire.task import parse_any
+
+MISSING, BAD, LATE = "missing", object(), "late"
+PERIODS = 2
+MIX = "mix = {1 = 0.5, snapshot = 0.5}"
+
+VALUES: dict[str, tuple[str, list[Any]]] = {
+    "binary": ('{kind = "binary"}', [0, 1]),
+    "category": ('{kind = "category", items = ["a", "b"]}', ["a", "b"]),
+    "optional": ('{kind = "category", items = ["a", "b"], optional = true}', ["a", "b"]),
+    "set": ('{kind = "set", items = ["a", "b"]}', [[], ["a"], ["a", "b"]]),
+    "attributes": (
+        '{kind = "attributes", attributes = {p = ["a", "b"], q = ["c", "d"]}}',
+        [{"p": "a", "q": "c"}, {"p": "b", "q": "d"}],
+    ),
+    "moves": ('{kind = "moves", items = ["up", "down"]}', [[0, 0], [1, -1]]),
+    "number": ('{kind = "number", low = -1, high = 3}', [-1, 0.5]),
+}
+
+
+def published(task: str, periods: int = PERIODS) -> Published:
+    asked = parse_any(f'title = "t"\nepsilon = 2\nperiods = {periods}\nperiod = "1 hour"\n{task}')
+    spec = spec_of(asked, catalog.stream(asked), start=0, sealed=False)
+    return Published(spec, {}, "http://collector/reports")
+
+
+STANDING = {
+    name: (published(f"changes = 2\nvalues = {plain}\n{'' if name == 'moves' else MIX}"), values)
+    for name, (plain, values) in VALUES.items()
+    if name != "number"
+} | {
+    protocol: (
+        published(f'changes = 2\nvalues = {VALUES[name][0]}\nprotocol = "{protocol}"'),
+        VALUES[name][1],
+    )
+    for protocol, name in (("hierarchy", "binary"), ("tree", "category"), ("snapshots", "category"))
+}
+
+
+def window(method: str, name: str, periods: int = PERIODS) -> tuple[Published, list[Any]]:
+    plain, values = VALUES[name]
+    task = f'kind = "window"\nwindow = 2\ndevices = 100\nmethod = "{method}"\nvalues = {plain}'
+    return published(task, periods), values
+
+
+class Line:
+    """A server that asks in every round, and writes down what comes in which order."""
+
+    def __init__(self, made: Published) -> None:
+        self.now, self.round = 0.0, 0
+        self.heard: list[Any] = []
+        self._made, self._layout = made, Layout(made.spec["payload"])
+
+    def fetch(self, url: str) -> bytes:
+        assert url.endswith("/question")
+        plain = self._made.spec["values"]
+        if plain["kind"] == "number":
+            about = {
+                "mechanism": "hybrid",
+                "low": plain["low"],
+                "high": plain["high"],
+                "clip": False,
+            }
+        else:
+            about = {"mechanism": "grr", "domain": plain["items"]}
+        asked = about | {"epsilon": 0.75}
+        return Question(int(self.now // HOUR), self.round, asked, 0.75).encode()
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        assert url == self._made.endpoint
+        for report in Batch.decode(batch, self._layout).reports:
+            (content,) = self._layout.contents(report["sealed"].tobytes())
+            place = int(content["span"]), int(content["block"]), int(report["period"])
+            self.heard.append((*place, report["id"].tobytes(), report.nbytes))
+        self.heard.append(len(batch))
+        return Outcome()
+
+
+def pattern(made: Published, stream: tuple[Any, ...], late: Any, seed: int) -> list[Any]:
+    """Return what can be seen of a device with a stream: everything but what reports say."""
+    line = Line(made)
+    limits = Limits(2.0, unsealed=True, windows=True)
+    device = Device(Journal(":memory:"), limits, line, lambda: line.now, seeded(seed))
+    device.join(made)
+    for period, value in enumerate(stream):
+        line.now = period * HOUR + 10.0
+        if value is not MISSING and value is not LATE:
+            device.observe(value)
+        line.now = (period + 1) * HOUR + 1.0
+        if value is LATE:
+            device.observe(late)
+        for line.round in (0, 1):
+            assert not device.flush(force=True).problem
+            line.heard.append("flushed")
+    device.close()
+    return line.heard
+
+
+def streams(values: list[Any], periods: int = PERIODS) -> Iterator[tuple[Any, ...]]:
+    return itertools.product([*values, None, MISSING, BAD, LATE], repeat=periods)
+
+
+def check(made: Published, values: list[Any], seeds: range) -> None:
+    spoke = 0
+    for seed in seeds:
+        patterns = [pattern(made, stream, values[-1], seed) for stream in streams(values)]
+        assert all(seen == patterns[0] for seen in patterns)
+        spoke += len(patterns[0]) > 2 * PERIODS
+    assert spoke  # some device has sent something
+
+
+@pytest.mark.parametrize("name", STANDING)
+def test_a_standing_task_hears_the_same_pattern(name: str) -> None:
+    check(*STANDING[name], range(1))
+
+
+@pytest.mark.parametrize("name", ["category", "number"])
+def test_a_task_that_asks_hears_the_same_pattern(name: str) -> None:
+    check(*window("lpd", name), range(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STANDING)
+def test_a_standing_task_hears_the_same_pattern_of_many_devices(name: str) -> None:
+    check(*STANDING[name], range(1, 12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["category", "number"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_hears_the_same_pattern(method: str, name: str) -> None:
+    try:
+        task = window(method, name)
+    except Exception as error:  # noqa: BLE001 -- some methods ask for items only
+        pytest.skip(str(error))
+    check(*task, range(4))
+
+
+def test_machines_of_every_standing_task_send_the_same_pattern() -> None:
+    """The library's own devices, without the SDK: a value that cannot be is no news."""
+    for made, values in STANDING.values():
+        protocol = stream_of(made.spec)
+        for seed in range(12):
+            seen = set()
+            for stream in itertools.product([*values, None, BAD], repeat=PERIODS):
+                device: Any = protocol.device(seeded(seed))
+                sent = [device.observe(value, seeded(9)) for value in stream]
+                seen.add(tuple(m and (m.key, len(m.payload)) for m in sent))
+            assert len(seen) == 1
+
+
+def test_topl_answers_the_same_number_of_times() -> None:
+    protocol = ToPL(1.0, 10.0)
+    asks = [Ask(protocol.learner, 0.75), Ask(protocol.summer(5.0), 0.75)]
+    for seed in range(4):
+        key = bytes(seeded(seed).take(32))
+        seen = set()
+        for stream in streams([0.0, 4.0, 20.0]):
+            device = protocol.device(seeded(seed))
+            sizes = []
+            for period, value in enumerate(stream):
+                if value is not MISSING and value is not LATE:
+                    device.observe(value)
+                for number, ask in enumerate(asks):  # one question more than a value pays for
+                    sizes.append(len(device.answer(ask, Keyed(key, f"ask {period} {number}"))))
+                if value is LATE:
+                    device.observe(4.0)
+            seen.add(tuple(sizes))
+        assert len(seen) == 1
+
+
+@pytest.mark.parametrize("again", [None, "b", BAD])
+def test_after_a_restart_it_does_not_matter_whether_the_app_has_observed(
+    tmp_path: Path, again: Any
+) -> None:
+    """An app observes when something changes; what a window affords must not depend on that."""
+    heard = []
+    for name in ("quiet", "busy"):
+        made, _ = window("lpd", "category", periods=9)
+        line = Line(made)
+        limits = Limits(2.0, unsealed=True, windows=True)
+        for start, end in ((0, 1), (3, 6), (6, 9)):
+            line.now = start * HOUR + 10.0
+            journal = Journal(tmp_path / name)
+            device = Device(journal, limits, line, lambda line=line: line.now, seeded(4))
+            device.join(made)
+            for period in range(start, end):
+                line.now = period * HOUR + 20.0
+                if name == "busy":
+                    device.observe(again)
+            line.now = end * HOUR + 1.0
+            device.flush(force=True)
+            line.heard.append("flushed")
+            device.close()
+        heard.append(line.heard)
+    assert heard[0] == heard[1]
