@@ -265,7 +265,7 @@ def test_a_damaged_journal_is_one_sentence(
 
 def test_two_processes_cannot_write_one_output(tmp_path: Path) -> None:
     first = Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
-    with pytest.raises(InputError, match="is being written by another process"):
+    with pytest.raises(InputError, match="is in use already"):
         Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
     first.close()
 

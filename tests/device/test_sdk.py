@@ -284,7 +284,7 @@ def test_the_journal_is_for_its_owner_and_one_process_only(tmp_path: Path) -> No
     path.touch(mode=0o644)
     device = opened(path, collector, clock)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with pytest.raises(InputError, match="cannot be used as a journal"):
+    with pytest.raises(InputError, match="is in use already"):
         opened(path, collector, clock)
     device.close()
     broken = tmp_path / "broken"

@@ -78,6 +78,9 @@ class Line:
         self.heard: list[Any] = []
         self._made, self._layout = made, Layout(made.spec["payload"])
 
+    def clock(self) -> float:
+        return self.now
+
     def fetch(self, url: str) -> bytes:
         assert url.endswith("/question")
         plain = self._made.spec["values"]
@@ -107,7 +110,7 @@ def pattern(made: Published, stream: tuple[Any, ...], late: Any, seed: int) -> l
     """Return what can be seen of a device with a stream: everything but what reports say."""
     line = Line(made)
     limits = Limits(2.0, unsealed=True, windows=True)
-    device = Device(Journal(":memory:"), limits, line, lambda: line.now, seeded(seed))
+    device = Device(Journal(":memory:"), limits, line, line.clock, seeded(seed))
     device.join(made)
     for period, value in enumerate(stream):
         line.now = period * HOUR + 10.0
@@ -209,7 +212,7 @@ def test_after_a_restart_it_does_not_matter_whether_the_app_has_observed(
         for start, end in ((0, 1), (3, 6), (6, 9)):
             line.now = start * HOUR + 10.0
             journal = Journal(tmp_path / name)
-            device = Device(journal, limits, line, lambda line=line: line.now, seeded(4))
+            device = Device(journal, limits, line, line.clock, seeded(4))
             device.join(made)
             for period in range(start, end):
                 line.now = period * HOUR + 20.0

@@ -102,7 +102,7 @@ def test_a_secret_key_is_in_no_repr(store: SQLiteStore) -> None:
 
 def test_two_collectors_cannot_have_one_store(store: SQLiteStore, tmp_path: Path) -> None:
     del store
-    with pytest.raises(InputError, match="one collector at a time"):
+    with pytest.raises(InputError, match="is in use already"):
         SQLiteStore(tmp_path / "collector.db")
 
 

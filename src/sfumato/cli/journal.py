@@ -9,7 +9,6 @@ never to anything else. A record is one line, with a checksum; a torn last line 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import zlib
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
+from sfumato.claims import Claim
 from sfumato.cli.files import named
 from sfumato.errors import InputError, MismatchError
 from sfumato.streams.values.publisher import State
@@ -96,25 +96,27 @@ class Journal:
         self.output = output
         self.path = beside(output)
         self._about = about
-        self._started = self.path.exists()
-        if not self._started and output.exists() and output.stat().st_size:
-            msg = f"{output} exists and has no journal to go on with; --force replaces it."
-            raise InputError(msg)
-        self._out = _opened(output, 0o644)
+        self._out: BinaryIO | None = None
         self._file: BinaryIO | None = None
+        self._claim = Claim(output, private=False)
         try:
-            fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._out.close()
-            msg = f"{output} is being written by another process."
-            raise InputError(msg) from error
-        try:
+            self._started = self._can_go_on()
+            self._out = _opened(output, 0o644)
             self.key, self.progress = self._read() if self._started else (key, Progress())
             self._rewrite()
             self._publish()
         except BaseException:
             self._release()
             raise
+
+    def _can_go_on(self) -> bool:
+        """Return whether there is a journal; raise if there should be one."""
+        if self.path.exists():
+            return True
+        if self.output.stat().st_size:
+            msg = f"{self.output} exists and has no journal to go on with; --force replaces it."
+            raise InputError(msg)
+        return False
 
     @property
     def resumed(self) -> bool:
@@ -150,7 +152,9 @@ class Journal:
     def _release(self) -> None:
         if self._file is not None:
             self._file.close()
-        self._out.close()
+        if self._out is not None:
+            self._out.close()
+        self._claim.release()
 
     def _record(self, held: list[int]) -> dict[str, Any]:
         progress = self.progress
@@ -166,6 +170,7 @@ class Journal:
 
     def _publish(self) -> None:
         """Append what is pending, or what a crash left of it to append."""
+        assert self._out is not None  # noqa: S101 - open until it is closed
         progress = self.progress
         wanted = progress.pending.encode()
         self._out.seek(0, os.SEEK_END)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from sfumato.claims import Claim
 from sfumato.device.keys import FORMAT, Chain
 from sfumato.errors import InputError, MismatchError
 from sfumato.wire.reading import read_json
@@ -155,8 +155,14 @@ class Journal:
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        if self.path != ":memory:":
-            _own(Path(path))
+        self._claim = None if self.path == ":memory:" else _claimed(Path(path))
+        try:
+            self._open()
+        except BaseException:
+            self._release()
+            raise
+
+    def _open(self) -> None:
         try:
             connection = sqlite3.connect(self.path, isolation_level=None)
         except sqlite3.Error as error:
@@ -197,6 +203,11 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         self._base.connection.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._claim is not None:
+            self._claim.release()
 
     def settle_down(self) -> None:
         """Fold the log of changes into the file: it held what has been overwritten."""
@@ -382,13 +393,10 @@ def _finite(word: bytes) -> float:
     return number
 
 
-def _own(path: Path) -> None:
-    """Make the file, if it is not there, so that only its owner may read it."""
+def _claimed(path: Path) -> Claim:
     if not path.parent.is_dir():
         raise InputError(f"{path} is in no folder; one that exists is expected.")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if os.fstat(descriptor).st_mode & 0o077:
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+        return Claim(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be used as a journal ({error}).") from error

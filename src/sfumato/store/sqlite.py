@@ -6,7 +6,6 @@ and a lost power supply. One process has a file at a time.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from sfumato.claims import Claim
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import InputError
 from sfumato.store.interface import Count, Filled, Release, Store, StoredTask
@@ -49,15 +49,22 @@ class SQLiteStore(Store):
         self._name = str(path)
         self._lock = RLock()
         try:
-            _owned(path)
+            self._claim = Claim(path)
+        except OSError as error:
+            raise _unopened(path, error) from error
+        try:
+            self._open(path)
+        except BaseException:
+            self._claim.release()
+            raise
+
+    def _open(self, path: str | Path) -> None:
+        try:
             self._connection = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=1.0
             )
-        except (OSError, sqlite3.Error) as error:
-            raise InputError(
-                f"{path} cannot be opened ({error}); a file in a folder that can be written is "
-                "expected."
-            ) from error
+        except sqlite3.Error as error:
+            raise _unopened(path, error) from error
         self._tables = Tables(self._connection, self._name)
         try:
             for setting in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
@@ -291,13 +298,13 @@ class SQLiteStore(Store):
         """Let go of the store."""
         with self._lock:
             self._connection.close()
+            self._claim.release()
 
 
-def _owned(path: str | Path) -> None:
-    """Make the file if there is none; in any case nobody but its owner may read it."""
-    opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    os.fchmod(opened, 0o600)
-    os.close(opened)
+def _unopened(path: str | Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path} cannot be opened ({error}); a file in a folder that can be written is expected."
+    )
 
 
 def _added(pairs: Iterable[tuple[Place, Tally]]) -> Tallies[Place]:

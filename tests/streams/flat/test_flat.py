@@ -99,7 +99,8 @@ def test_bad_configurations_are_refused(made: Any, said: str) -> None:
 
 def test_bad_values_are_no_moves_and_late_periods_are_refused() -> None:
     device, other = PROTOCOL.device(seeded(1)), PROTOCOL.device(seeded(1))
-    for period, bad in enumerate(([1], [2, 0], "up", [0.5, 0])):
+    bads: list[Any] = [[1], [2, 0], "up", [0.5, 0]]
+    for period, bad in enumerate(bads):
         with pytest.raises(InputError, match="-1, 0 or 1 for each of 2 items"):
             PROTOCOL.moves(bad)
         assert device.observe(bad, seeded(period)) == other.observe(None, seeded(period))

@@ -130,9 +130,9 @@ class WeaveDevice:
         values = self.protocol.values
         if value is not None:
             with suppress(InputError):
-                return values.encode(value).tolist()
+                return list(values.encode(value).tolist())
         if values.always_there and not any(self.value):
-            return values.encode(values.default).tolist()
+            return list(values.encode(values.default).tolist())
         return None
 
     def skip(self, periods: int, rng: Source) -> list[Message]:

@@ -1,0 +1,112 @@
+"""A file that is open here stays closed to other processes, whatever this one opens and closes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.claims import Claim
+from sfumato.cli.journal import Journal as Followed
+from sfumato.device.journal import Journal
+from sfumato.errors import InputError
+from sfumato.store.sqlite import SQLiteStore
+
+
+def followed(path: Path) -> Followed:
+    journal = Followed(path, {}, bytes(32))
+    journal.progress.complete = True  # so that nothing is left to go on with
+    return journal
+
+
+OWNERS: dict[str, Callable[[Path], Any]] = {
+    "journal": Journal,
+    "store": SQLiteStore,
+    "followed": followed,
+}
+CHILD = """
+import sys
+from pathlib import Path
+from sfumato.cli.journal import Journal as Followed
+from sfumato.device.journal import Journal
+from sfumato.errors import InputError
+from sfumato.store.sqlite import SQLiteStore
+owners = {"journal": Journal, "store": SQLiteStore}
+owners["followed"] = lambda path: Followed(path, {}, bytes(32))
+try:
+    owners[sys.argv[1]](Path(sys.argv[2])).close()
+except InputError as error:
+    print("refused:", error)
+else:
+    print("opened")
+"""
+
+
+def elsewhere(name: str, path: Path) -> str:
+    """Return what becomes of an opening in another process."""
+    done = subprocess.run(  # noqa: S603 -- this Python, and a script of ours
+        [sys.executable, "-c", CHILD, name, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_a_second_opening_here_does_not_open_the_file_to_others(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    first = OWNERS[name](path)
+    for _ in range(2):
+        with pytest.raises(InputError, match="is in use already"):
+            OWNERS[name](path)
+    assert elsewhere(name, path).startswith(f"refused: {path} is in use already")
+    first.close()
+    assert elsewhere(name, path) == "opened"
+    assert not list(tmp_path.glob("*.lock"))
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_another_name_is_the_same_file(link: Callable[[Path, Path], None], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    link(tmp_path / "file", tmp_path / "other")
+    first = Journal(tmp_path / "file")
+    with pytest.raises(InputError, match="is in use already"):
+        Journal(tmp_path / "other")
+    assert elsewhere("journal", tmp_path / "file").startswith("refused")
+    first.close()
+
+
+def test_a_claim_ends_with_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    claim = Claim(path)
+    del claim
+    again = Claim(path)
+    again.release()
+    again.release()  # changes nothing
+    (tmp_path / "file.lock").touch()  # left behind by a process that was killed
+    Claim(path).release()
+
+
+def test_a_forked_child_neither_keeps_nor_ends_a_claim(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    claim = Claim(path)
+    child = os.fork()
+    if not child:
+        claim.release()
+        try:
+            Claim(path)
+        except InputError:
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    with pytest.raises(InputError, match="is in use already"):
+        Claim(path)
+    claim.release()
+    Claim(path).release()
