@@ -37,6 +37,19 @@ def test_a_task_is_paid_once() -> None:
     assert ledger.left == 0.0
 
 
+@given(st.floats(1e-6, 20.0))
+def test_a_limit_is_enough_for_one_task_that_asks_for_it(epsilon: float) -> None:
+    ledger = Ledger(epsilon).paid(b"a", epsilon)
+    assert ledger.left == 0.0
+    with pytest.raises(BudgetError, match="0 of the limit of"):
+        ledger.paid(b"b", 1e-6)
+
+
+def test_what_is_left_is_told_to_the_last_unit() -> None:
+    with pytest.raises(BudgetError, match=r"asks for epsilon 0.1; 0.099999 of the limit of 0.2"):
+        Ledger(0.2).paid(b"a", 0.1).paid(b"b", 0.1)
+
+
 def test_a_limit_is_a_number() -> None:
     with pytest.raises(ConfigurationError, match="limit is -1"):
         Ledger(-1)

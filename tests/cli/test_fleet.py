@@ -7,8 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.running import answer, refused
+from tests.cli.running import answer, refused, run
 from tests.service.running import Running
+
+from sfumato.cli.fleet import ADVICE
+from sfumato.service.collector import REASONS
 
 TASK = {
     "title": "Lights",
@@ -21,6 +24,12 @@ TASK = {
 }
 
 
+MOVES = {key: value for key, value in TASK.items() if key != "mix"} | {
+    "title": "Prices",
+    "values": {"kind": "moves", "items": ["bread", "milk"]},
+}
+
+
 @pytest.mark.parametrize("recorded", [False, True])
 def test_every_device_sends_in_every_period(tmp_path: Path, *, recorded: bool) -> None:
     table = tmp_path / "lights.csv"
@@ -28,10 +37,37 @@ def test_every_device_sends_in_every_period(tmp_path: Path, *, recorded: bool) -
     words = ["--data", table, "--journals", tmp_path / "journals"] if recorded else []
     with Running(tmp_path / "collector.db") as collector:
         start = int(time.time()) + 1
-        collector.publish(TASK, start=start, grace=60, public=True)
+        collector.publish(TASK if recorded else MOVES, start=start, grace=60, public=True)
         said = answer("fleet", collector.url, "--devices", "20", *words)
     assert (said["sent"], said["refused"], said["waiting"]) == (80, 0, 0)
+    assert said["reasons"] == said["problems"] == said["absent"] == {}
     assert len(list(tmp_path.glob("journals/*.journal"))) == 20 * recorded
+
+
+def test_what_is_refused_is_told_with_its_reason_and_what_to_do(tmp_path: Path) -> None:
+    journals = tmp_path / "journals"
+    with Running(tmp_path / "collector.db") as collector:
+        over = collector.publish(MOVES, start=int(time.time()) - 60, grace=0, public=True)
+        words = ["fleet", f"{collector.url}/tasks/{over['task_id']}", "--journals", journals]
+        while json.loads(collector.read("/v1/tasks"))["tasks"][0]["closed"] < 4:
+            time.sleep(0.1)
+        result = run(*words, "--devices", "5")
+        again = collector.publish(TASK, start=int(time.time()) - 60, grace=0, public=True)
+        other = f"{collector.url}/tasks/{again['task_id']}"
+        message = refused("fleet", other, "--journals", journals, "--devices", "5")
+        mixed = run("fleet", other, "--journals", journals, "--devices", "7")
+    assert result.exit_code == 1
+    assert "0 blurred reports" in result.stdout
+    assert "20 were refused" in result.stdout
+    assert f"Refused 20 times as stale: {ADVICE['stale']}" in result.stdout
+    assert "none of 5 devices can join; 5 of them say: the task asks for epsilon 2; 0" in message
+    assert f"New devices need an empty {journals}" in message
+    assert "5 devices could not join: the task asks for epsilon 2; 0 of the limit" in mixed.stdout
+    assert "take an empty folder" in mixed.stdout
+
+
+def test_every_reason_of_a_collector_has_its_advice() -> None:
+    assert set(ADVICE) == set(REASONS)
 
 
 def test_what_it_refuses() -> None:
@@ -40,9 +76,9 @@ def test_what_it_refuses() -> None:
 
 
 def test_devices_that_are_asked_answer_within_their_window(tmp_path: Path) -> None:
-    values = {"kind": "category", "items": ["home", "work"]}
+    values = {"kind": "number", "low": 0.0, "high": 30.0}
     shape = {"epsilon": 2.0, "window": 2, "devices": 12, "periods": 4, "period": "2 seconds"}
-    task = {"kind": "window", "title": "Where", "values": values, "method": "lpu"} | shape
+    task = {"kind": "window", "title": "Degrees", "values": values, "method": "lpu"} | shape
     journals = tmp_path / "journals"
     with Running(tmp_path / "collector.db") as collector:
         made = collector.publish(task, start=int(time.time()) + 1, grace=2, public=True)

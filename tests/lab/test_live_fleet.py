@@ -10,10 +10,9 @@ import pytest
 from tests.device.collecting import HOUR, Collector, published
 
 from sfumato.device import Outcome
-from sfumato.errors import ConfigurationError
+from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.gateway import Gateway
-from sfumato.lab.live_fleet import LiveFleet, spoken
-from sfumato.streams.weave.values import Attributes, Binary, Items
+from sfumato.lab.live_fleet import LiveFleet
 
 PERIODS = 8
 
@@ -59,11 +58,12 @@ def test_what_the_collector_did_not_take_comes_again() -> None:
     collector.reachable = False
     fleet.observe(1)
     tick = fleet.flush(1)
-    assert (tick.sent, tick.waiting, tick.problem) == (0, 20, "nobody is there")
+    assert (tick.sent, tick.waiting, tick.problems) == (0, 20, {"nobody is there": 20})
     collector.reachable, collector.lost = True, 1
     fleet.observe(2)
     tick = fleet.flush(2)
-    assert (tick.sent + tick.waiting, tick.problem) == (40, "the line went dead")
+    assert tick.sent + tick.waiting == 40
+    assert tick.problems["the line went dead"] == 8
     fleet.observe(3)
     tick = fleet.flush(3)
     assert tick.waiting == 0
@@ -76,7 +76,8 @@ def test_refused_reports_are_told_to_their_devices() -> None:
     collector, fleet = setting(mix="mix = {1 = 1.0}")
     collector.refuse = {1: "stale"}
     fleet.observe(1)
-    assert fleet.flush(1).refused == 20
+    tick = fleet.flush(1)
+    assert (tick.refused, tick.reasons) == (20, {"stale": 20})
     for device in fleet.devices:
         assert any("refused (stale)" in line for line in device.log())
     fleet.close()
@@ -105,16 +106,24 @@ def test_what_cannot_be_replayed_is_refused() -> None:
     made, _ = published()
     with pytest.raises(ConfigurationError, match="the streams have 2 periods; the task has 8"):
         LiveFleet(made, np.zeros((1, 2), dtype=int))
-    moves, _ = published(values='{kind = "moves", items = ["up", "down"]}')
-    with pytest.raises(ConfigurationError, match="asks for moves"):
-        LiveFleet(moves, np.zeros((1, 8), dtype=int))
 
 
-def test_cells_are_said_as_values() -> None:
-    assert spoken(Binary())(np.int64(1)) == 1
-    assert spoken(Items(("a", "b", "c")))(np.array([1, 0, 1])) == {"a", "c"}
-    both = Attributes({"p": ("in", "out"), "q": ("m", "n")})
-    assert spoken(both)(np.array([1, 0])) == {"p": "out", "q": "m"}
+def test_devices_that_cannot_join_are_left_out_with_their_reason(tmp_path: Path) -> None:
+    _, fleet = setting(3, tmp_path)
+    fleet.close()
+    other, key = published(title="another")
+    streams = np.arange(5 * PERIODS).reshape(5, PERIODS) % 3
+    fleet = LiveFleet(other, streams, tmp_path, Gateway(Collector(other, key)))
+    assert [*fleet.join()] == [1, 2, 3, 4, 5]
+    assert fleet.absent == {"the task asks for epsilon 1; 0 of the limit of 1 is left.": 3}
+    assert len(fleet) == 2
+    assert fleet.streams.tolist() == streams[3:].tolist()
+    fleet.observe(1)
+    fleet.close()
+    fleet = LiveFleet(other, streams[:3], tmp_path, Gateway(Collector(other, key)))
+    with pytest.raises(InputError, match=r"none of 3 devices can join; 3 of them say: the task"):
+        [*fleet.join()]
+    fleet.close()
 
 
 def test_a_fleet_that_is_late_goes_on_with_the_present() -> None:

@@ -68,7 +68,10 @@ def test_a_table_of_numbers() -> None:
         ((("a", 1, 11),), r"value is 11 in row 1; a number in \[0, 10\] is expected, or clip"),
         ((("a", 1, "x"),), r"value is 'x' in row 1; a number in \[0, 10\] is expected"),
         ((("a", 4, 1),), r"period is 4 in row 1; a whole number in 1..3 is expected"),
-        ((("a", 2, 1), ("a", 1, 1)), "period is 1 in row 2, after 2; a device's periods only go"),
+        (
+            (("a", 2, 1), ("a", 1, 1)),
+            r"device 'a' has period 1 after 2 \(row 2\); a device's periods only go",
+        ),
         ((("a", 2, 1),), "device 'a' has no value in period 1"),
     ],
 )

@@ -92,10 +92,12 @@ class Ledger:
         if any(entry.task_id == task_id for entry in self.entries):
             return self
         price = units(epsilon)
-        if self.spent + price > Fraction(self.limit) * UNITS:
+        # Units are rounded up; for the only task no rounding is needed to see that it fits.
+        fits = Fraction(epsilon) <= Fraction(self.limit) and not self.entries
+        if not fits and self.spent + price > Fraction(self.limit) * UNITS:
             raise BudgetError(
-                f"the task asks for epsilon {epsilon:g}; {self.left:g} of the limit of "
-                f"{self.limit:g} is left."
+                f"the task asks for epsilon {epsilon:.9g}; {self.left:.9g} of the limit of "
+                f"{self.limit:.9g} is left."
             )
         return Ledger(self.limit, (*self.entries, Entry(task_id, price)))
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,9 +18,36 @@ from sfumato.cli.options import Json, reads_tables
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
+    from sfumato.lab.live_fleet import LiveFleet
     from sfumato.wire.published import Published
 
 __all__ = ["fleet"]
+
+ADVICE: Final = {
+    "malformed": "they are of another version; use the same version of sfumato on both sides.",
+    "wrong_task": "they belong to another task; give the address of the task again.",
+    "unknown_key": "their key is not or no longer in use; start the fleet again to fetch the "
+    "present one.",
+    "unopened": "they cannot be opened with the task's key; start the fleet again to fetch it.",
+    "invalid": "no device of this task can have sent them; use the same version of sfumato on "
+    "both sides.",
+    "future": "their period has not begun by the collector's clock; set the clocks of both "
+    "machines right.",
+    "stale": "their period was closed before they came; start the fleet before the task begins, "
+    "or publish the task with a longer --grace.",
+    "direct": "the task takes reports only from its shuffler; send them on that way.",
+}
+"""What to do about each reason for which a collector refuses reports."""
+UNKNOWN: Final = "a newer collector says so; use the same version of sfumato on both sides."
+JOINING: Final = (
+    "Their journals in --journals say so; take an empty folder for devices that are new."
+)
+TRYING: Final = (
+    "See whether the collector is running; with --journals the same command goes on with what "
+    "still waits."
+)
+PATIENCE: Final = 60
+"""Seconds to the first period that nobody needs to be told about."""
 
 
 @reads_tables
@@ -28,7 +60,8 @@ def fleet(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="CSV or Parquet with device, period and value; drawn with replacement.",
+            help="CSV or Parquet with device, period and value (for sets item, for moves item and "
+            "move, for attributes one column each); drawn with replacement.",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +77,9 @@ def fleet(
 
     Each is a real device with a journal of its own; only what it observes is
     replayed: the rows of --data, flights if the task asks for the cities of
-    the demo, or made-up streams. They keep the task's time.
+    the demo, or made-up streams of whatever the task asks for. They keep the
+    task's time. What a collector refuses is counted by its reason, with what
+    to do about it; exits with 1 if no report was taken at all.
 
     Example:  sfumato fleet http://127.0.0.1:8080 --devices 2000
     """
@@ -62,32 +97,81 @@ def fleet(
     with console.waiting("Preparing what the devices will see"):
         recorded = None if data is None else _recorded(data, dialect, published)
         crowd = LiveFleet(published, replayed(published, devices, seed, recorded), journals)
-    sent = refused = waiting = 0
+    with closing(crowd):
+        outcome = _lived(crowd, devices)
+    if as_json:
+        console.print_json({"task": task, "devices": devices, **asdict(outcome)})
+    else:
+        _tell(outcome, task, devices, crowd.periods)
+    raise typer.Exit(1 if outcome.failed else 0)
+
+
+@dataclass
+class _Outcome:
+    """What became of a fleet: how many reports, and why not all of them."""
+
+    sent: int = 0
+    refused: int = 0
+    waiting: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    problems: Counter[str] = field(default_factory=Counter)
+    absent: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def failed(self) -> bool:
+        """Whether there were reports, and none of them was taken."""
+        return not self.sent and bool(self.refused or self.waiting)
+
+
+def _lived(crowd: LiveFleet, devices: int) -> _Outcome:
+    """Let the devices join and live through the task."""
+    outcome = _Outcome()
     with console.progress() as bars:
         joining = bars.add_task("Devices joining", total=devices)
-        for joined in crowd.join():
-            bars.update(joining, completed=joined)
+        for tried in crowd.join():
+            bars.update(joining, completed=tried)
         bars.remove_task(joining)
-        living = bars.add_task("Periods", total=crowd.periods, count=0)
+        outcome.absent = crowd.absent
+        living = bars.add_task(_until(crowd), total=crowd.periods, count=0)
         for tick in crowd.run():
-            sent, refused, waiting = sent + tick.sent, refused + tick.refused, tick.waiting
-            said = f"Period {tick.period}: {tick.problem or 'all is well'}"
-            bars.update(living, advance=1, count=sent, description=said)
-    crowd.close()
-    if as_json:
-        counts = {"sent": sent, "refused": refused, "waiting": waiting}
-        console.print_json({"task": task, "devices": devices, **counts})
-        return
+            outcome.sent += tick.sent
+            outcome.refused += tick.refused
+            outcome.waiting = tick.waiting
+            outcome.reasons += tick.reasons
+            outcome.problems += tick.problems
+            trouble = [*(f"refused as {why}" for why in tick.reasons), *tick.problems]
+            said = f"Period {tick.period}: {'; '.join(trouble) or 'all is well'}"
+            bars.update(living, completed=tick.period, count=outcome.sent, description=said)
+    return outcome
+
+
+def _until(crowd: LiveFleet) -> str:
+    """Return what there is to wait for, said once if it is long."""
+    spec = crowd.published.spec
+    left = math.ceil(spec["start"] - time.time())
+    if left > PATIENCE:
+        at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(spec["start"]))
+        console.say(f"The first period begins at {at}, in {left:,} seconds.", to=console.err())
+    return "Periods"
+
+
+def _tell(outcome: _Outcome, task: str, devices: int, periods: int) -> None:
     console.say(
-        f"{devices:,} devices sent {sent:,} blurred reports in {crowd.periods} periods; "
-        f"{refused:,} were refused and {waiting:,} still wait."
+        f"{devices - outcome.absent.total():,} devices sent {outcome.sent:,} blurred reports in "
+        f"{periods} periods; {outcome.refused:,} were refused and {outcome.waiting:,} still wait."
     )
+    for reason, count in outcome.absent.most_common():
+        console.say(f"{count:,} devices could not join: {reason} {JOINING}")
+    for reason, count in outcome.reasons.most_common():
+        console.say(f"Refused {count:,} times as {reason}: {ADVICE.get(reason, UNKNOWN)}")
+    for problem, count in outcome.problems.most_common():
+        console.say(f"Not taken {count:,} times: {problem}. {TRYING}")
     console.say(f"Next:  sfumato query {task}")
 
 
 def _recorded(data: Path, dialect: Dialect, published: Published) -> Any:
     from sfumato.cli import streams
     from sfumato.cli.columns import Table
-    from sfumato.lab.live_fleet import replayable
+    from sfumato.lab.observed import observed_by
 
-    return streams.read(Table(data, dialect), replayable(published), published.spec["periods"])
+    return streams.read(Table(data, dialect), observed_by(published))

@@ -101,6 +101,7 @@ def _refuse_pilot(pilot: Path | None) -> None:
 def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> planner.Pilot:
     from sfumato.cli import streams
     from sfumato.cli.columns import Kind, Table
+    from sfumato.lab.observed import Held
     from sfumato.streams.weave.plain import values_of
 
     values = values_of(task.values)
@@ -110,7 +111,7 @@ def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> p
         if epsilon is not None:
             msg = f"--pilot-epsilon is {epsilon:g}; streams that are read as they are have none."
             raise InputError(msg)
-        return planner.Pilot(values, streams.read(table, values, task.periods))
+        return planner.Pilot(values, streams.read(table, Held(values, task.periods)))
     if not {"item", "estimate"} <= set(names):
         msg = (
             f"{path} has the columns {', '.join(names)}; device, period and value, or item and "

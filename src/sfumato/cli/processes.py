@@ -65,7 +65,7 @@ class Command:
         try:
             why = str(json.loads(last[0])["error"])
         except (IndexError, ValueError, KeyError, TypeError):
-            why = " ".join(last)[:300]
+            why = " ".join(last)[:300] or "it said nothing."
         return InputError(f"`sfumato {self.name}` ended with code {code}: {why}")
 
     def stop(self) -> None:

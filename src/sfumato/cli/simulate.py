@@ -227,6 +227,7 @@ def _fleet(
     from sfumato.cli import streams
     from sfumato.cli.columns import Table
     from sfumato.lab.fleets import Recorded
+    from sfumato.lab.observed import Held
     from sfumato.lab.synthetic import Synthetic
 
     if data == _SYNTHETIC:
@@ -243,7 +244,8 @@ def _fleet(
         msg = f"--data is {data!r}; {_SYNTHETIC}, {_FLIGHTS}, a .csv or a .parquet is expected."
         raise InputError(msg)
     with console.waiting("Reading"):
-        recorded = streams.read(Table(Path(data), dialect), protocol.values, protocol.periods)
+        held = Held(protocol.values, protocol.periods)
+        recorded = streams.read(Table(Path(data), dialect), held)
     return Recorded(recorded, devices, seed)
 
 

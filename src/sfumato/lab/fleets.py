@@ -14,7 +14,7 @@ from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.lab.synthetic import CHUNK
 from sfumato.streams.weave.values import Attributes, Binary, Items, Values
 
-__all__ = ["Fleet", "Recorded", "read_streams"]
+__all__ = ["Fleet", "Recorded", "read_devices", "read_periods", "read_streams"]
 
 UNKNOWN: Final = -2
 """Where a table has no row; -1 is a row that says there is no item."""
@@ -112,9 +112,8 @@ def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
     else:
         columns = ("item",) if isinstance(values, Items) else ("value",)
     cells = frames.picked(table, ["device", "period", *columns])
-    period = _periods(cells["period"], periods)
-    device, names = _devices(cells["device"])
-    _refuse_backwards(device, period, names, again=isinstance(values, Items))
+    period = read_periods(cells["period"], periods)
+    device, names = read_devices(cells["device"], period, again=isinstance(values, Items))
     rows = list(zip(*(cells[name].tolist() for name in columns), strict=True))
     codes = _codes(values, columns, rows, cells["device"], period)
     if isinstance(values, Items):
@@ -131,7 +130,8 @@ def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
     return _repeated(values, streams, names)
 
 
-def _periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
+def read_periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
+    """Return a column of periods; raise InputError on one that the task does not have."""
     for row, cell in enumerate(cells.tolist()):
         whole = isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer())
         if not whole or isinstance(cell, bool) or not 1 <= cell <= periods:
@@ -141,16 +141,23 @@ def _periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
     return cells.astype(np.int64)
 
 
-def _devices(cells: NDArray[Any]) -> tuple[NDArray[np.int64], list[Hashable]]:
+def read_devices(
+    cells: NDArray[Any], period: NDArray[np.int64], *, again: bool = False
+) -> tuple[NDArray[np.int64], list[Hashable]]:
+    """Return each row's device as a number from 0 on, and the devices' names.
+
+    A device's rows go forward in time; ``again`` allows several rows for one period.
+    """
     places: dict[Hashable, int] = {}
-    found = np.empty(cells.size, dtype=np.int64)
+    rows = np.empty(cells.size, dtype=np.int64)
     for row, name in enumerate(cells.tolist()):
         if frames.absent(name):
             raise InputError(f"device is missing in row {row + 1}; a name or number is expected.")
-        found[row] = places.setdefault(name, len(places))
+        rows[row] = places.setdefault(name, len(places))
     if not places:
         raise InputError("the table has no rows; at least one device is expected.")
-    return found, list(places)
+    _refuse_backwards(rows, period, list(places), again=again)
+    return rows, list(places)
 
 
 def _refuse_backwards(

@@ -8,6 +8,7 @@ acknowledged, no device takes for sent.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
@@ -63,7 +64,8 @@ class Gateway:
         self._told: dict[str, tuple[float, bytes]] = {}
         self._keys: dict[bytes, int | None] = {}
         self._posts = ThreadPoolExecutor(2, "gateway")
-        self.problem = ""
+        self.problems: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
 
     def fetch(self, url: str) -> bytes:
         """Return what is at an address; all devices that ask within a moment are told the same."""
@@ -91,19 +93,24 @@ class Gateway:
         raise Unreachable("the gateway has taken it along")
 
     def deliver(self) -> None:
-        """Send the rest, and wait for what the collector says of everything."""
+        """Send the rest, and wait for what the collector says of everything.
+
+        Then ``refused`` counts what it has refused, by its reasons, and ``problems`` what it has
+        not taken in, by what went wrong.
+        """
         for place, load in self._loads.items():
             self._post(*place, load)
         self._loads = {}
         on_the_way, self._on_the_way = self._on_the_way, []
-        self.problem = ""
+        self.problems, self.refused = Counter(), Counter()
         for task_id, load, answer in on_the_way:
             try:
                 outcome = answer.result()
             except Unreachable as error:  # the devices still have them, and come again
-                self.problem = str(error)
+                self.problems[str(error)] += len(load.reports)
                 continue
             self._keys[task_id] = outcome.key_id
+            self.refused.update(outcome.refused.values())
             self._said |= {name: outcome.refused.get(at) for at, name in enumerate(load.ids())}
 
     def _post(self, url: str, task_id: bytes, key_id: int, load: _Load) -> None:

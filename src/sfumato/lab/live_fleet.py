@@ -7,8 +7,9 @@ The clock stands still while a period is worked through, so that all devices see
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,21 +19,16 @@ from numpy.typing import NDArray
 from sfumato.device import Device, Flushed, Limits, Outcome
 from sfumato.device.parts import part_of
 from sfumato.device.transport import Unreachable
-from sfumato.errors import ConfigurationError
+from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.lab.fleets import Recorded
 from sfumato.lab.flights import PLACES, read_favourites
 from sfumato.lab.gateway import Gateway
-from sfumato.lab.synthetic import Synthetic
-from sfumato.streams.weave.plain import values_of
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
+from sfumato.lab.observed import Held, observed_by
 from sfumato.wire.published import Published
-from sfumato.wire.values import TaskValues
 
-__all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayable", "replayed", "spoken"]
+__all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayed"]
 
 MEMORY: Final = ":memory:"
-SOMETIMES: Final = 8
-"""Periods after which a made-up device without a limit moves on, on average."""
 LATENCY: Final = 0.3
 """Seconds after which a collector has surely closed a round and opened the next."""
 
@@ -49,8 +45,10 @@ class Tick:
         Reports that were acknowledged, refused, and not taken yet.
     seconds
         How long the devices took.
-    problem
-        Why some wait, if any do.
+    reasons
+        Why the collector refused reports, and how many for each reason.
+    problems
+        Why reports were not taken, and how many for each cause.
 
     """
 
@@ -59,7 +57,8 @@ class Tick:
     refused: int
     waiting: int
     seconds: float
-    problem: str = ""
+    reasons: Counter[str] = field(default_factory=Counter)
+    problems: Counter[str] = field(default_factory=Counter)
 
 
 class LiveFleet:
@@ -85,7 +84,7 @@ class LiveFleet:
         folder: Path | None = None,
         gateway: Gateway | None = None,
     ) -> None:
-        values, part = replayable(published), part_of(published)
+        self.observed, part = observed_by(published), part_of(published)
         self.periods = int(published.spec["periods"])
         if streams.shape[1] < self.periods:
             raise ConfigurationError(
@@ -108,17 +107,38 @@ class LiveFleet:
         self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
         for device in self.devices:
             device._parts = known  # noqa: SLF001 -- a cache
-        self._speak = spoken(values)
+        self._folder = folder
+        self.absent: Counter[str] = Counter()
+        """Why devices could not join, and how many for each reason."""
         self._observed = 0
 
     def __len__(self) -> int:
         return len(self.devices)
 
     def join(self) -> Iterator[int]:
-        """Let one device after the other join; yield how many have."""
-        for place, device in enumerate(self.devices, start=1):
-            device.join(self.published)
-            yield place
+        """Let one device after the other join; yield how many have tried.
+
+        Those that cannot are left out and counted in ``absent``; raise InputError if none can.
+        """
+        members, streams = [], []
+        for place, device in enumerate(self.devices):
+            try:
+                device.join(self.published)
+            except SfumatoError as error:
+                self.absent[str(error)] += 1
+                device.close()
+            else:
+                members.append(device)
+                streams.append(place)
+            yield place + 1
+        tried, self.devices = len(self.devices), members
+        self.streams = self.streams[streams]
+        if not members:
+            reason, count = self.absent.most_common(1)[0]
+            kept = "" if self._folder is None else f" New devices need an empty {self._folder}."
+            raise InputError(
+                f"none of {tried} devices can join; {count} of them say: {reason}{kept}"
+            )
 
     def run(
         self,
@@ -155,13 +175,17 @@ class LiveFleet:
         """Show each device what it sees in a period, if that is news."""
         self.now = self._start + (period - 1) * self._seconds
         column = self.streams[:, period - 1]
-        news = np.arange(len(self))
-        if self._observed:
-            moved = column != self.streams[:, self._observed - 1]
-            news = np.flatnonzero(moved.reshape(len(self), -1).any(axis=1))
+        cells = column.reshape(len(self), -1)
+        if not self.observed.lasts:
+            news = np.flatnonzero(cells.any(axis=1))
+        elif self._observed:
+            before = self.streams[:, self._observed - 1].reshape(len(self), -1)
+            news = np.flatnonzero((cells != before).any(axis=1))
+        else:
+            news = np.arange(len(self))
         self._observed = period
         for place in news.tolist():
-            self.devices[place].observe(self._speak(column[place]))
+            self.devices[place].observe(self.observed.said(column[place]), strict=True)
 
     def flush(self, period: int) -> Tick:
         """Let all devices send what is due once a period has ended."""
@@ -178,7 +202,8 @@ class LiveFleet:
             period,
             *_added(done),
             seconds=time.perf_counter() - began,
-            problem=self.gateway.problem,
+            reasons=self.gateway.refused,
+            problems=self.gateway.problems + _troubles(first),
         )
 
     def close(self) -> None:
@@ -196,26 +221,13 @@ def replayed(
     They are drawn from recorded ones with replacement; without any from those of planes, if these
     are what the task asks for; else they are made up.
     """
-    values, periods = replayable(published), int(published.spec["periods"])
-    if recorded is None and tuple(values.labels) == PLACES:
-        recorded = read_favourites(periods)
+    observed = observed_by(published)
+    if recorded is None and isinstance(observed, Held) and observed.values.labels == PLACES:
+        recorded = read_favourites(observed.periods)
     if recorded is None:
-        changes = published.spec.get("changes") or max(1, periods // SOMETIMES)
-        return Synthetic(values, periods, changes, devices, seed=seed).all()
+        return observed.made_up(devices, seed)
     fleet = Recorded(recorded, devices, seed)
     return np.concatenate([fleet.chunk(place) for place in range(fleet.chunk_count)])
-
-
-def replayable(published: Published) -> Values:
-    """Return what a fleet shows to the devices of a task; raise if it cannot."""
-    plain = dict(published.spec["values"])
-    if "attributes" in plain:
-        plain["attributes"] = dict(plain["attributes"])
-    if plain["kind"] in ("moves", "number"):
-        raise ConfigurationError(
-            f"the task asks for {plain['kind'].rstrip('s')}s; a fleet replays items."
-        )
-    return values_of(TaskValues.of(plain))
 
 
 @dataclass(frozen=True)
@@ -260,7 +272,8 @@ def _together(ticks: list[Tick]) -> Tick:
         sum(tick.refused for tick in ticks),
         ticks[-1].waiting,
         seconds=sum(tick.seconds for tick in ticks),
-        problem=next((tick.problem for tick in ticks if tick.problem), ""),
+        reasons=sum((tick.reasons for tick in ticks), Counter()),
+        problems=sum((tick.problems for tick in ticks), Counter()),
     )
 
 
@@ -268,24 +281,6 @@ def _added(done: list[Flushed]) -> tuple[int, int, int]:
     return sum(f.sent for f in done), sum(f.refused for f in done), sum(f.waiting for f in done)
 
 
-def spoken(values: Values) -> Callable[[Any], Any]:
-    """Return how a cell of a stream is said to a device.
-
-    Examples
-    --------
-    >>> spoken(Category(("home", "work")))(np.int64(1))
-    'work'
-
-    """
-    if isinstance(values, Category):
-        return lambda cell: values.labels[int(cell)]
-    if isinstance(values, Items):
-        return lambda cell: {label for label, held in zip(values.labels, cell, strict=True) if held}
-    if isinstance(values, Attributes):
-        kinds = values.categories
-        return lambda cell: {
-            name: items.labels[int(place)] for (name, items), place in zip(kinds, cell, strict=True)
-        }
-    if isinstance(values, Binary):
-        return int
-    raise ConfigurationError(f"values are {values.kind}; no fleet replays these.")
+def _troubles(asked: list[Flushed]) -> Counter[str]:
+    """Return what kept devices from answering a question, and how many of them."""
+    return Counter(done.problem for done in asked if done.problem and not done.waiting)

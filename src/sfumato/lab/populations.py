@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import frames
 from sfumato.errors import InputError
 from sfumato.lab import flights
 from sfumato.lab.endless import CURVES, Binary, Drifting, Recorded, Stream, flights_by_day
 from sfumato.lab.fleets import read_streams
+from sfumato.lab.observed import Numbers
 from sfumato.streams.weave.values import Category
 from sfumato.streams.window import Tiers, Window
 
@@ -141,44 +141,5 @@ def recorded(
     if one.interval is None:
         labels = one.labels
         return Recorded(read_streams(Category(labels), periods, table), labels, devices, seed)
-    return RecordedNumbers(_numbers(table, one, periods), one.interval, devices, seed)
-
-
-def _numbers(table: Any, protocol: Window, periods: int) -> Floats:
-    """Return a row for each device; a period without a number repeats the one before."""
-    low, high = protocol.interval or (0.0, 1.0)
-    cells = frames.picked(table, ["device", "period", "value"])
-    places: dict[Any, int] = {}
-    rows = [places.setdefault(name, len(places)) for name in cells["device"].tolist()]
-    if not rows:
-        raise InputError("the table has no rows; at least one device is expected.")
-    streams = np.full((len(places), periods), np.nan)
-    latest = [0] * len(places)
-    told = zip(rows, cells["period"].tolist(), cells["value"].tolist(), strict=True)
-    for row, (device, period, value) in enumerate(told, 1):
-        if not isinstance(period, int) or not 1 <= period <= periods:
-            raise InputError(
-                f"period is {period!r} in row {row}; a whole number in 1..{periods} is expected."
-            )
-        if period <= latest[device]:
-            raise InputError(
-                f"period is {period} in row {row}, after {latest[device]}; a device's periods only "
-                "go forward."
-            )
-        latest[device] = period
-        number = float(value) if isinstance(value, (int, float)) else np.nan
-        if protocol.clip and not np.isnan(number):
-            number = min(max(number, low), high)
-        if not low <= number <= high:
-            raise InputError(
-                f"value is {value!r} in row {row}; a number in [{low:g}, {high:g}] is expected, or "
-                "clip = true to cut others to it."
-            )
-        streams[device, period - 1] = number
-    for period in range(1, periods):
-        missing = np.isnan(streams[:, period])
-        streams[missing, period] = streams[missing, period - 1]
-    if bool(np.isnan(streams).any()):
-        device = list(places)[int(np.argmax(np.isnan(streams).any(axis=1)))]
-        raise InputError(f"device {device!r} has no value in period 1; its first one is expected.")
-    return streams
+    numbers = Numbers(*one.interval, one.clip, periods).read(table)
+    return RecordedNumbers(numbers, one.interval, devices, seed)

@@ -1,0 +1,294 @@
+"""What simulated devices of a task observe: made up or read from a table, whatever its kind.
+
+A task asks for values that stay until the next one (``Held``), for numbers of an interval
+(``Numbers``) or for rises and falls of one period each (``Moves``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.core.domain import Label
+from sfumato.errors import InputError
+from sfumato.lab.fleets import read_devices, read_periods, read_streams
+from sfumato.lab.synthetic import CHUNK, Synthetic
+from sfumato.streams.flat import Flat
+from sfumato.streams.specs import protocol_of
+from sfumato.streams.weave.plain import values_of
+from sfumato.streams.weave.values import Attributes, Binary, Items, Values
+from sfumato.wire.published import Published
+from sfumato.wire.values import TaskValues
+
+__all__ = ["Held", "Moves", "Numbers", "Observed", "observed_by"]
+
+SOMETIMES: Final = 8
+"""Periods after which a made-up device without a limit moves on, on average."""
+SPREAD: Final = 0.15
+"""How far made-up numbers lie about their level, as a share of the interval."""
+
+
+class Observed(ABC):
+    """What the devices of one task observe, period by period.
+
+    Streams are arrays with one row for each device and one column for each period.
+    """
+
+    lasts: ClassVar[bool] = True
+    """Whether a value stays until the next one."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Mapping[str, bool]:
+        """A table's columns beside device and period, and whether their cells are words."""
+
+    @abstractmethod
+    def made_up(self, devices: int, seed: int) -> NDArray[Any]:
+        """Return the streams of so many made-up devices, the same for the same seed."""
+
+    @abstractmethod
+    def read(self, table: Any) -> NDArray[Any]:
+        """Return the streams of a table; raise InputError on a bad one."""
+
+    @abstractmethod
+    def said(self, cell: Any) -> Any:
+        """Return a cell of a stream as it is said to a device."""
+
+
+@dataclass(frozen=True)
+class Held(Observed):
+    """Values that a device holds until the next one: an item, a category, a set, attributes.
+
+    Parameters
+    ----------
+    values
+        Their kind.
+    periods
+        How many periods the task has.
+    changes
+        How many entries of a made-up stream change, at most.
+
+    Examples
+    --------
+    >>> from sfumato.streams.weave.values import Category
+    >>> Held(Category(("home", "work")), periods=4, changes=3).said(np.int64(1))
+    'work'
+
+    """
+
+    values: Values
+    periods: int
+    changes: int = 1
+
+    @property
+    def columns(self) -> Mapping[str, bool]:
+        """One column; for attributes one for each."""
+        if isinstance(self.values, Attributes):
+            return {name: _has_words(items.labels) for name, items in self.values.categories}
+        name = "item" if isinstance(self.values, Items) else "value"
+        words = _has_words(self.values.labels) and not isinstance(self.values, Binary)
+        return {name: words}
+
+    def made_up(self, devices: int, seed: int) -> NDArray[Any]:
+        """Return streams that change in waves."""
+        return Synthetic(self.values, self.periods, self.changes, devices, seed=seed).all()
+
+    def read(self, table: Any) -> NDArray[Any]:
+        """Return the streams of a table with a row for each value."""
+        return read_streams(self.values, self.periods, table)
+
+    def said(self, cell: Any) -> Any:
+        """Return the item, the items, or the item of each attribute; none where there is none."""
+        values = self.values
+        if isinstance(values, Binary):
+            return int(cell)
+        if isinstance(values, Attributes):
+            pairs = zip(values.categories, cell, strict=True)
+            return {name: _item(items.labels, place) for (name, items), place in pairs}
+        if isinstance(values, Items):
+            return {label for label, held in zip(values.labels, cell, strict=True) if held}
+        return _item(values.labels, cell)
+
+
+@dataclass(frozen=True)
+class Numbers(Observed):
+    """Numbers of an interval.
+
+    Parameters
+    ----------
+    low, high
+        Where they lie.
+    clip
+        Whether a table's others are cut to it.
+    periods
+        How many periods the task has.
+
+    Examples
+    --------
+    >>> Numbers(0.0, 10.0, clip=False, periods=3).made_up(devices=1000, seed=1).mean(axis=0).round()
+    array([5., 5., 5.])
+
+    """
+
+    low: float
+    high: float
+    clip: bool
+    periods: int
+
+    @property
+    def columns(self) -> Mapping[str, bool]:
+        """One column of numbers."""
+        return {"value": False}
+
+    def made_up(self, devices: int, seed: int) -> NDArray[np.float64]:
+        """Return numbers about a level that drifts like a tide, each device with a bias."""
+        rng = np.random.default_rng(seed)
+        drift = np.cumsum(rng.normal(0, 0.01, self.periods))
+        level = 0.5 + 0.25 * np.sin(2 * np.pi * drift)
+        bias = rng.normal(0, SPREAD, (devices, 1))
+        around = level + bias + rng.normal(0, SPREAD / 3, (devices, self.periods))
+        return self.low + (self.high - self.low) * np.clip(around, 0.0, 1.0)
+
+    def read(self, table: Any) -> NDArray[np.float64]:
+        """Return the streams of a table; a period without a number repeats the one before."""
+        cells = frames.picked(table, ["device", "period", "value"])
+        period = read_periods(cells["period"], self.periods)
+        device, names = read_devices(cells["device"], period)
+        streams = np.full((len(names), self.periods), np.nan)
+        streams[device, period - 1] = [
+            self._number(value, row) for row, value in enumerate(cells["value"].tolist(), 1)
+        ]
+        for column in range(1, self.periods):
+            missing = np.isnan(streams[:, column])
+            streams[missing, column] = streams[missing, column - 1]
+        late = np.isnan(streams[:, 0])
+        if late.any():
+            name = names[int(late.argmax())]
+            raise InputError(f"device {name!r} has no value in period 1; its first is expected.")
+        return streams
+
+    def _number(self, value: Any, row: int) -> float:
+        """Return a cell as a number of the interval."""
+        number = float(value) if isinstance(value, (int, float)) else np.nan
+        if self.clip and not np.isnan(number):
+            number = min(max(number, self.low), self.high)
+        if not self.low <= number <= self.high:
+            raise InputError(
+                f"value is {value!r} in row {row}; a number in [{self.low:g}, {self.high:g}] is "
+                "expected, or clip = true to cut others to it."
+            )
+        return number
+
+    def said(self, cell: Any) -> float:
+        """Return the number."""
+        return float(cell)
+
+
+@dataclass(frozen=True)
+class Moves(Observed):
+    """Rises and falls of some items, each of one period.
+
+    Parameters
+    ----------
+    labels
+        The items.
+    periods
+        How many periods the task has.
+    changes
+        How many moves a made-up device sees, at most.
+
+    Examples
+    --------
+    >>> seen = Moves(("bread", "milk"), periods=5, changes=3).made_up(devices=100, seed=1)
+    >>> seen.shape, int(abs(seen).sum(axis=(1, 2)).max())
+    ((100, 5, 2), 3)
+
+    """
+
+    labels: tuple[Label, ...]
+    periods: int
+    changes: int
+    lasts: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> Mapping[str, bool]:
+        """An item, and whether it rose (1) or fell (-1)."""
+        return {"item": _has_words(self.labels), "move": False}
+
+    def made_up(self, devices: int, seed: int) -> NDArray[np.int8]:
+        """Return moves in waves: most devices see the same item rise or fall at about one time."""
+        chunks = range(-(-devices // CHUNK))
+        sizes = [min(CHUNK, devices - place * CHUNK) for place in chunks]
+        return np.concatenate([self._chunk(n, seed, place) for place, n in enumerate(sizes)])
+
+    def _chunk(self, devices: int, seed: int, place: int) -> NDArray[np.int8]:
+        entries = self.periods * len(self.labels)
+        phase = np.random.default_rng(seed).random()
+        trend = np.sin(2 * np.pi * (np.arange(entries) / entries + phase))
+        rng = np.random.default_rng([seed, place])
+        # The entries with the smallest exponential times are drawn without replacement, by weight.
+        times = rng.exponential(1.0, (devices, entries)) / (0.2 + np.abs(trend))
+        count = min(self.changes, entries)
+        used = rng.binomial(count, 0.85, (devices, 1))
+        drawn = np.argsort(times, axis=1)[:, :count]
+        moves = np.where((rng.random((devices, count)) < 0.85) == (trend[drawn] > 0), 1, -1)
+        streams = np.zeros((devices, entries), dtype=np.int8)
+        np.put_along_axis(streams, drawn, np.where(np.arange(count) < used, moves, 0), axis=1)
+        return streams.reshape(devices, self.periods, len(self.labels))
+
+    def read(self, table: Any) -> NDArray[np.int8]:
+        """Return the streams of a table with one row for each rise or fall."""
+        cells = frames.picked(table, ["device", "period", "item", "move"])
+        period = read_periods(cells["period"], self.periods)
+        device, names = read_devices(cells["device"], period, again=True)
+        places = {label: place for place, label in enumerate(self.labels)}
+        streams = np.zeros((len(names), self.periods, len(self.labels)), dtype=np.int8)
+        rows = zip(device, period - 1, cells["item"].tolist(), cells["move"].tolist(), strict=True)
+        for row, (who, when, item, move) in enumerate(rows, 1):
+            if frames.absent(item):  # a device that sees nothing move is there all the same
+                continue
+            if item not in places:
+                known = ", ".join(map(repr, self.labels[:8]))
+                raise InputError(f"item is {item!r} in row {row}; one of {known} is expected.")
+            if move not in (-1, 1):
+                raise InputError(
+                    f"move is {move!r} in row {row}; 1 for a rise or -1 for a fall is expected."
+                )
+            if streams[who, when, places[item]]:
+                raise InputError(f"item is {item!r} again in row {row}; once a period is expected.")
+            streams[who, when, places[item]] = move
+        return streams
+
+    def said(self, cell: Any) -> list[int]:
+        """Return the move of each item."""
+        return [int(move) for move in cell]
+
+
+def observed_by(published: Published) -> Observed:
+    """Return what the devices of a task observe."""
+    spec = published.spec
+    plain = dict(spec["values"])
+    if "attributes" in plain:
+        plain["attributes"] = dict(plain["attributes"])
+    values, periods = TaskValues.of(plain), int(spec["periods"])
+    changes = int(spec.get("changes") or 1 + 2 * max(1, periods // SOMETIMES))
+    if values.kind == "number":
+        return Numbers(float(values.low or 0.0), float(values.high or 0.0), values.clip, periods)
+    protocol = protocol_of(spec)
+    if isinstance(protocol, Flat):
+        return Moves(protocol.labels, periods, changes)
+    return Held(values_of(values), periods, changes)
+
+
+def _has_words(labels: tuple[Label, ...]) -> bool:
+    return any(isinstance(label, str) for label in labels)
+
+
+def _item(labels: tuple[Label, ...], place: Any) -> Label | None:
+    return None if place < 0 else labels[int(place)]
