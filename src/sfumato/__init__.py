@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from sfumato import core, mechanisms
 from sfumato.errors import SfumatoError
-from sfumato.randomness import secure, seeded
+from sfumato.extras import explain_imports
 
 if TYPE_CHECKING:
     from sfumato.core import Estimate, Guarantee, Mechanism, Tallies, Tally
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
         StochasticRounding,
         SubsetSelection,
     )
+    from sfumato.randomness import secure, seeded
+
+__version__: Final = "0.1.0"
 
 __all__ = [
     "GRR",
@@ -53,7 +56,17 @@ __all__ = [
 ]
 
 
+explain_imports()
+
+
 def __getattr__(name: str) -> Any:
-    if name in __all__:  # imported when first asked for
+    """Import a name when it is first asked for, so that `import sfumato` costs next to nothing."""
+    if name in ("core", "mechanisms"):
+        return import_module(f"{__name__}.{name}")
+    if name in ("secure", "seeded"):
+        return getattr(import_module(f"{__name__}.randomness"), name)
+    if name in __all__:
+        from sfumato import core, mechanisms  # noqa: PLC0415 -- see above
+
         return getattr(mechanisms if name in mechanisms.__all__ else core, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sfumato.cli import main
+import sys
 
 if __name__ == "__main__":
-    main()
+    try:
+        from sfumato.cli import main
+
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -79,5 +79,7 @@ class InsecureRandomness(SfumatoError, RuntimeError):
 class MissingExtra(SfumatoError, ImportError):
     """An optional dependency is not installed."""
 
-    def __init__(self, need: str, extra: str) -> None:
-        super().__init__(f"{need} is not installed; `pip install 'sfumato[{extra}]'` adds it.")
+    def __init__(self, need: str, extra: str | None = None) -> None:
+        """Say what is needed, and which extra brings it; without one it is a package of its own."""
+        package = need if extra is None else f"'sfumato[{extra}]'"
+        super().__init__(f"{need} is not installed; `pip install {package}` adds it.")

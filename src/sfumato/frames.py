@@ -5,11 +5,12 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence, Sized
 from types import NoneType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import extras
 from sfumato.errors import InputError, MissingExtra
 
 __all__ = ["absent", "column", "objects", "picked", "table"]
@@ -84,17 +85,13 @@ def _cells(values: Any) -> NDArray[Any]:
 
 def table(columns: Mapping[str, Any], backend: str = "pandas") -> Any:
     """Return the columns as a frame of the named library: pandas, polars or pyarrow."""
-    try:
-        import narwhals as nw  # noqa: PLC0415 - optional, and only frames need it
-    except ImportError as error:
-        need = "narwhals"
-        raise MissingExtra(need, "frames") from error
+    nw = extras.module("narwhals")
     if backend not in {"pandas", "polars", "pyarrow"}:
         raise InputError(f"backend is {backend!r}; pandas, polars or pyarrow is expected.")
     try:
-        return nw.from_dict(dict(columns), backend=cast("Any", backend)).to_native()
+        return nw.from_dict(dict(columns), backend=backend).to_native()
     except ImportError as error:
-        raise MissingExtra(backend, "frames") from error
+        raise extras.missing(backend) or MissingExtra(backend) from error
 
 
 def _array(values: Any, what: str) -> NDArray[Any]:

@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from tests.cli.running import PETS, refused, run
 
 from sfumato.cli import randomize
+from sfumato.cli.app import app
+from sfumato.errors import InputError, SfumatoError
 from sfumato.mechanisms import GRR
 
 COMMANDS = [
@@ -32,6 +37,15 @@ COMMANDS = [
     "query",
     "doctor",
 ]
+
+
+def _groups(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every group of commands with the words that call it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            words = f"{before} {name}".strip()
+            yield words, command
+            yield from _groups(command, words)
 
 
 def as_process(*words: object) -> subprocess.CompletedProcess[str]:
@@ -89,16 +103,87 @@ def test_a_process_fails_with_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "words"),
-    [("typer", ["--help"]), ("pyarrow", ["estimate", "r.parquet"]), ("rich", ["check", "grr"])],
+    ("missing", "extra", "words"),
+    [
+        ("typer", "cli", ["--help"]),
+        ("pyarrow", "frames", ["estimate", "r.parquet"]),
+        ("rich", "cli", ["check", "grr"]),
+        ("starlette", "service", ["serve"]),
+    ],
 )
-def test_what_is_not_installed_is_named(missing: str, words: list[str]) -> None:
+def test_what_is_not_installed_is_named(missing: str, extra: str, words: list[str]) -> None:
     hidden = f"import sys; sys.modules[{missing!r}] = None; from sfumato.cli import main; main()"
     command = [sys.executable, "-c", hidden, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode != 0
-    assert done.stderr.startswith(f"sfumato: {missing}")
-    assert done.stderr.endswith("is not installed; `pip install 'sfumato[cli]'` adds it.\n")
+    sentence = f"{missing} is not installed; `pip install 'sfumato[{extra}]'` adds it."
+    assert done.stderr == f"sfumato: {sentence}\n"
+
+
+GROUPS = [name for name, group in _groups(typer.main.get_command(app)) if group.no_args_is_help]
+
+
+def test_groups_that_do_nothing_on_their_own_are_known() -> None:
+    everything = {name for name, _ in _groups(typer.main.get_command(app))}
+    assert everything - set(GROUPS) == {"demo", "mechanisms"}
+    assert {"lab", "task", "device"} <= set(GROUPS)
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_a_group_without_a_command_shows_its_help(group: str) -> None:
+    result = run(*group.split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Usage: " in result.stdout
+    assert f"{group} [OPTIONS] COMMAND" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(kind() for kind in (SfumatoError, OSError, TimeoutError, ModuleNotFoundError)),
+        *(kind("") for kind in (InputError, ConnectionError, typer.BadParameter)),
+        *(InputError(" \n"), InputError(None), OSError(None, None), OSError(5, "")),
+        ModuleNotFoundError("", name=None),
+        typer.Abort(),
+    ],
+    ids=repr,
+)
+def test_no_message_is_ever_empty(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("sfumato.cli.law.console.out", fail)
+    monkeypatch.setattr("sfumato.cli.law.console.print_json", fail)
+    message = refused("law", "grr", "--epsilon", "1", "--domain", "4")
+    assert len(message.split()) > 2
+    assert "None is" not in message
+
+
+# ---- Ctrl-C ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [0, 1, 10, 60, 150, 300, 450])
+def test_ctrl_c_while_it_starts_ends_it_without_a_traceback(after: int) -> None:
+    """Interrupt it after so many imports, which Python itself counts out on stderr."""
+    command = [sys.executable, "-X", "importtime", "-m", "sfumato", "check", "grr"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:  # noqa: S603
+        assert process.stderr is not None
+        lines = []
+        left = None
+        for line in process.stderr:
+            lines.append(line)
+            if left is None and line.split("|")[-1].strip() == "sfumato.cli":
+                left = after
+            elif left is not None:
+                left -= 1
+            if left == 0:
+                process.send_signal(signal.SIGINT)
+        assert left is not None
+        code = process.wait(60)
+    said = [line for line in lines if not line.startswith("import time:")]
+    assert code == 130 or (code == 0 and left > 0)  # it has not been interrupted
+    assert said in ([], ["sfumato: Stopped; nothing was left half-written.\n"])
 
 
 def test_stopping_leaves_nothing_behind(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato import __version__
 from sfumato.cli import (
     amplify,
     calibrate,
@@ -73,8 +74,6 @@ def sfumato(
     Start with:  sfumato demo
     """
     if show_version:
-        from importlib.metadata import version
-
-        typer.echo(f"sfumato {version('sfumato')}")
+        typer.echo(f"sfumato {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())

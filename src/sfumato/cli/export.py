@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli import console, files
 from sfumato.cli.options import Json
-from sfumato.errors import InputError, MissingExtra
+from sfumato.errors import InputError
 
 __all__ = ["export"]
 
@@ -32,11 +32,9 @@ def export(
 
     Example:  sfumato export reports.parquet --store collector.db
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError as error:
-        raise MissingExtra(str(error.name), "frames") from error
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     from sfumato.randomness import secure
     from sfumato.service.desk import Desk
     from sfumato.service.exporting import exported

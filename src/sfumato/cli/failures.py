@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
@@ -13,12 +14,18 @@ from typing import Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from sfumato.cli import console
-from sfumato.errors import InputError, MissingExtra, SfumatoError
+from sfumato import extras
+from sfumato.cli import STOPPED, console
+from sfumato.errors import InputError, SfumatoError
 
-__all__ = ["Commands"]
+__all__ = ["Commands", "sentence"]
 
-STOPPED = 130
+NOTHING: Final = ("", "None", "(None, None)", "[Errno None] None")
+"""What errors without a message say."""
+
+HELP: Final = "NoArgsIsHelpError"
+"""What typer raises when a group of commands is called without one; it has no public name."""
+
 _EXPECTED: Final = {
     "int_parsing": "a whole number",
     "int_parsing_size": "a whole number of a few digits",
@@ -39,10 +46,12 @@ class Commands(TyperGroup):
         try:
             code = super().main(words, **(extra | {"standalone_mode": False}))
         except typer.TyperException as error:
-            _say(_usage(error), words)
+            if type(error).__name__ == HELP:  # which has been printed instead of a message
+                sys.exit(0)
+            _say(sentence(error), words)
             sys.exit(2)
-        except (SfumatoError, OSError, ModuleNotFoundError) as error:
-            _say(_sentence(error), words)
+        except (SfumatoError, OSError, ModuleNotFoundError, typer.Abort) as error:
+            _say(sentence(error), words)
             sys.exit(2)
         if code == STOPPED:
             _say("Stopped; nothing was left half-written.", words)
@@ -64,19 +73,28 @@ def _usage(error: typer.TyperException) -> str:
     return f"{name} is {first['input']!r}; {words.format(**first.get('ctx', {}))} is expected"
 
 
-def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        about = f"{error.filename}: " if error.filename else ""
-        return f"{about}{error.strerror}."
+def sentence(error: Exception) -> str:
+    """Return what an error says, and its name if it says nothing: never an empty message."""
+    if isinstance(error, typer.Abort):
+        return "No answer was given; nothing was done."
     if isinstance(error, ModuleNotFoundError):
-        return str(MissingExtra(str(error.name), "cli"))
-    return str(error)
+        message = str(extras.missing(error.name or "") or error)
+    elif isinstance(error, OSError) and (error.strerror or error.errno):
+        about = f"{error.filename}: " if error.filename else ""
+        message = f"{about}{error.strerror or os.strerror(error.errno or 0)}."
+    elif isinstance(error, typer.TyperException):
+        message = _usage(error)
+    else:
+        message = str(error)
+    if message.strip() in NOTHING or message.rstrip().endswith(":"):
+        return f"Something went wrong that has no description ({type(error).__name__})."
+    return message
 
 
 def _say(message: str, words: Sequence[str]) -> None:
-    sentence = str(InputError(" ".join(message.split())))  # printable, whatever it quotes
-    sentence += "" if sentence.endswith((".", "?")) else "."
+    line = str(InputError(" ".join(message.split())))  # printable, whatever it quotes
+    line += "" if line.endswith((".", "?")) else "."
     if "--json" in words:
-        typer.echo(json.dumps({"error": sentence}, ensure_ascii=False), err=True)
+        typer.echo(json.dumps({"error": line}, ensure_ascii=False), err=True)
     else:
-        console.say(f"sfumato: {sentence}", to=console.err())
+        console.say(f"sfumato: {line}", to=console.err())

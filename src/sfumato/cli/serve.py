@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli import console
 from sfumato.cli.options import Json
-from sfumato.errors import InputError, MissingExtra
+from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.store import Store
@@ -53,14 +53,11 @@ def serve(
 
     Example:  sfumato serve --store collector.db
     """
-    try:
-        from sfumato.service import logs
-        from sfumato.service.app import Service
-        from sfumato.service.collector import Collector
-        from sfumato.service.serving import listening
-        from sfumato.service.serving import serve as run
-    except ModuleNotFoundError as error:
-        raise MissingExtra(str(error.name), "service") from error
+    from sfumato.service import logs
+    from sfumato.service.app import Service
+    from sfumato.service.collector import Collector
+    from sfumato.service.serving import listening
+    from sfumato.service.serving import serve as run
     from sfumato.store import SQLiteStore
 
     if url is not None and not url.startswith(("http://", "https://")):

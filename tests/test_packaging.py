@@ -1,0 +1,40 @@
+"""What is handed on as source can be tested by whoever gets it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+INCLUDED = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+ALWAYS = {"pyproject.toml", "README.md", "LICENSE"}
+"""What every source distribution has."""
+
+
+def _own_folders(path: Path) -> set[str]:
+    """Return the folders beside ``tests`` that a test imports modules of."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names if (ROOT / name.partition(".")[0]).is_dir()}
+
+
+def _named_files(text: str) -> set[str]:
+    """Return the files and folders at the top of the project that a text names."""
+    return {name for name in re.findall(r"[\w.-]+", text) if (ROOT / name).exists()}
+
+
+def test_the_source_distribution_has_all_that_its_tests_and_its_script_need() -> None:
+    included = {name.strip("/") for name in INCLUDED["targets"]["sdist"]["include"]} | ALWAYS
+    assert all((ROOT / name).exists() for name in included)
+    tests = [*(ROOT / "tests").rglob("*.py")]
+    imported = {name for path in tests for name in _own_folders(path)}
+    assert {"tests", "benchmarks"} <= imported <= included
+    needed = {"constraints.txt", "pyproject.toml"} & _named_files((ROOT / "run").read_text())
+    assert needed == {"constraints.txt", "pyproject.toml"}
+    assert needed | {"run"} <= included
