@@ -37,4 +37,4 @@ def test_the_source_distribution_has_all_that_its_tests_and_its_script_need() ->
     assert {"tests", "benchmarks"} <= imported <= included
     needed = {"constraints.txt", "pyproject.toml"} & _named_files((ROOT / "run").read_text())
     assert needed == {"constraints.txt", "pyproject.toml"}
-    assert needed | {"run"} <= included
+    assert needed | {"run", "conftest.py"} <= included
