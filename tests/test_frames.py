@@ -210,8 +210,10 @@ def test_an_unknown_library_is_refused() -> None:
         table({"x": [1]}, "excel")
 
 
-@pytest.mark.parametrize("absent", ["narwhals", "polars"])
-def test_a_library_that_is_not_installed_is_named_with_its_extra(absent: str) -> None:
+@pytest.mark.parametrize(
+    ("absent", "package"), [("narwhals", "'sfumato[frames]'"), ("polars", "polars")]
+)
+def test_a_library_that_is_not_installed_is_named(absent: str, package: str) -> None:
     code = """
 import sys
 sys.modules[sys.argv[1]] = None
@@ -222,5 +224,5 @@ try:
 except MissingExtra as error:
     print(error)
 """
-    says = f"{absent} is not installed; `pip install 'sfumato[frames]'` adds it."
+    says = f"{absent} is not installed; `pip install {package}` adds it."
     assert python(code, absent).strip() == says

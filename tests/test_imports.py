@@ -24,12 +24,20 @@ for kind in (Collision, CoCo):
 
 
 @pytest.mark.parametrize(
-    "code", ["import sfumato", "from sfumato import GRR, Hybrid, Concord", COUNTING]
+    "code",
+    ["import sfumato; sfumato.secure()", "from sfumato import GRR, Hybrid, Concord", COUNTING],
 )
 def test_the_device_half_brings_nothing_heavy_along(code: str) -> None:
     loaded = python(code + MODULES).split()
     assert "sfumato.randomness" in loaded
     assert not {name.split(".")[0] for name in loaded} & HEAVY
+
+
+def test_the_name_alone_costs_nothing_but_itself() -> None:
+    loaded = python("import sfumato" + MODULES).split()
+    own = {name for name in loaded if name.startswith("sfumato")}
+    assert own == {"sfumato", "sfumato.errors", "sfumato.extras"}
+    assert "numpy" not in loaded
 
 
 def test_one_mechanism_does_not_load_all() -> None:
@@ -44,7 +52,8 @@ def test_importing_costs_at_most_twice_what_its_foundation_does(
 ) -> None:
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))  # all compiled, as when installed
-    lines = ["import numpy, cryptography", "import sfumato", "from sfumato import GRR"]
+    use = "import sfumato; sfumato.secure"
+    lines = ["import numpy, cryptography", use, "from sfumato import GRR"]
 
     def seconds(line: str) -> float:
         start = "import time\nstart = time.process_time()\n"

@@ -142,7 +142,7 @@ def test_a_group_without_a_command_shows_its_help(group: str) -> None:
     [
         *(kind() for kind in (SfumatoError, OSError, TimeoutError, ModuleNotFoundError)),
         *(kind("") for kind in (InputError, ConnectionError, typer.BadParameter)),
-        *(InputError(" \n"), InputError(None), OSError(None, None), OSError(5, "")),
+        *(InputError("  "), InputError(None), OSError(None, None), OSError(5, "")),
         ModuleNotFoundError("", name=None),
         typer.Abort(),
     ],
