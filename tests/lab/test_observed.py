@@ -14,7 +14,7 @@ from sfumato.errors import InputError
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.live_fleet import LiveFleet, replayed
 from sfumato.lab.observed import Held, Moves, Numbers, observed_by
-from sfumato.streams.specs import spec_of
+from sfumato.streams.registry import spec_of
 from sfumato.streams.weave.values import Attributes, Binary, Category, Items
 from sfumato.wire import task as task_files
 from sfumato.wire.published import Published
@@ -41,7 +41,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 def _published(plain: dict[str, Any]) -> tuple[Published, Any]:
     task, key = task_files.task_of(plain), new_key()
-    spec = spec_of(task, catalog.protocol(task), start=0)
+    spec = spec_of(task, catalog.stream(task), start=0)
     return Published(spec, {1: key.public_key().public_bytes_raw()}, "http://collector"), key
 
 

@@ -19,8 +19,6 @@ from sfumato.core.domain import Label
 from sfumato.errors import InputError
 from sfumato.lab.fleets import read_devices, read_periods, read_streams
 from sfumato.lab.synthetic import CHUNK, Synthetic
-from sfumato.streams.flat import Flat
-from sfumato.streams.specs import protocol_of
 from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.values import Attributes, Binary, Items, Values
 from sfumato.wire.published import Published
@@ -280,9 +278,10 @@ def observed_by(published: Published) -> Observed:
     changes = int(spec.get("changes") or 1 + 2 * max(1, periods // SOMETIMES))
     if values.kind == "number":
         return Numbers(float(values.low or 0.0), float(values.high or 0.0), values.clip, periods)
-    protocol = protocol_of(spec)
-    if isinstance(protocol, Flat):
-        return Moves(protocol.labels, periods, changes)
+    if values.kind == "moves":
+        items = values.items
+        labels = items if isinstance(items, tuple) else tuple(range(items or 0))
+        return Moves(labels, periods, changes)
     return Held(values_of(values), periods, changes)
 
 
