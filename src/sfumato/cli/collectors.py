@@ -30,9 +30,13 @@ def ask(
     The token is read from the first of these environment variables that is set: on a command line
     everybody on the machine could read it.
     """
-    parts = urlsplit(url)
+    wrong = InputError(f"the address is {url!r}; one with http:// or https:// is expected.")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise wrong from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"the address is {url!r}; one with http:// or https:// is expected.")
+        raise wrong
     address = f"{url}?{urlencode(given)}" if given else url
     request = urllib.request.Request(address)  # noqa: S310 -- checked above
     token = next(filter(None, map(os.environ.get, variables)), None)

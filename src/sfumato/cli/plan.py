@@ -16,6 +16,7 @@ from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
 from sfumato.wire import task as task_files
+from sfumato.wire.described import MOST_PEOPLE
 from sfumato.wire.task import Task
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def plan(
         int | None,
         typer.Option(
             min=1,
+            max=MOST_PEOPLE,
             help="How many will take part; 100,000, or of a window as its file says.",
             show_default=False,
         ),

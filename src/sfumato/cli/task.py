@@ -12,6 +12,7 @@ import typer
 from sfumato.cli import collectors, console, files, tables
 from sfumato.cli.options import Force, Json
 from sfumato.core.duration import length
+from sfumato.wire.described import MOST_PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.wire.task import Task
@@ -148,6 +149,7 @@ def check(
         int | None,
         typer.Option(
             min=1,
+            max=MOST_PEOPLE,
             help="How many will take part; 10,000, or of a window as its file says.",
             show_default=False,
         ),
