@@ -35,7 +35,7 @@ from sfumato.service.desk import Desk
 from sfumato.store import SQLiteStore
 from sfumato.streams.weave.threads import Thread as Look
 from sfumato.wire.reports import BATCH_TYPE, Batch
-from sfumato.wire.sealing import open_sealed, seal
+from sfumato.wire.sealing import new_key, open_sealed, seal
 
 __all__ = ["main", "measure"]
 
@@ -73,8 +73,10 @@ def serving(folder: Path) -> Iterator[tuple[str, int, str]]:
         said = ""
         while process.stdout and not said.endswith("\n}\n"):
             said += process.stdout.readline()
-        yield json.loads(said)["url"], process.pid, token
-        process.terminate()
+        try:
+            yield json.loads(said)["url"], process.pid, token
+        finally:
+            process.terminate()
 
 
 def _asked(url: str, token: str, body: Any = None) -> bytes:
@@ -104,7 +106,7 @@ def batches(desk: Desk, count: int, size: int) -> list[bytes]:
             if span == 0:
                 payload = snapshots[place].tobytes()
             else:
-                form = protocol.form(Look(span, PERIOD % span))
+                form = protocol.difference(Look(span, PERIOD % span))
                 drawn = signs[place] if not form.dense else np.where(signs[place], signs[place], 1)
                 payload = form.write(drawn[None, :]).tobytes()
             content = desk.layout.content(span, 0, payload)
@@ -193,7 +195,9 @@ def _published(url: str, token: str, folder: Path, *, sealed: bool) -> Desk:
     made = json.loads(_asked(f"{url}/v1/tasks", token, asked))
     published = _asked(f"{url}/v1/tasks/{made['task_id']}", token)
     store = SQLiteStore(folder / f"known{sealed:d}.db")
-    store.add_task(bytes.fromhex(made["task_id"]), published, {}, public=True)
+    # Devices know no private key; any one will do where nothing is opened.
+    keys = {1: new_key().private_bytes_raw()} if sealed else {}
+    store.add_task(bytes.fromhex(made["task_id"]), published, keys, public=True)
     desk = Desk(store.tasks()[0], store)
     store.close()
     return desk
@@ -248,8 +252,6 @@ def _renamed(body: bytes, desk: Desk) -> bytes:
 
 def _opening(desk: Desk, bodies: Sequence[bytes]) -> float:
     """Return the processor time of opening as many seals, to a key of our own, and no more."""
-    from sfumato.wire.sealing import new_key  # noqa: PLC0415
-
     key, context = new_key(), desk.published.context
     content = bytes(desk.layout.content_dtype.itemsize)
     n = sum(Batch.head(body)[2] for body in bodies)

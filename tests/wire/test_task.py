@@ -10,9 +10,9 @@ import pytest
 
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
-from sfumato.queries.history import DECODERS
 from sfumato.streams.flat import Flat
 from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
+from sfumato.streams.weave.decoding import DECODERS
 from sfumato.streams.weave.mix import WORKLOADS
 from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.strands import CARRIERS

@@ -37,26 +37,26 @@ def _protocol(task: WindowTask, devices: int | None) -> Any:
     protocol: Any = catalog.tiers(task)
     if devices is None:
         return protocol
-    tiers = getattr(protocol, "tiers", None)
-    if tiers is None:
-        return replace(protocol, devices=devices)
+    if len(protocol.tiers) == 1:
+        return replace(protocol.tiers[0], devices=devices)
     scale = devices / protocol.devices
     return replace(
         protocol,
-        tiers=tuple(replace(tier, devices=max(1, round(tier.devices * scale))) for tier in tiers),
+        tiers=tuple(
+            replace(tier, devices=max(1, round(tier.devices * scale))) for tier in protocol.tiers
+        ),
     )
 
 
 def _method(protocol: Window | Tiers) -> str:
     from sfumato.streams.window.methods import BEST
 
-    first: Any = protocol.tiers[0] if hasattr(protocol, "tiers") else protocol
-    return BEST if first.method == "auto" else str(first.method)
+    method = protocol.tiers[0].method
+    return BEST if method == "auto" else method
 
 
 def _promises(protocol: Window | Tiers) -> str:
-    tiers: Any = getattr(protocol, "tiers", (protocol,))
-    return "\n".join(str(tier.guarantee) for tier in tiers)
+    return "\n".join(str(tier.guarantee) for tier in protocol.tiers)
 
 
 # ---- a simulated population ------------------------------------------------------------------
@@ -102,7 +102,7 @@ def simulate(
 def _table(path: Path, dialect: Dialect, protocol: Any) -> dict[str, Any]:
     from sfumato.cli.columns import Kind, Table
 
-    first: Any = protocol.tiers[0] if hasattr(protocol, "tiers") else protocol
+    first: Any = protocol.tiers[0]
     words = first.domain is not None and any(isinstance(label, str) for label in first.labels)
     kinds = {
         "device": Kind.TEXT,
@@ -121,7 +121,7 @@ def report_bytes(protocol: Any) -> int:
     """Return the bytes of one report on the wire."""
     from sfumato.wire.sealing import OVERHEAD
 
-    tiers: Any = getattr(protocol, "tiers", (protocol,))
+    tiers = protocol.tiers
     return ENVELOPE + OVERHEAD + max(int(tier.payload) for tier in tiers)
 
 
@@ -255,7 +255,7 @@ def plan(task: WindowTask, devices: int | None, target: float | None, *, as_json
     from sfumato.planner.windows import plan_window
 
     protocol = _protocol(task, devices)
-    tiers: Any = getattr(protocol, "tiers", (protocol,))
+    tiers = protocol.tiers
     plans = [plan_window(tier, target) for tier in tiers]
     size = report_bytes(protocol)
     if as_json:
@@ -300,7 +300,7 @@ def check(task: WindowTask, devices: int | None, *, as_json: bool) -> None:
     from sfumato.planner.windows import plan_window
 
     protocol = _protocol(task, devices)
-    tiers: Any = getattr(protocol, "tiers", (protocol,))
+    tiers = protocol.tiers
     half = [plan_window(tier).recommended.half_width for tier in tiers]
     size = report_bytes(protocol)
     if as_json:

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.decoded import Decoded, ReleasedPeriods
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
@@ -134,6 +135,26 @@ class Stream(ABC):
         """What the entries of an estimate are called."""
 
     @property
+    def horizon(self) -> int | None:
+        """How many periods the stream has; None if it has no end."""
+        return None
+
+    @property
+    def wholes(self) -> tuple[slice, ...]:
+        """The entries of which each device has exactly one: their shares sum to one."""
+        return ()
+
+    @property
+    def decodes(self) -> bool:
+        """Whether the reports say more than what was released when each period closed."""
+        return False
+
+    @property
+    def separate(self) -> bool:
+        """Whether the errors of what is released in different periods are uncorrelated."""
+        return False
+
+    @property
     def rounds(self) -> int:
         """How many questions a period has, at most; 0 if devices send without being asked."""
         return 0
@@ -182,6 +203,41 @@ class Stream(ABC):
     @abstractmethod
     def curator(self) -> Curator:
         """Return a new curator."""
+
+    def decoded(
+        self, tallies: Tallies[Any], closed: int, enrolled: Sequence[int] | None = None
+    ) -> Decoded:
+        """Return the periods that have closed, as the stream's decoders read its reports.
+
+        Parameters
+        ----------
+        tallies
+            What all reports so far add up to, by place.
+        closed
+            The last period that has closed.
+        enrolled
+            How many devices there are in each period, for streams that weigh by it.
+
+        """
+        del enrolled
+        recorded = [
+            Tallies({place: tally for place, tally in tallies.items() if place[1] == period})
+            for period in range(1, closed + 1)
+        ]
+        estimates = replay(self.curator(), recorded)
+        counts = tuple(sum(tally.n for tally in period.values()) for period in recorded)
+        variances = np.array([estimate.covariance.variances() for estimate in estimates])
+        values = np.array([estimate.values for estimate in estimates])
+        known = np.isfinite(variances)
+        return self.released(np.where(known, values, np.nan), variances, counts)
+
+    def released(
+        self, values: NDArray[np.float64], variances: NDArray[np.float64], n: Sequence[int]
+    ) -> ReleasedPeriods:
+        """Return closed periods by what was released of them and on how many reports."""
+        return ReleasedPeriods(
+            self.labels, values, variances, tuple(n), self.guarantee, self.separate
+        )
 
 
 class Timestep:

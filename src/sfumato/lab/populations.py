@@ -106,7 +106,7 @@ def known(
         For how long, how many (as many as the protocol expects if left out), and of all of it.
 
     """
-    one = protocol.tiers[0] if isinstance(protocol, Tiers) else protocol
+    one = protocol.tiers[0]
     many = protocol.devices if devices is None else devices
     if name == FLIGHTS:
         if one.labels != flights.PLACES or periods > flights.DAYS:
@@ -137,7 +137,7 @@ def recorded(
     table: Any, protocol: Window | Tiers, periods: int, devices: int | None, seed: int
 ) -> Stream:
     """Return the population of a table with the columns device, period and value."""
-    one = protocol.tiers[0] if isinstance(protocol, Tiers) else protocol
+    one = protocol.tiers[0]
     if one.interval is None:
         labels = one.labels
         return Recorded(read_streams(Category(labels), periods, table), labels, devices, seed)

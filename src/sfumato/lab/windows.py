@@ -255,8 +255,8 @@ def steps(protocol: Window | Tiers, population: Population, rng: Source) -> Iter
 
 def _crowds(protocol: Window | Tiers, devices: int, rng: Source) -> list[_Crowd]:
     """Return everybody, by tier."""
-    if isinstance(protocol, Window):
-        return [_Crowd(protocol, devices, None, rng)]
+    if len(protocol.tiers) == 1:
+        return [_Crowd(protocol.tiers[0], devices, None, rng)]
     order = rng.simulator().permutation(devices)
     ends = np.cumsum([tier.devices for tier in protocol.tiers])
     cuts = np.round(ends * (devices / ends[-1])).astype(np.int64)

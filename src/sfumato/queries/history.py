@@ -1,39 +1,34 @@
 """Questions about a stream: a period, a range, a difference, a whole curve; each with an interval.
 
-An answer is *online* if it rests on the reports that were due by the last period it speaks of; it
-is final when that period closes. It is *smoothed* if it rests on all reports so far: nearer to the
-truth, and dated later. Any number of questions costs no privacy.
+How reports are decoded is the stream's own (see :mod:`sfumato.core.decoded`); an answer says which
+decoder was used and which periods went in. Any number of questions costs no privacy.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.quantity import SHARE, Quantity
+from sfumato.core.stream import Stream
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.queries.postprocess import Processed, postprocess
 from sfumato.queries.top import top
-from sfumato.streams.weave.curve import Curve, Posterior, Reports
-from sfumato.streams.weave.protocol import Weave
-from sfumato.streams.weave.values import Attributes, Category
 
 __all__ = ["Answer", "Answers", "History", "check_closed", "weights_between"]
 
 Floats = NDArray[np.float64]
-Decoder = Literal["online", "smoothed", "filtered"]
-DECODERS: Final = ("online", "smoothed", "filtered")
 
 
 @dataclass(frozen=True)
@@ -152,10 +147,10 @@ class History:
 
     Parameters
     ----------
-    protocol
+    stream
         The public design.
     tallies
-        By (span, period, block), of the reports so far.
+        What the reports so far add up to, by place.
     closed
         The last period that has closed; all of them, by default.
     enrolled
@@ -182,46 +177,42 @@ class History:
 
     def __init__(
         self,
-        protocol: Weave,
+        stream: Stream,
         tallies: Tallies[Any],
         closed: int | None = None,
         enrolled: Sequence[int] | None = None,
     ) -> None:
-        self.protocol = protocol
-        self.closed = protocol.periods if closed is None else closed
-        if not 1 <= self.closed <= protocol.periods:
-            raise ConfigurationError(f"closed is {closed!r}; 1..{protocol.periods} is expected.")
-        kept = {key: tally for key, tally in tallies.items() if key[1] <= self.closed}
-        self.tallies: Tallies[Any] = Tallies(kept)
-        self._enrolled = enrolled
-        self._smoothed = lru_cache(maxsize=4)(self._decode)
+        most = stream.horizon or len({place[1] for place in tallies})
+        last = most if closed is None else closed
+        if not 1 <= last <= most:
+            raise ConfigurationError(f"closed is {closed!r}; 1..{most} is expected.")
+        self.stream, self.tallies = stream, tallies
+        self.decoded = stream.decoded(tallies, last, enrolled)
 
-    @cached_property
-    def _reports(self) -> Reports:
-        return Reports(self.protocol, self.tallies, self._enrolled)
+    @classmethod
+    def of(cls, stream: Stream, decoded: Decoded) -> History:
+        """Return the history of a stream whose periods have been decoded already."""
+        history = cls.__new__(cls)
+        history.stream, history.tallies, history.decoded = stream, Tallies(), decoded
+        return history
 
-    @cached_property
-    def _posterior(self) -> Posterior:
-        return self._reports.filtered()
-
-    def _decode(self, as_of: int) -> Curve:
-        return self._reports.smoothed(as_of)
+    @property
+    def closed(self) -> int:
+        """The last period that has closed."""
+        return self.decoded.closed
 
     @property
     def quantity(self) -> Quantity:
         """What the values are."""
-        return self.protocol.quantity
+        return self.stream.quantity
 
     # ---- questions -------------------------------------------------------------------------
 
-    def mean(self, period: int, decoder: Decoder = "online", level: float = 0.95) -> Answers:
-        """Return each item's mean (its share of the devices) in a period."""
+    def mean(self, period: int, decoder: str = ONLINE, level: float = 0.95) -> Answers:
+        """Return each item's value in a period."""
         check_closed(period, self.closed)
-        question = f"Share of devices in period {period}"
-        if decoder == "filtered":
-            found = self._posterior.at(period)
-            return self._answers(question, found, period, decoder, level)
-        return self._asked({period: 1.0}, question, decoder, level, self.quantity)
+        question = f"{self.quantity.noun} in period {period}"
+        return self._answers(question, {period: 1.0}, decoder, level, self.quantity)
 
     def range(
         self,
@@ -229,149 +220,118 @@ class History:
         last: int,
         *,
         average: bool = False,
-        decoder: Decoder = "online",
+        decoder: str = ONLINE,
         level: float = 0.95,
     ) -> Answers:
         """Return each item's sum (or average) over the periods from first to last."""
         weights = weights_between(first, last, self.closed, average=average)
-        name = "Average share" if average else "Sum of shares"
-        return self._asked(
-            weights,
-            f"{name} over periods {first}..{last}",
-            decoder,
-            level,
-            self.quantity if average else self.quantity.summed,
-        )
+        what = "average" if average else "sum"
+        question = f"{self.quantity.noun}, {what} over periods {first}..{last}"
+        quantity = self.quantity if average else self.quantity.summed
+        return self._answers(question, weights, decoder, level, quantity)
 
     def prefix(
-        self, last: int, *, average: bool = False, decoder: Decoder = "online", level: float = 0.95
+        self, last: int, *, average: bool = False, decoder: str = ONLINE, level: float = 0.95
     ) -> Answers:
         """Return each item's sum (or average) from the first period on."""
         return self.range(1, last, average=average, decoder=decoder, level=level)
 
     def difference(
-        self, before: int, after: int, decoder: Decoder = "online", level: float = 0.95
+        self, before: int, after: int, decoder: str = ONLINE, level: float = 0.95
     ) -> Answers:
-        """Return how each item's mean has changed from one period to another."""
+        """Return how each item's value has changed from one period to another."""
         check_closed(before, self.closed, "before")
         check_closed(after, self.closed, "after")
-        return self._asked(
-            {before: -1.0, after: 1.0} if before != after else {after: 0.0},
-            f"Change of the share from period {before} to {after}",
-            decoder,
-            level,
-            self.quantity.changed,
-        )
+        weights = {before: -1.0, after: 1.0} if before != after else {after: 0.0}
+        question = f"{self.quantity.noun}, change from period {before} to {after}"
+        return self._answers(question, weights, decoder, level, self.quantity.changed)
 
-    def top(
-        self, k: int, period: int, decoder: Decoder = "online", level: float = 0.95
-    ) -> Processed:
+    def top(self, k: int, period: int, decoder: str = ONLINE, level: float = 0.95) -> Processed:
         """Return the k largest items of a period; all their intervals hold at once."""
         check_closed(period, self.closed)
-        return top(self._estimate({period: 1.0}, self._as_of(period, decoder)), k, level)
+        estimate = self.decoded.combined({period: 1.0}, decoder).estimate
+        return top(estimate, k, checked_level(level))
 
     def curve(
         self,
         item: Label,
         *,
-        decoder: Decoder = "online",
+        decoder: str = ONLINE,
         simultaneous: bool = False,
         level: float = 0.95,
     ) -> Answers:
-        """Return an item's mean in every period, with intervals or one band for all of them."""
-        labels = self.protocol.values.labels
+        """Return an item's value in every period, with intervals or one band for all of them."""
+        labels = self.stream.labels
         if item not in labels:
             raise ConfigurationError(
                 f"item is {item!r}; there are {', '.join(map(str, labels[:12]))}."
             )
-        self._known(decoder)
-        place = labels.index(item)
-        if decoder == "filtered":
-            found = self._posterior.curve(place)
-        elif decoder == "online":
-            found = self._reports.online().entry(place)
-        else:
-            found = self._smoothed(self.closed).entry(place)
-        periods = found.only(range(self.closed))
+        noun = self.quantity.noun
+        name = noun if str(item) == noun.lower() else f"{noun}, {item},"
         shape = ", all periods at once" if simultaneous else ""
-        question = f"Share of {item} in each period{shape}"
-        return self._answers(
-            question, periods, self.closed, decoder, level, what="period", band=simultaneous
+        return _answered(
+            f"{name} in each period{shape}",
+            "period",
+            self.decoded.entry(labels.index(item), decoder),
+            level,
+            self.quantity,
+            band=simultaneous,
         )
 
-    def processed(self, period: int, decoder: Decoder = "online", level: float = 0.95) -> Processed:
-        """Return a period's means moved to where shares can be, by what the values are.
+    def processed(self, period: int, decoder: str = ONLINE, level: float = 0.95) -> Processed:
+        """Return a period's values moved to where they can be.
 
-        Shares of a category that is always there sum to one (norm_sub); all others lie between 0
+        Shares of which each device has exactly one sum to one (norm_sub); all others lie between 0
         and 1 (clip).
         """
         check_closed(period, self.closed)
-        estimate = self._estimate({period: 1.0}, self._as_of(period, decoder))
-        if isinstance(self.protocol.values, Category) and self.protocol.values.always_there:
+        estimate = self.decoded.combined({period: 1.0}, decoder).estimate
+        wholes = self.stream.wholes
+        if not wholes:
+            return postprocess(estimate, "clip", level)
+        if len(wholes) == 1:
             return postprocess(estimate, "norm_sub", level)
-        if isinstance(self.protocol.values, Attributes):
-            return _by_attribute(estimate, self.protocol.values, level)
-        return postprocess(estimate, "clip", level)
+        return _by_attribute(estimate, wholes, level)
 
     # ---- answering -------------------------------------------------------------------------
-
-    def _asked(
-        self,
-        weights: dict[int, float],
-        question: str,
-        decoder: Decoder,
-        level: float,
-        quantity: Quantity,
-    ) -> Answers:
-        as_of = self._as_of(max(weights), decoder)
-        estimate = self._estimate(weights, as_of)
-        return replace(self._answers(question, estimate, as_of, decoder, level), quantity=quantity)
-
-    def _as_of(self, last: int, decoder: Decoder) -> int:
-        self._known(decoder)
-        if decoder == "filtered":
-            raise ConfigurationError(
-                "decoder is 'filtered', which answers for single periods and curves; online or "
-                "smoothed is expected."
-            )
-        return last if decoder == "online" else self.closed
-
-    def _known(self, decoder: str) -> None:
-        if decoder not in DECODERS:
-            raise ConfigurationError(f"decoder is {decoder!r}; there are {', '.join(DECODERS)}.")
-
-    def _estimate(self, weights: dict[int, float], as_of: int) -> Estimate:
-        coefficients = np.zeros(as_of)
-        for period, weight in weights.items():
-            coefficients[period - 1] = weight
-        return self._smoothed(as_of).combine(coefficients)
 
     def _answers(
         self,
         question: str,
-        estimate: Estimate,
-        as_of: int,
+        weights: dict[int, float],
         decoder: str,
         level: float,
-        *,
-        what: str = "item",
-        band: bool = False,
+        quantity: Quantity,
     ) -> Answers:
-        low, high = (estimate.band if band else estimate.interval)(checked_level(level))
-        return Answers(
-            question,
-            what,
-            tuple(estimate.labels),
-            estimate.values,
-            low,
-            high,
-            level,
-            as_of,
-            "posterior of the bank of filters" if decoder == "filtered" else decoder,
-            estimate.n,
-            estimate.guarantee,
-            self.quantity,
-        )
+        decoding = self.decoded.combined(weights, decoder)
+        return _answered(question, "item", decoding, level, quantity)
+
+
+def _answered(
+    question: str,
+    what: str,
+    decoding: Decoding,
+    level: float,
+    quantity: Quantity,
+    *,
+    band: bool = False,
+) -> Answers:
+    estimate = decoding.estimate
+    low, high = (estimate.band if band else estimate.interval)(checked_level(level))
+    return Answers(
+        question,
+        what,
+        tuple(estimate.labels),
+        estimate.values,
+        low,
+        high,
+        level,
+        decoding.as_of,
+        decoding.method,
+        estimate.n,
+        estimate.guarantee,
+        quantity,
+    )
 
 
 def check_closed(period: int, closed: int, name: str = "period") -> None:
@@ -392,11 +352,11 @@ def weights_between(first: int, last: int, closed: int, *, average: bool) -> dic
     return dict.fromkeys(range(first, last + 1), 1 / (last - first + 1) if average else 1.0)
 
 
-def _by_attribute(estimate: Estimate, values: Attributes, level: float) -> Processed:
+def _by_attribute(estimate: Estimate, wholes: Sequence[slice], level: float) -> Processed:
     """Return the shares of each attribute's items, each attribute summing to one."""
     parts: Sequence[Processed] = [
         postprocess(estimate.only(range(block.start, block.stop)), "norm_sub", level)
-        for block in values.blocks
+        for block in wholes
     ]
     return Processed(
         values=np.concatenate([part.values for part in parts]),

@@ -157,12 +157,13 @@ class Collector:
         if start is None:
             start = (int(self.clock()) // length + 1) * length
         grace = length if grace is None else grace
-        if isinstance(task, WindowTask) and not 1 <= grace <= length:
+        stream = catalog.stream(task)
+        if stream.rounds and not 1 <= grace <= length:
             raise ConfigurationError(
                 f"grace is {grace}; the questions about a period are over before the next one "
                 f"ends, so 1..{length} seconds are expected."
             )
-        spec = spec_of(task, catalog.stream(task), start, grace=grace, sealed=sealed)
+        spec = spec_of(task, stream, start, grace=grace, sealed=sealed)
         private = {1: new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
         published = Published(spec, keys, endpoint)

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
-from sfumato.queries.releases import Releases
 from sfumato.service.driving import Driver
 from sfumato.store import Release, Store, StoredTask
-from sfumato.streams.flat import Flat
 from sfumato.streams.judging import Judge
 from sfumato.streams.registry import stream_of
-from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
@@ -83,7 +80,7 @@ class Desk:
             closed=len(self.releases),
         )
         self.judge = Judge(self.protocol, self.layout, self.driver.asked)
-        self._asked: tuple[int, History | Releases] | None = None
+        self._asked: tuple[int, History] | None = None
         self._lock = Lock()
 
     def renew(self, stored: StoredTask) -> None:
@@ -185,7 +182,7 @@ class Desk:
         """What the entries are called."""
         return self.protocol.labels
 
-    def history(self) -> History | Releases:
+    def history(self) -> History:
         """Return all that can be asked; raise if it is too early for that."""
         with self._lock:
             closed = self.closed
@@ -197,19 +194,16 @@ class Desk:
                 self._asked = (closed, self._history(closed))
             return self._asked[1]
 
-    def _history(self, closed: int) -> History | Releases:
-        if isinstance(self.protocol, Weave):
+    def _history(self, closed: int) -> History:
+        if self.protocol.decodes:
             return History(self.protocol, self._store.tallies(self.task_id), closed)
         released = self.releases[:closed]
-        return Releases(
-            self.labels,
+        decoded = self.protocol.released(
             np.array([release.values for release in released]),
             np.array([release.variances for release in released]),
-            tuple(np.diff([0, *(release.n for release in released)]).tolist()),
-            self.protocol.guarantee,
-            self.protocol.quantity,
-            separate=isinstance(self.protocol, Flat),
+            np.diff([0, *(release.n for release in released)]).tolist(),
         )
+        return History.of(self.protocol, decoded)
 
     def participation(self) -> dict[int, int]:
         """Return how many reports each period has."""

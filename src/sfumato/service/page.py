@@ -20,7 +20,6 @@ from sfumato.service.desk import Desk
 from sfumato.service.metrics import Metrics
 from sfumato.service.view import Latest, View
 from sfumato.streams.crowd import promised
-from sfumato.streams.window import Window
 
 __all__ = ["CSP", "FILES", "of_all", "of_task"]
 
@@ -112,7 +111,7 @@ last answer as data</a></p></footer>
 
 def _mixed(desk: Desk) -> str:
     """Return what is promised, beyond that, of reports that come through a shuffler."""
-    if not desk.is_mixed or isinstance(desk.protocol, Window):
+    if not desk.is_mixed or desk.is_interactive:
         return ""
     required = Requirement.of(dict(desk.published.spec["shuffle"]))
     return f"\n    <p>{escape(str(promised(desk.protocol, required)))}</p>"

@@ -13,7 +13,6 @@ from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import Answers, History
 from sfumato.queries.postprocess import Processed
-from sfumato.queries.releases import Releases
 from sfumato.service.desk import Desk
 
 __all__ = ["QUERIES", "answer", "known"]
@@ -74,7 +73,7 @@ def answer(desk: Desk, given: Mapping[str, str]) -> dict[str, Any]:
     return data
 
 
-def _ask(history: History | Releases, query: str, asked: dict[str, Any]) -> Answers | Processed:
+def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers | Processed:
     try:
         found: Answers | Processed = getattr(history, query)(**asked)
     except MismatchError:

@@ -119,6 +119,16 @@ class Flat(Stream):
         return MOVE
 
     @property
+    def horizon(self) -> int:
+        """How many periods there are."""
+        return self.periods
+
+    @property
+    def separate(self) -> bool:
+        """Each period's moves are asked for on their own."""
+        return True
+
+    @property
     def guarantee(self) -> Guarantee:
         """What is promised to a device."""
         return Guarantee.of_stream(self.periods, self.epsilon)

@@ -23,10 +23,12 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Coins, Source
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.weave.curator import WeaveCurator
+from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
@@ -285,6 +287,27 @@ class Weave(Stream):
     def labels(self) -> tuple[Label, ...]:
         """What the entries are called."""
         return tuple(self.values.labels)
+
+    @property
+    def horizon(self) -> int:
+        """How many periods there are."""
+        return self.periods
+
+    @property
+    def decodes(self) -> bool:
+        """Later reports sharpen what is known of earlier periods."""
+        return True
+
+    @property
+    def wholes(self) -> tuple[slice, ...]:
+        """The blocks of which each device has exactly one entry."""
+        return self.values.blocks if self.values.always_there else ()
+
+    def decoded(
+        self, tallies: Tallies[Any], closed: int, enrolled: Sequence[int] | None = None
+    ) -> WeaveDecoded:
+        """Return the periods that have closed: online, smoothed and filtered."""
+        return WeaveDecoded(self, tallies, closed, enrolled)
 
     @cached_property
     def anchored(self) -> bool:

@@ -135,6 +135,11 @@ class Window(Stream):
             )
         object.__setattr__(self, "interval", (float(low), float(high)))
 
+    @property
+    def tiers(self) -> tuple[Window, ...]:
+        """The windows that an owner picks from: this one alone; see :class:`Tiers`."""
+        return (self,)
+
     # ---- what is asked ---------------------------------------------------------------------
 
     @property
@@ -146,6 +151,11 @@ class Window(Stream):
     def quantity(self) -> Quantity:
         """What the values of a release are."""
         return MEAN if self.domain is None else SHARE
+
+    @property
+    def wholes(self) -> tuple[slice, ...]:
+        """Of shares: each device holds exactly one item."""
+        return () if self.domain is None else (slice(0, self.width),)
 
     @property
     def width(self) -> int:

@@ -1,0 +1,134 @@
+"""What the reports of a stream say so far: any weighted sum of periods, each with its uncertainty.
+
+A *decoder* is a way to read the reports. All streams know ``online``: what was released when each
+period closed, which is final. A stream that can make more of its reports has others beside it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.domain import Label
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.guarantee import Guarantee
+from sfumato.errors import ConfigurationError, MismatchError
+
+__all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods"]
+
+ONLINE: Final = "online"
+CORRELATED: Final = "online, sums by the largest possible error"
+
+
+class Decoding(NamedTuple):
+    """An estimate, the last period whose reports went in, and how it was made."""
+
+    estimate: Estimate
+    as_of: int
+    method: str
+
+
+class Decoded(ABC):
+    """The closed periods of a stream, as each of its decoders reads them."""
+
+    @property
+    def decoders(self) -> tuple[str, ...]:
+        """The names of the decoders, the one that is final first."""
+        return (ONLINE,)
+
+    @property
+    @abstractmethod
+    def closed(self) -> int:
+        """The last period that has closed."""
+
+    @abstractmethod
+    def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
+        """Return the weighted sum of some periods, entry by entry."""
+
+    @abstractmethod
+    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+        """Return one entry in each period, labelled by the period."""
+
+    def check(self, decoder: str) -> None:
+        """Raise ConfigurationError unless there is such a decoder."""
+        if decoder not in self.decoders:
+            raise ConfigurationError(
+                f"decoder is {decoder!r}; there is {' or '.join(self.decoders)}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedPeriods(Decoded):
+    """What was released period by period, where there is nothing else to decode.
+
+    Parameters
+    ----------
+    labels
+        What the entries are called.
+    values, variances
+        One row for each period that has closed; not a number where nothing is known.
+    n
+        How many reports each of these stands on.
+    guarantee
+        What was promised to whom.
+    separate
+        Whether the errors of different periods are uncorrelated. If not, a sum's error is taken to
+        be the sum of the errors, which it cannot exceed.
+
+    Examples
+    --------
+    >>> promise = Guarantee("local", "each report", 1.0)
+    >>> values, variances = np.array([[0.1], [0.3]]), np.full((2, 1), 0.0001)
+    >>> periods = ReleasedPeriods(("ACME",), values, variances, (90, 90), promise, separate=True)
+    >>> periods.combined({1: -1.0, 2: 1.0}).estimate.values.round(1).tolist()
+    [0.2]
+
+    """
+
+    labels: tuple[Label, ...]
+    values: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    n: tuple[int, ...]
+    guarantee: Guarantee
+    separate: bool
+
+    @property
+    def closed(self) -> int:
+        """The last period that has closed."""
+        return len(self.n)
+
+    def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
+        """Return the weighted sum of some periods, entry by entry."""
+        self.check(decoder)
+        rows = [period - 1 for period in weights]
+        given = np.array(list(weights.values()))[:, None]
+        values = (given * self.values[rows]).sum(axis=0)
+        if self.separate:
+            variances = (given**2 * self.variances[rows]).sum(axis=0)
+        else:
+            variances = (np.abs(given) * np.sqrt(self.variances[rows])).sum(axis=0) ** 2
+        if not np.isfinite(values).any():
+            raise MismatchError("nothing is known of these periods.")
+        # Entries of one period come from the same reports: how they vary together is not kept.
+        joint = Covariance(variances, joint=False)
+        n = sum(self.n[row] for row in rows)
+        estimate = Estimate(values, joint, self.labels, n, self.guarantee)
+        method = ONLINE if self.separate or len(weights) == 1 else CORRELATED
+        return Decoding(estimate, max(weights), method)
+
+    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+        """Return one entry in each period, labelled by the period."""
+        self.check(decoder)
+        estimate = Estimate(
+            self.values[:, place],
+            Covariance(self.variances[:, place], joint=self.separate),
+            tuple(range(1, self.closed + 1)),
+            sum(self.n),
+            self.guarantee,
+        )
+        return Decoding(estimate, self.closed, ONLINE)
