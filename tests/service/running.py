@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any, Final, Self
@@ -80,6 +81,17 @@ class Running:
     def read(self, path: str) -> bytes:
         """Return what is at an address."""
         return _answer(urllib.request.Request(f"{self.url}{path}"))  # noqa: S310
+
+    def wait_until_closed(self, task_id: str, period: int) -> None:
+        """Return once a period of a task has closed, however slow the machine is."""
+        patience = time.monotonic() + 120
+        while self._closed(task_id) < period:
+            assert time.monotonic() < patience, f"period {period} does not close"
+            time.sleep(0.05)
+
+    def _closed(self, task_id: str) -> int:
+        tasks = json.loads(self.read("/v1/tasks"))["tasks"]
+        return next(int(task["closed"]) for task in tasks if task["task_id"] == task_id)
 
     def upload(self, task_id: str, body: bytes) -> dict[str, Any]:
         """Send a batch; raise OSError if there was no answer."""

@@ -76,8 +76,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
         made = running.publish(task, start=now - 1, grace=8, public=True, sealed=False)
         desk = joined(running, made["task_id"])
         running.upload(desk.name, Fleet(desk, 60).body([0, 1] * 30))
-        while time.time() < desk.closes_at(3) + 1:
-            time.sleep(0.1)
+        running.wait_until_closed(desk.name, 3)
         yield running, desk.name
 
 

@@ -197,7 +197,7 @@ def test_what_was_acknowledged_survives_kills_and_counts_once(tmp_path: Path) ->
         for blob in store.ids(TASK, period)
         for i in range(0, len(blob), 16)
     ]
-    assert len(acknowledged) >= 800
+    assert len(acknowledged) >= 400  # half of what each life commits at the least
     assert acknowledged <= set(kept)
     assert len(set(kept)) == len(kept)
     assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
