@@ -202,7 +202,7 @@ class Branching(Source):
     Parameters
     ----------
     path
-        What decides.
+        The path that is followed: it decides every draw.
     unit
         The rate of the noise, if any is drawn. The chances of noise of this rate are powers of
         x = e^-rate, which is no fraction; 1/10 stands for it, as what is claimed of the noise must

@@ -57,8 +57,8 @@ def check(
     Example:  sfumato check grr
     """
     names = [*catalog.names(), *catalog.NOISES, Weave.name] if name is None else [name]
-    places = [(each, at) for each in names for at, _ in enumerate(_kind(each).examples())]
-    verdicts = _judge(places, jobs or min(2, os.cpu_count() or 1))
+    examples = [(each, at) for each in names for at, _ in enumerate(_kind(each).examples())]
+    verdicts = _judge(examples, jobs or min(2, os.cpu_count() or 1))
     if as_json:
         console.print_json([_record(verdict) for verdict in verdicts])
     else:
@@ -93,45 +93,46 @@ def _shown(example: Checked) -> str:
     return f"{example.values.kind}, {example.periods} periods, {example.changes} changes: {mix}"
 
 
-Place = tuple[str, int]
-"""The name of a mechanism, a kind of noise or a stream, and which of its examples."""
+Numbered = tuple[str, int]
+"""The name of a mechanism, a kind of noise or a stream, and the number of one of its examples."""
 
 
-def _example(place: Place) -> Checked:
-    name, index = place
+def _example(numbered: Numbered) -> Checked:
+    name, index = numbered
     examples: list[Checked] = [*_kind(name).examples()]
     return examples[index]
 
 
-def _judge(places: list[Place], jobs: int) -> list[Verdict]:
+def _judge(examples: list[Numbered], jobs: int) -> list[Verdict]:
     """Return the verdicts in the order of the examples, whoever comes to them first."""
     with console.progress() as bars:
-        task = bars.add_task("", total=sum(_checks(_example(place)) for place in places))
-        if jobs == 1 or len(places) == 1:
+        task = bars.add_task("", total=sum(_checks(_example(numbered)) for numbered in examples))
+        if jobs == 1 or len(examples) == 1:
 
             def step(claim: str) -> None:
                 bars.update(task, advance=1, description=claim.replace("_", " "))
 
-            return [_judged(place, step) for place in places]
+            return [_judged(numbered, step) for numbered in examples]
 
-        def done(place: Place) -> Callable[[Future[Any]], None]:
-            checks = _checks(_example(place))
-            return lambda _: bars.update(task, advance=checks, description=place[0])
+        def done(numbered: Numbered) -> Callable[[Future[Any]], None]:
+            checks = _checks(_example(numbered))
+            return lambda _: bars.update(task, advance=checks, description=numbered[0])
 
         # Fresh processes: a fork of one that shows progress would copy its threads' locks.
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
             futures = []
-            for place in places:
-                futures.append(pool.submit(_findings, place))
-                futures[-1].add_done_callback(done(place))
+            for numbered in examples:
+                futures.append(pool.submit(_findings, numbered))
+                futures[-1].add_done_callback(done(numbered))
             found = [future.result() for future in futures]
     return [
-        Verdict(_example(place), **findings) for place, findings in zip(places, found, strict=True)
+        Verdict(_example(numbered), **findings)
+        for numbered, findings in zip(examples, found, strict=True)
     ]
 
 
-def _judged(place: Place, step: Callable[[str], None] = lambda _: None) -> Verdict:
-    example = _example(place)
+def _judged(numbered: Numbered, step: Callable[[str], None] = lambda _: None) -> Verdict:
+    example = _example(numbered)
 
     def named(claim: str) -> None:
         step(f"{example.name}: {claim}")
@@ -143,9 +144,9 @@ def _judged(place: Place, step: Callable[[str], None] = lambda _: None) -> Verdi
     return check_mechanism(example, named)
 
 
-def _findings(place: Place) -> dict[str, Any]:
+def _findings(numbered: Numbered) -> dict[str, Any]:
     """Return a verdict without its mechanism, which may not go from process to process."""
-    verdict = vars(_judged(place)).copy()
+    verdict = vars(_judged(numbered)).copy()
     del verdict["mechanism"]
     return verdict
 

@@ -39,7 +39,7 @@ class Progress:
     Parameters
     ----------
     state
-        Of the publisher.
+        The state of the publisher.
     lines
         How many lines of the input are in.
     offset

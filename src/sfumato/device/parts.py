@@ -48,12 +48,12 @@ class Standing:
 
     @property
     def epsilon(self) -> float:
-        """What it costs."""
+        """The epsilon that a device pays for the task."""
         return self.protocol.epsilon
 
     @property
     def promise(self) -> str:
-        """For what."""
+        """What that epsilon covers, in words."""
         return "for everything it will ever send"
 
     @staticmethod
@@ -117,12 +117,12 @@ class Asked:
 
     @property
     def epsilon(self) -> float:
-        """What it costs."""
+        """The epsilon that a device pays for the task."""
         return float(self.protocol.epsilon)
 
     @property
     def promise(self) -> str:
-        """For what."""
+        """What that epsilon covers, in words."""
         return f"for what it sends in any {self.protocol.window} consecutive periods"
 
     @staticmethod

@@ -251,7 +251,7 @@ class Device:
 
     @property
     def ledger(self) -> Ledger:
-        """What was spent."""
+        """What was spent on each task, and the owner's limit."""
         return Ledger.of(self.limits.epsilon, (row[:2] for row in self.journal.payments()))
 
     @property

@@ -221,12 +221,12 @@ class Cell:
 
     @cached_property
     def papers(self) -> Weave:
-        """As printed."""
+        """The papers' hierarchy, as they print it."""
         return Weave.papers(*self.plan)
 
     @cached_property
     def best(self) -> Weave:
-        """Ours."""
+        """The mix of threads that this package chooses."""
         return Weave.best(*self.plan)
 
     @cached_property

@@ -45,7 +45,7 @@ class Row:
     Parameters
     ----------
     method
-        Its name.
+        The method's name.
     mre, mse
         Mean relative and mean squared error over periods and items.
     projected
@@ -63,9 +63,9 @@ class Row:
     published
         The share of periods with a fresh release.
     seconds
-        How long it took.
+        How long the simulation took.
     run
-        All of it.
+        Everything that came of it, period by period.
 
     """
 
@@ -105,17 +105,17 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
     Parameters
     ----------
     stream
-        Who holds what.
+        What each device holds in each period.
     epsilon, window, oracle
         As of :class:`Window`.
     methods
-        Their names.
+        The names of the methods.
     watch
         Whose events are to be found: the value that moves most if left out.
     seed
-        Of all coins; each method has its own.
+        The seed of all coins; each method has its own.
     progress
-        Told of each period.
+        A function that is called after each period.
 
     """
     if not methods:

@@ -58,9 +58,9 @@ class Stream(ABC):
     devices
         How many there are.
     periods
-        For how long.
+        For how many periods they live.
     seed
-        Of all of it.
+        What everything is drawn from.
 
     """
 

@@ -40,7 +40,7 @@ class Tick:
     Parameters
     ----------
     period
-        That has ended.
+        The period that has ended.
     sent, refused, waiting
         Reports that were acknowledged, refused, and not taken yet.
     seconds

@@ -44,9 +44,9 @@ class Synthetic:
     devices
         How many there are.
     life
-        uniform, moving or slow.
+        How values change: uniform, moving or slow.
     seed
-        Of all of it.
+        What everything is drawn from.
 
     Examples
     --------

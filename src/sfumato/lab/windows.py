@@ -141,7 +141,7 @@ class Run:
     protocol
         The public design.
     releases
-        One for each period.
+        What was released, one for each period.
     truth
         The true values, one row for each period.
     asked
@@ -149,7 +149,7 @@ class Run:
     devices
         How many took part.
     seconds
-        How long it took.
+        How many seconds the simulation took.
 
     """
 
@@ -210,7 +210,7 @@ def run(
     rng
         Everybody's coins.
     progress
-        Told of each release.
+        A function that is called with each release.
 
     """
     done = Run(protocol, population.devices)

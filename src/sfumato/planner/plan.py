@@ -158,7 +158,7 @@ class Reach:
     half_width
         The target: how far a 95% interval reaches to each side.
     query
-        Of which queries.
+        The queries that the target is for.
     devices, epsilon, periods
         How many devices, how much privacy loss, how few periods.
 

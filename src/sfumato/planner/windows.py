@@ -27,7 +27,7 @@ class WindowOption:
     Parameters
     ----------
     method, summary, divides
-        Which one.
+        Its name, what it does in a few words, and what it divides: budget or population.
     rmse
         The error of an answer of one period by itself, where it is known beforehand: of an item
         that a typical share holds, or of a mean at its worst. None where it depends on the data.

@@ -35,7 +35,7 @@ class Event:
     Parameters
     ----------
     period
-        Which one.
+        The period that this is about.
     value, deviation
         What is watched, and how uncertain it is.
     chance
@@ -124,9 +124,9 @@ class Watch:
         Parameters
         ----------
         releases
-            Of any method.
+            What was released in each period, by any method.
         above
-            The threshold.
+            The threshold above which there is an event.
         rate
             How often there may be an alarm in a period in which the truth is not above.
 

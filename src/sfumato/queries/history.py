@@ -54,7 +54,7 @@ class Answers:
     Parameters
     ----------
     question
-        In words.
+        What was asked, in words.
     what
         What the labels are: item or period.
     labels, values, low, high

@@ -118,7 +118,7 @@ def postprocess(
         ``"clip"``, ``"norm_sub"``, ``"simplex"``, ``"capped_simplex"`` or ``"at_most"``: the
         functions here.
     level
-        Of the intervals.
+        How often the intervals hold the truth.
     parameters
         ``total`` and ``cap``, where the method has them.
 

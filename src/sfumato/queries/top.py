@@ -21,11 +21,11 @@ def top(estimate: Estimate, k: int, level: float = 0.95) -> Processed:
     Parameters
     ----------
     estimate
-        Of shares, means or any numbers; those that are not known (NaN) are never picked.
+        Estimates of shares, means or any numbers; what is not known (NaN) is never picked.
     k
-        How many.
+        How many items to pick.
     level
-        Of all intervals together.
+        How often all intervals together hold the truth.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class Service:
     Parameters
     ----------
     collector
-        Whose reports these are.
+        The collector that takes the reports and answers.
     rate
         Uploads a second from one client; 0 for no limit.
     waiting

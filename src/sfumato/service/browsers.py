@@ -32,7 +32,7 @@ def refuse_foreign_pages(method: str, headers: Headers, base: str) -> None:
     Parameters
     ----------
     method, headers
-        Of the request.
+        The method and the headers of the request.
     base
         The address under which this collector is known.
 

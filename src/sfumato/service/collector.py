@@ -97,10 +97,10 @@ class Entry:
 
 
 Bucket = tuple[bytes, int, int]
-"""Task, key and period."""
+"""What a tally belongs to: task, key and period."""
 
 Share = tuple[Entry, NDArray[np.int64]]
-"""Some rows of a batch."""
+"""A batch, and which of its rows."""
 
 
 class Collector:

@@ -78,5 +78,5 @@ class Metrics:
         self._closed.inc(periods)
 
     def text(self) -> bytes:
-        """Return everything."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)

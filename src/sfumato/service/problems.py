@@ -49,9 +49,9 @@ class Refused(Exception):
     Parameters
     ----------
     name
-        Of the problem.
+        What kind of problem it is: one of those that have a title.
     detail
-        One sentence.
+        What is wrong, in one sentence.
     headers
         Headers that go with it; one with several values is sent in several lines.
 
@@ -119,4 +119,4 @@ handlers: Final[Any] = {
     HTTPException: _http,
     Exception: _failed,
 }
-"""For Starlette."""
+"""What Starlette is to answer each exception with."""

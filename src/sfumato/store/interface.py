@@ -50,7 +50,7 @@ class Release:
     Parameters
     ----------
     period
-        That closed.
+        The period that has closed.
     n
         How many reports of all periods so far it stands on.
     values, variances

@@ -38,11 +38,11 @@ class Motion(NamedTuple):
     """How a curve moves from period to period: three variances, in units of one period's noise."""
 
     step: float
-    """Of the steps of its level."""
+    """The variance of the steps of its level."""
     bend: float = 0.0
-    """Of the changes of its slope."""
+    """The variance of the changes of its slope."""
     jitter: float = 0.0
-    """Of what is added to the level in each period anew."""
+    """The variance of what is added to the level in each period anew."""
 
 
 STEPS: Final = tuple(Motion(4.0**power) for power in range(-8, 3))

@@ -36,7 +36,7 @@ def smoothed(
     values
         What was seen in each period (rows) of each entry (columns); nan where nothing was.
     noise
-        The variance of each.
+        The variance of each of these values.
     motions, switch
         As of :class:`sfumato.streams.bank.Bank`.
 

@@ -32,7 +32,6 @@ BATCH_TYPE: Final = "application/vnd.sfumato.reports"
 MAGIC: Final = b"SFR1"
 VERSION: Final = 1
 ID_BYTES: Final = 16
-TASK_BYTES: Final = 32
 LARGEST_PAYLOAD: Final = 1 << 16
 MOST_REPORTS: Final = 1 << 16
 
@@ -83,14 +82,14 @@ class Layout:
 
     @property
     def content_dtype(self) -> np.dtype[Any]:
-        """One report's content."""
+        """The type of what one report has inside its seal."""
         return np.dtype(
             [("version", "u1"), ("span", "<u2"), ("block", "<u2"), ("payload", "u1", self.payload)]
         )
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """One report."""
+        """The type of one report as it is sent."""
         size = self.content_dtype.itemsize + self.overhead
         return np.dtype([("id", f"V{ID_BYTES}"), ("period", "<u4"), ("sealed", f"V{size}")])
 

@@ -74,9 +74,9 @@ class Tables:
     Parameters
     ----------
     connection
-        To the file.
+        The open connection to the file.
     name
-        Of the file, for sentences.
+        What sentences call the file.
 
     Examples
     --------

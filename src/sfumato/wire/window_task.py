@@ -51,7 +51,7 @@ class WindowTask(Described):
     epsilon
         Privacy of what a device sends in any so many consecutive periods.
     window
-        How many these are.
+        How many consecutive periods epsilon is for.
     devices
         How many take part, in expectation; public.
     periods

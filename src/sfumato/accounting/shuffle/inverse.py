@@ -38,7 +38,7 @@ class Requirement:
     Parameters
     ----------
     epsilon, delta
-        The promise.
+        What is promised of a mixed batch.
     min_batch
         How many reports a batch has at least when it is released.
     colluding
@@ -81,7 +81,7 @@ class Requirement:
 
     @property
     def crowd(self) -> Crowd:
-        """Who is there for sure."""
+        """The people who are there for sure, and hide the others."""
         return Crowd(self.min_batch, self.colluding)
 
     @property

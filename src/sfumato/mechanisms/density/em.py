@@ -140,7 +140,7 @@ def fit(
     Parameters
     ----------
     band
-        The law.
+        How likely each place is reported for each value.
     counts
         How often each place was reported; one row for each collection.
     tolerance

@@ -132,7 +132,7 @@ class SquareWave(SlidingWindow):
         Parameters
         ----------
         tally
-            Of this mechanism's reports.
+            The tally of this mechanism's reports.
         smooth
             Whether neighbours are averaged: right for densities that change slowly over a few of
             the grid's steps. Without, the density is rough, and single numbers keep their share.

@@ -259,7 +259,7 @@ class NumericMechanism(Mechanism):
 
     @property
     def mse(self) -> float:
-        """Of the worst number."""
+        """The mean squared error of one report, for the number where it is largest."""
         return self.worst_variance
 
     @property

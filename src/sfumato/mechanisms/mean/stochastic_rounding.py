@@ -127,7 +127,7 @@ class StochasticRounding(NumericMechanism):
 
     @property
     def symbols(self) -> int:
-        """A bit."""
+        """How many different reports there are: a report is one bit."""
         return 2
 
     def point_law(self, point: int) -> tuple[list[int], int]:

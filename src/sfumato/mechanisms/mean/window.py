@@ -63,7 +63,7 @@ class SlidingWindow(NumericMechanism):
 
     @property
     def symbols(self) -> int:
-        """The places."""
+        """How many different reports there are: one for each place."""
         return self.size
 
     def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:

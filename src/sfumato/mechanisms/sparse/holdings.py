@@ -32,7 +32,7 @@ class Holdings:
     person, key
         Of each row: whose it is (0..people-1), and the code of the key.
     value
-        Of each row.
+        The number that each row has.
 
     """
 

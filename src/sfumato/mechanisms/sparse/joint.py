@@ -39,7 +39,7 @@ class Joint:
     Parameters
     ----------
     law
-        Of the mechanism.
+        The law of the mechanism's reports, for one entry.
     n
         How many reports there are.
     share, value
@@ -61,7 +61,7 @@ class Joint:
 
     @property
     def likely_share(self) -> Floats:
-        """A share that can be."""
+        """The estimated share, cut to [0, 1]."""
         return np.clip(self.share, 0.0, 1.0)
 
     @property

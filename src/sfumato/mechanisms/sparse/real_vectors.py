@@ -31,7 +31,7 @@ class Step:
     Parameters
     ----------
     name
-        Of the step.
+        What the step is called.
     bias
         What it adds to the expected estimate of each entry.
     variance
@@ -45,12 +45,12 @@ class Step:
 
     @property
     def squared_bias(self) -> float:
-        """Over all entries."""
+        """The squared bias, summed over all entries."""
         return float(self.bias @ self.bias)
 
     @property
     def total_variance(self) -> float:
-        """Over all entries."""
+        """The variance, summed over all entries."""
         return float(self.variance.sum())
 
     def __repr__(self) -> str:

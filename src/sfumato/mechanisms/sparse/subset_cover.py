@@ -43,7 +43,7 @@ class Covered(NamedTuple):
     Parameters
     ----------
     cover
-        For upper bounds.
+        What others' subsets cover, for upper bounds.
     shares
         The base measure by which of the three vectors favour a subset: of all triples, the one in
         which the first two are told apart best if everybody else holds the third.

@@ -95,7 +95,7 @@ class Absorption:
 
     @property
     def unit(self) -> int:
-        """What each period has."""
+        """How many parts each period has if all have the same."""
         return self.whole // self.window
 
     def offer(self, period: int) -> int:

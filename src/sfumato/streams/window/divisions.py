@@ -60,13 +60,13 @@ class Divided(WindowCurator):
 
 
 class Budget(Divided):
-    """Parts are units of budget."""
+    """A method whose parts are units of budget: it asks all devices with a part of epsilon."""
 
     divides: ClassVar[str] = "budget"
 
     @property
     def whole(self) -> int:
-        """All units of a window."""
+        """How many units of budget a window has."""
         return self.units
 
     def parts(self, share: float, what: str) -> int:
@@ -78,23 +78,23 @@ class Budget(Divided):
         return self.oracle(parts)
 
     def answers(self, parts: int) -> int:
-        """Everybody's."""
+        """Return how many devices there are: all of them answer."""
         del parts
         return self.devices
 
     def question(self, parts: int) -> Ask:
-        """Ask everybody."""
+        """Return a question that all devices answer."""
         return self.ask_all(self.mechanism(parts))
 
 
 class Population(Divided):
-    """Parts are devices."""
+    """A method whose parts are devices: it asks some of them with all of epsilon."""
 
     divides: ClassVar[str] = "population"
 
     @property
     def whole(self) -> int:
-        """All devices."""
+        """How many devices there are."""
         return self.devices
 
     def parts(self, share: float, what: str) -> int:
@@ -109,11 +109,11 @@ class Population(Divided):
         return self.oracle()
 
     def answers(self, parts: int) -> int:
-        """Theirs."""
+        """Return how many devices are asked: each answers once."""
         return parts
 
     def question(self, parts: int) -> Ask:
-        """Ask a cohort."""
+        """Return a question that so many devices answer, in expectation."""
         return self.ask(self.oracle(), parts)
 
 

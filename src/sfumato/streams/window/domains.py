@@ -57,7 +57,7 @@ def best_cut(numbers: Any, epsilon: float, received: int, shares: Any = None) ->
     numbers, shares
         A known distribution: numbers with the share of each, or as many numbers as there are.
     epsilon
-        Of one answer.
+        The privacy of one answer.
     received
         How many answer in a period.
 

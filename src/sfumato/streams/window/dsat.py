@@ -28,7 +28,7 @@ class _DSAT(Divided):
     protocol
         The public design.
     share
-        What goes into looking.
+        Which share of the whole goes into looking for changes.
     publications
         How many there are in a window, at most (C); 15% of it if left out.
     threshold
