@@ -1,0 +1,150 @@
+"""The way of one report through every room, for each kind of stream: a tour for new readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import catalog
+from sfumato.core.stream import Place
+from sfumato.device import Device, Limits, Outcome
+from sfumato.device.journal import Journal
+from sfumato.randomness import seeded
+from sfumato.service import Collector
+from sfumato.store import SQLiteStore
+from sfumato.streams.judging import Judge
+from sfumato.streams.registry import spec_of, stream_of
+from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import Batch
+from sfumato.wire.sealing import open_sealed
+from sfumato.wire.task import parse_any
+
+START, SECONDS = 1_000_000, 10
+
+HORIZON = f"""
+title = "A tour"
+epsilon = 8
+periods = 2
+period = "{SECONDS} seconds"
+changes = 2
+"""
+ENDLESS = f"""
+kind = "window"
+title = "A tour"
+epsilon = 8
+window = 1
+devices = 1
+periods = 2
+period = "{SECONDS} seconds"
+"""
+PLACES = 'values = {kind = "category", items = ["home", "work"]}\n'
+KINDS: list[Any] = [
+    pytest.param(HORIZON + PLACES + 'protocol = "snapshots"\n', "work", id="snapshots"),
+    pytest.param(HORIZON + 'values = {kind = "binary"}\nmix = {1 = 1.0}\n', 1, id="differences"),
+    pytest.param(HORIZON + 'values = {kind = "moves", items = ["ACME"]}\n', [1], id="moves"),
+    pytest.param(ENDLESS + PLACES + 'method = "lbu"\n', "work", id="window of items"),
+    pytest.param(
+        ENDLESS + 'values = {kind = "number", low = 0, high = 50}\nmethod = "lbu"\n',
+        37.5,
+        id="window of numbers",
+    ),
+]
+
+
+class Wire:
+    """Between the device and the collector: it keeps the last batch that passes."""
+
+    def __init__(self, collector: Collector, task_id: bytes) -> None:
+        self.collector, self.desk = collector, collector.desks[task_id]
+        self.batch = b""
+
+    def fetch(self, url: str) -> bytes:
+        """Return what is asked now."""
+        assert url.endswith("/question")
+        question = self.desk.question_at(self.collector.clock())
+        return Question.none() if question is None else question.encode()
+
+    def send(self, url: str, batch: bytes) -> Outcome:
+        """Hand a batch over."""
+        assert url == self.desk.published.endpoint
+        self.batch = batch
+        receipt = self.collector.take(self.desk, batch)
+        return Outcome(dict(receipt.refused), receipt.key_id)
+
+
+@pytest.mark.parametrize(("text", "value"), KINDS)
+def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: Any) -> None:
+    now = float(START)
+
+    # wire/ reads the task file; streams/ chooses what the task leaves open, and writes it out.
+    task = parse_any(text)
+    stream = catalog.stream(task)
+    spec = spec_of(task, stream, START, grace=SECONDS)
+    assert stream_of(spec).plain() == stream.plain()
+
+    # service/ publishes it: its id is the hash of the spec, and its key is new.
+    collector = Collector(SQLiteStore(tmp_path / "store.db"), "http://here", lambda: now)
+    desk = collector.publish(task, START, grace=SECONDS)
+    published = Published.parse(desk.published.encode())
+    assert published.task_id == Published(spec, {}, "").task_id == desk.task_id
+
+    # device/ joins: it pays and draws everything that must not depend on data.
+    wire = Wire(collector, desk.task_id)
+    limits = Limits(epsilon=8.0, windows=True)
+    device = Device(Journal(":memory:"), limits, wire, lambda: now, seeded(1))
+    device.join(published)
+    assert device.left == 0.0
+
+    # It observes; when the period has ended, its report is blurred, kept, sealed and sent.
+    device.observe(value, strict=True)
+    now = START + SECONDS + 1.0
+    collector.close_due()
+    flushed = device.flush(force=True)
+    if not flushed.sent:  # a snapshot of the second period
+        device.observe(value, strict=True)
+        now = START + 2 * SECONDS + 1.0
+        collector.close_due()
+        flushed = device.flush(force=True)
+    assert (flushed.sent, flushed.refused, flushed.problem) == (1, 0, "")
+
+    # On the wire it is one sealed record of fixed size, bound to task, id and period.
+    batch = Batch.decode(wire.batch, desk.layout)
+    (report,) = batch.reports
+    key, period = desk.keys[batch.key_id], int(report["period"])
+    sealed, name = report["sealed"].tobytes(), report["id"].tobytes()
+    content = open_sealed(sealed, key.private, key.context, name, period)
+    contents = desk.layout.contents(content)
+
+    # streams/ judges the contents by the form that their place has, and counts them.
+    judge = Judge(desk.protocol, desk.layout, desk.driver.asked)
+    assert judge.valid(np.array([period]), contents).all()
+    counted = judge.count(period, contents)
+    ((place, tally),) = counted.items()
+    assert place == Place(int(contents["span"][0]), period, int(contents["block"][0]))
+    assert tally.n == 1
+
+    # store/ has the very tally.
+    assert dict(collector.store.tallies(desk.task_id)) == dict(counted)
+
+    # The period closes: the curator turns its tallies into an estimate that never changes.
+    now = START + (period + 1) * SECONDS + 1.0
+    collector.close_due()
+    release = desk.releases[period - 1]
+    assert release.n == 1
+
+    # queries/ answers, with an interval and under the guarantee of the task.
+    answers = desk.history().mean(period)
+    assert answers.labels == stream.labels
+    assert answers.guarantee == stream.guarantee
+    known = np.isfinite(answers.values)
+    assert (answers.low[known] <= answers.values[known]).all()
+    assert np.array_equal(answers.values[known], release.values[known])
+
+    # And the person whose device it is can read what it did.
+    assert any("one blurred report was sent" in line for line in device.log())
+    device.close()
+    collector.store.close()
