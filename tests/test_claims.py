@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sfumato import claims
 from sfumato.claims import Claim
 from sfumato.cli.journal import Journal as Followed
 from sfumato.device.journal import Journal
@@ -110,3 +114,90 @@ def test_a_forked_child_neither_keeps_nor_ends_a_claim(tmp_path: Path) -> None:
         Claim(path)
     claim.release()
     Claim(path).release()
+
+
+def test_a_claim_may_end_while_the_same_thread_makes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Garbage is collected at any allocation, and may hold a claim that nobody has any more."""
+    lost: list[Any] = [Claim(tmp_path / "lost")]
+    lost.append(lost)
+    del lost
+    locked = claims._locked  # noqa: SLF001 -- called while claims change
+
+    def collecting(lock: Path) -> int | None:
+        gc.collect()
+        return locked(lock)
+
+    monkeypatch.setattr(claims, "_locked", collecting)
+    made: list[Claim] = []
+    thread = threading.Thread(target=lambda: made.append(Claim(tmp_path / "file")), daemon=True)
+    thread.start()
+    thread.join(20.0)
+    assert made, "the thread waits for itself"
+    made[0].release()
+    Claim(tmp_path / "lost").release()
+
+
+def test_a_fork_while_another_thread_makes_a_claim_leaves_the_child_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    locked = claims._locked  # noqa: SLF001 -- called while claims change
+
+    def slow(lock: Path) -> int | None:
+        begun.set()
+        go_on.wait(0.2)  # a fork waits for this
+        return locked(lock)
+
+    monkeypatch.setattr(claims, "_locked", slow)
+    thread = threading.Thread(target=lambda: Claim(tmp_path / "slow").release())
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        free = threading.Thread(target=lambda: Claim(tmp_path / "file").release(), daemon=True)
+        free.start()
+        free.join(20.0)
+        os._exit(int(free.is_alive()))
+    go_on.set()
+    _, status = os.waitpid(child, 0)
+    thread.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_lock_that_somebody_else_has_made_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    claim = Claim(tmp_path / "file")
+    (tmp_path / "file.lock").unlink()  # somebody has tidied up
+    (tmp_path / "file.lock").touch()
+    claim.release()
+    assert (tmp_path / "file.lock").exists()
+
+
+@contextlib.contextmanager
+def forked() -> Iterator[bool]:
+    """Go on in a child, whose end is the end of the block; what fails there fails here."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        yield False
+        return
+    code = 1
+    try:
+        yield True
+        code = 0
+    finally:
+        os._exit(code)
+
+
+@pytest.mark.parametrize("name", ["journal", "store"])
+def test_a_forked_child_cannot_use_what_its_parent_has_open(name: str, tmp_path: Path) -> None:
+    """It would draw the same coins for other values, and has no lock that keeps others out."""
+    first = OWNERS[name](tmp_path / "file")
+    with forked() as child:
+        if child:
+            with pytest.raises(InputError, match="before this process was forked"):
+                first.tasks()
+    assert first.tasks() == []
+    first.close()

@@ -22,7 +22,8 @@ __all__ = ["Claim"]
 
 _PRIVATE: Final = 0o600
 _PUBLIC: Final = 0o644
-_GUARD: Final = threading.Lock()
+_GUARD: Final = threading.RLock()
+"""Held while claims change; also by a claim that ends while the same thread makes another one."""
 _CLAIMED: Final[dict[tuple[int, int], int]] = {}
 """The descriptor that holds the lock, by the device and inode of what this process has claimed."""
 
@@ -118,8 +119,10 @@ def _made(path: Path, *, private: bool) -> tuple[int, int]:
 
 
 def _unlock(held: int, lock: Path) -> None:
-    with suppress(OSError):
-        lock.unlink()
+    about = os.fstat(held)
+    if _identity(lock) == (about.st_dev, about.st_ino):  # and not one that was made meanwhile
+        with suppress(OSError):
+            lock.unlink()
     os.close(held)
 
 
@@ -136,6 +139,8 @@ def _forget() -> None:
     for held in _CLAIMED.values():
         os.close(held)
     _CLAIMED.clear()
+    _GUARD.release()
 
 
-os.register_at_fork(after_in_child=_forget)
+# No other thread may hold the guard at a fork: the child would wait for it for ever.
+os.register_at_fork(before=_GUARD.acquire, after_in_parent=_GUARD.release, after_in_child=_forget)

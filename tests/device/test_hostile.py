@@ -211,19 +211,54 @@ def test_what_is_postponed_counts_as_if_it_had_been_taken_in_at_once(
     assert seen[0] == seen[1]
 
 
-def test_an_asked_task_holds_what_was_postponed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "FEW_KEYS", 0)
+def test_an_asked_task_holds_what_was_observed_last_in_a_period_that_has_ended() -> None:
     scene = Scene(lambda _url, _batch: Question.none())
     task = scene.device.join(window(ASKED[0]))
     held = []
     for period, value in ((0, "a"), (3, "b"), (3, "c"), (7, "a")):
         scene.now = period * HOUR + 1.0
         scene.device.observe(value, task, strict=True)
+        assert len(scene.device.journal.postponed(bytes.fromhex(task))) <= 2
     for period in (7, 8):
         scene.now = period * HOUR + 2.0
         scene.device.flush()
         held.append(scene.device.journal.task(bytes.fromhex(task)).state["held"])
     assert held == ["c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("document", "changes"),
+    [
+        (DOCUMENTS[-3], {"kind": "horizon", "stream": "window"}),
+        (DOCUMENTS[0], {"kind": "window", "stream": "weave"}),
+        (DOCUMENTS[0], {"kind": "window", "stream": "flat"}),
+    ],
+)
+def test_a_task_cannot_run_another_kind_of_stream_than_it_says(
+    document: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    """Owners who want a promise for ever would be asked window after window."""
+    document = document | {"spec": document["spec"] | changes}
+    device = Device.open(":memory:", Limits(2.0))
+    with pytest.raises(ConfigurationError, match=r"stream is '(window|weave|flat)'"):
+        device.join(json.dumps(document).encode())
+    assert device.left == 2.0
+
+
+def test_a_renewed_task_brings_its_keys_and_nothing_else() -> None:
+    document = plain(published(mix=ALWAYS)[0])
+    scene = Scene(lambda _url, _batch: b'{"refused": []}')
+    task = scene.device.join(json.dumps(document).encode())
+    for name in ("periods", "period_seconds", "payload"):
+        document["spec"][name] = float(document["spec"][name])  # the same to a hash
+    document["keys"] = [[2, new_key().public_key().public_bytes_raw().hex()]]
+    assert scene.device.join(json.dumps(document).encode()) == task
+    scene.now = HOUR + 1.0
+    flushed = scene.device.flush()
+    assert not flushed.problems
+    assert flushed.sent == 2
+    kept = scene.device.journal.task(bytes.fromhex(task)).published
+    assert list(Published.parse(kept).keys) == [2]
 
 
 @pytest.mark.parametrize("title", ["a\ud800", "\x00", "x" * 201, 7, None, ["a"]])

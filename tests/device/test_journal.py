@@ -9,6 +9,7 @@ import pytest
 from tests.device.collecting import Collector, published
 from tests.device.test_sdk import ALWAYS, Clock, lived, opened
 
+from sfumato.device.sdk import ROOT
 from sfumato.errors import InputError
 
 BEFORE = """
@@ -68,3 +69,16 @@ def test_a_journal_of_a_later_version_is_refused_untouched(tmp_path: Path) -> No
     with pytest.raises(InputError, match="no journal of this version"):
         opened(path, Collector(made, key), Clock())
     assert path.read_bytes() == before
+
+
+def test_a_journal_that_has_paid_is_not_given_another_root(tmp_path: Path) -> None:
+    """All coins would be new ones: what was left could be joined again, and would not be paid."""
+    made, key = published(mix=ALWAYS)
+    collector, clock = Collector(made, key), Clock()
+    device = opened(tmp_path / "journal", collector, clock)
+    device.join(made)
+    device.leave()
+    device.journal.forget_fact(ROOT)
+    device.close()
+    with pytest.raises(InputError, match="it has paid for tasks and has no root"):
+        opened(tmp_path / "journal", collector, clock)

@@ -6,11 +6,16 @@ that comes too late; the pattern of the messages of one device must not depend o
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import itertools
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.device.collecting import HOUR
 
@@ -18,6 +23,9 @@ from sfumato import catalog
 from sfumato.core.stream import Ask
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
+from sfumato.device.keys import Chain
+from sfumato.device.parts import part_of
+from sfumato.errors import SfumatoError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.streams.values.topl import ToPL
@@ -197,6 +205,111 @@ def test_topl_answers_the_same_number_of_times() -> None:
                     device.observe(4.0)
             seen.add(tuple(sizes))
         assert len(seen) == 1
+
+
+HELD: dict[Any, Any] = {"p": "a", "q": "c"}
+NESTED: list[Any] = []
+NESTED.append(NESTED)
+DEEP: list[Any] = []
+for _ in range(60):
+    DEEP = [DEEP]
+ODD: tuple[Any, ...] = (
+    *(HELD | {"more": more} for more in (math.nan, math.inf, "\ud800", 10**5_000, BAD, b"a")),
+    *(HELD | {key: "a"} for key in (1, (1, 2), None, "\ud800")),
+    HELD | {1: "a", "1": "b"},
+    HELD | {"more": DEEP},
+    *(NESTED, HELD | {"more": NESTED}, [[1], [1, 2]], [1, None], ["a", 1], [[0, 0]]),
+    *({np.str_("a"), np.str_("b")}, {"a", BAD}, np.array(["a", BAD], dtype=object)),
+    *(math.nan, math.inf, 10**400, 10**5_000, "\ud800", b"a", 1j, Fraction(1, 2), True),
+    *(np.float32(0.5), np.int8(1), np.array(1), np.array([np.int64(1), -1], dtype=object)),
+    *(np.datetime64("2026-01-01"), dt.date(2026, 1, 1), range(2), iter("ab"), {}, [], set()),
+)
+"""What an app may come up with; some of it is a value of some task, and none of it an error."""
+
+
+@pytest.mark.parametrize("name", [*STANDING, "asked category", "asked number"])
+def test_no_value_is_an_error_or_makes_a_journal_that_cannot_be_read(name: str) -> None:
+    """A value that stops the app, or the device at its next start, stops its reports, too."""
+    asked = name.removeprefix("asked ")
+    made, _ = window("lpd", asked) if asked != name else STANDING[name]
+    limits = Limits(2.0, unsealed=True, windows=True)
+    heard = []
+    for odd in (ODD, ()):
+        line = Line(made)
+        device = Device(Journal(":memory:"), limits, line, line.clock, seeded(3))
+        device.join(made)
+        for value in odd:
+            device.observe(value)
+            with contextlib.suppress(SfumatoError):
+                device.observe(value, strict=True)
+            device = Device(device.journal, limits, line, line.clock, seeded(3))
+        for period in range(1, PERIODS + 1):
+            line.now = period * HOUR + 1.0
+            assert not device.flush(force=True).problem
+            line.heard.append("flushed")
+        heard.append(line.heard)
+    assert heard[0] == heard[1]
+
+
+@pytest.mark.parametrize("held", [None, "z", 7, ["a"], {"a": 1}])
+def test_a_device_answers_whatever_its_journal_holds(held: Any) -> None:
+    part = part_of(window("lpu", "category")[0])
+    assert part.is_asked
+    state, _ = part.begin(seeded(1))
+    asked = Question(1, 0, {"mechanism": "grr", "domain": ["a", "b"], "epsilon": 2.0}, 1.0)
+    after, message = part.answer(state | {"period": 1, "held": held}, asked, Chain(bytes(32)))
+    assert message is not None
+    assert after["ledger"]["spent"]
+
+
+def test_an_app_may_hold_its_values_in_numpy() -> None:
+    made = published(f'changes = 2\nvalues = {{kind = "set", items = 3}}\n{MIX}')
+    line = Line(made)
+    device = Device(Journal(":memory:"), Limits(2.0, unsealed=True), line, line.clock, seeded(1))
+    device.join(made)
+    two = np.int64(2)
+    for value in ({two}, np.array([2]), np.array([two], dtype=object), (two,)):
+        device.observe(value, strict=True)
+        assert device.journal.tasks()[0].value == [2]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_observing_before_a_restart_does_not_move_what_a_window_affords(
+    tmp_path: Path, *, beside: bool
+) -> None:
+    """The app is killed without a flush: what it has observed by then must not count as time."""
+
+    class Greedy(Line):
+        def fetch(self, url: str) -> bytes:
+            assert url.endswith("/question")
+            asked = {"mechanism": "grr", "domain": ["a", "b"], "epsilon": 2.0}
+            return Question(int(self.now // HOUR), 0, asked, 1.0).encode()
+
+    task = 'kind = "window"\nwindow = 4\ndevices = 100\nmethod = "lpu"\n'
+    made = published(f"{task}values = {VALUES['category'][0]}", periods=20)
+    other = STANDING["binary"][0]
+    limits = Limits(20.0, unsealed=True, windows=True)
+    heard = []
+    for name in ("quiet", "busy"):
+        line = Greedy(made)
+        device = Device(Journal(tmp_path / name), limits, line, line.clock, seeded(4))
+        device.join(made)
+        device.join(other)
+        line.now = HOUR + 1.0
+        device.flush(force=True)
+        facts = [device.journal.fact(fact) for fact in ("now", "steady")]
+        for period in range(2, 6):
+            line.now = period * HOUR + 1.0
+            if name == "busy":
+                device.observe(1 if beside else "b", (other if beside else made).task_id.hex())
+        assert [device.journal.fact(fact) for fact in ("now", "steady")] == facts
+        device.close()
+        line.now += HOUR
+        device = Device(Journal(tmp_path / name), limits, line, line.clock, seeded(4))
+        device.flush(force=True)
+        heard.append(line.heard)
+        device.close()
+    assert heard[0] == heard[1] != []
 
 
 @pytest.mark.parametrize("again", [None, "b", BAD])

@@ -67,7 +67,9 @@ def _admitted(spec: Mapping[str, Any]) -> Stream:
     if "title" in spec:
         fields.title(spec["title"])
     kind = fields.choice(spec.get("kind"), ("kind",), ("horizon", WINDOW))
-    stream = fields.choice(name_of(spec), ("stream",), ("flat", "weave", WINDOW))
+    # What an owner allows hangs on the kind, so that it must be the kind of what is run.
+    streams = (WINDOW,) if kind == WINDOW else ("flat", "weave")
+    stream = fields.choice(name_of(spec), ("stream",), streams)
     _check_values(spec, MOST_ASKED if kind == WINDOW else MOST_ITEMS)
     if kind != WINDOW and spec["payload"] * spec["periods"] > MOST_KEPT:
         raise ConfigurationError(

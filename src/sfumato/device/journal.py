@@ -332,6 +332,14 @@ class Journal:
         """Erase what was observed ahead, up to a period that the device has come to."""
         self._base.run("DELETE FROM later WHERE task_id = ? AND period <= ?", [task_id, until])
 
+    def drop_overtaken(self, task_id: bytes, period: int) -> None:
+        """Erase what was observed ahead of a period, but for the latest of it."""
+        self._base.run(
+            "DELETE FROM later WHERE task_id = ? AND period < "
+            "(SELECT max(period) FROM later WHERE task_id = ? AND period < ?)",
+            [task_id, task_id, period],
+        )
+
     def step(self, task_id: bytes, state: dict[str, Any], chain: bytes) -> None:
         """Move a task's state and keys on."""
         self._base.run(

@@ -17,7 +17,7 @@ from sfumato.accounting.windows import whole_units
 from sfumato.core.mechanism import Mechanism
 from sfumato.device.door import admitted
 from sfumato.device.keys import Chain
-from sfumato.errors import MismatchError
+from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import Source
 from sfumato.streams.flat import Flat, FlatDevice
 from sfumato.streams.weave.device import Message, WeaveDevice
@@ -34,7 +34,6 @@ MOST: Final = 1 << 40
 """Above every count of periods and rounds."""
 FEW_PERIODS: Final = 16
 FEW_ITEMS: Final = 256
-FEW_KEYS: Final = 4096
 """What `observe` may go through at once, in a few milliseconds; anything more waits for `flush`."""
 
 
@@ -168,11 +167,6 @@ class Asked:
         return int(self.protocol.rounds)
 
     @staticmethod
-    def is_light(behind: int) -> bool:
-        """Return whether so many periods can be passed over while an app waits."""
-        return behind <= FEW_KEYS
-
-    @staticmethod
     def moved(state: dict[str, Any], period: int, held: Any, ticks: int) -> dict[str, Any]:
         """Return the state after a period has ended with a value held, and some ticks more."""
         tick = state["tick"] + ticks
@@ -197,16 +191,26 @@ class Asked:
         from sfumato.streams.window.device import WindowDevice  # noqa: PLC0415 -- see above
 
         looked = state | {"round": question.round}
-        held = self.protocol.default if state["held"] is None else state["held"]
         machine = WindowDevice.restore(self.protocol, state["ledger"])
         # Other questions get other coins: a copy of this device that is asked another one in the
         # same place pays for it, but never gives away its coins.
         coins = chain.coins("ask " + hashlib.sha256(question.digest).hexdigest())
-        report = machine.answer(state["tick"], ask, held, coins)
+        report = machine.answer(state["tick"], ask, self._known(state["held"]), coins)
         looked["ledger"] = machine.save()
         if report is None:
             return looked, None
         return looked, Message(ASKED, question.period, question.round, report.tobytes())
+
+    def _known(self, held: Any) -> Any:
+        """Return what it answers for: the public default, if it holds nothing that the task knows.
+
+        Whoever answers is decided before, so that no value may stop an answer.
+        """
+        try:
+            self.check(held)
+        except InputError:
+            return self.protocol.default
+        return held
 
     def _ask(self, question: Question) -> Any:
         from sfumato.catalog import from_configuration  # noqa: PLC0415 -- for who is asked

@@ -7,6 +7,7 @@ saves what it has drawn before it leaves. A server that asks twice gets the same
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,7 @@ from sfumato.errors import (
 from sfumato.randomness import Source, secure
 from sfumato.wire import questions
 from sfumato.wire.published import Published
+from sfumato.wire.reading import read_json
 from sfumato.wire.reports import Batch, Layout, report_id
 from sfumato.wire.sealing import OVERHEAD, seal
 from sfumato.wire.tables import Damaged
@@ -90,15 +92,15 @@ class Limits:
     unsealed: bool = False
     windows: bool = False
 
-    def check(self, published: Published) -> None:
-        """Raise BudgetError if a task is not allowed."""
+    def check(self, published: Published, *, asked: bool) -> None:
+        """Raise BudgetError if a task is not allowed; it has no horizon if devices are asked."""
         kind = published.spec["values"]["kind"]
         if self.kinds is not None and kind not in self.kinds:
             raise BudgetError(
                 f"the task asks for values of kind {kind!r}; the owner allows "
                 f"{', '.join(sorted(self.kinds)) or 'none'}."
             )
-        if published.spec["kind"] == "window" and not self.windows:
+        if asked and not self.windows:
             raise BudgetError(
                 "the task promises its epsilon for a window of time only; the owner asks for one "
                 "that promises it for ever."
@@ -203,6 +205,8 @@ class Device:
         """Write the root that tasks hang on: a new one, or the one after that of format 1."""
         before = self.journal.fact(ROOT_OF_FORMAT_1)
         if before is None:
+            if self.journal.payments():  # with another root, what was paid would be drawn anew
+                raise Damaged(self.journal.path, "it has paid for tasks and has no root")
             root = Root.fresh(bytes(self.rng.take(32)))
         else:
             try:
@@ -273,7 +277,7 @@ class Device:
             self._renew(task_id, published)
             return task_id.hex()
         part = _part_of(published)
-        self.limits.check(published)
+        self.limits.check(published, asked=part.is_asked)
         paid = self.ledger.paid(task_id, part.epsilon)
         root = Root.decode(self.journal.fact(ROOT) or b"")
         task_key, rest = root.take(task_id)
@@ -293,6 +297,8 @@ class Device:
     def _renew(self, task_id: bytes, published: Published) -> None:
         """Take over a task's new key and address; what waits stays as it was sealed."""
         before, part = self._part(task_id)
+        # The spec stays the one that was judged: 8 and 8.0 have one hash.
+        published = replace(before, keys=published.keys, endpoint=published.endpoint)
         if published == before or bool(published.keys) != bool(before.keys):
             return
         with self.journal.transaction():
@@ -318,6 +324,7 @@ class Device:
         joined = self._one(task)
         try:
             published, part = self._part(joined.task_id)
+            period = self._ended(published) + 1
             caught_up = self._advanced(joined, published, part)
             plain = _plain(value)
             part.check(plain)
@@ -325,18 +332,23 @@ class Device:
             if strict:
                 raise
             return
-        period = self._ended(published) + 1
         with self.journal.transaction():
             if caught_up:
                 self.journal.set_value(joined.task_id, plain)
                 self.journal.drop_postponed(joined.task_id, period)
             elif period <= published.spec["periods"]:
                 self.journal.postpone(joined.task_id, period, plain)
+                if part.is_asked:  # it answers for the period that has ended last, and no other
+                    self.journal.drop_overtaken(joined.task_id, period)
 
     def _advanced(self, joined: Joined, published: Published, part: Part) -> bool:
-        """Take in the periods that have ended if that is little work; return whether it is done."""
+        """Take in the periods that have ended if that is little work; return whether it is done.
+
+        The clock of a part that is asked decides what its window affords, so only flush moves it:
+        an app may observe just when something has changed, and that must not tell.
+        """
         behind = self._ended(published) - joined.state["period"]
-        if behind > 0 and not part.is_light(behind):
+        if part.is_asked or (behind > 0 and not part.is_light(behind)):
             return False
         try:
             return self._advance(joined, published, part, math.inf)
@@ -363,6 +375,7 @@ class Device:
             raise InputError(f"limit is {limit!r}; a positive number of seconds is expected.")
         end = time.monotonic() + limit
         total = Flushed()
+        self._mark_time()
         tasks = sorted(self.journal.task_ids(), key=lambda task_id: self._took.get(task_id, 0.0))
         for place, task_id in enumerate(tasks):
             begun = time.monotonic()
@@ -484,7 +497,7 @@ class Device:
                 if time.monotonic() >= end:
                     break
             with self.journal.transaction():
-                self._save(joined, machine.save(), chain)
+                self.journal.step(joined.task_id, machine.save(), chain.key)
                 self._keep(joined.task_id, value, machine.period, later, last)
                 for report in reports:
                     self.journal.put(joined.task_id, report)
@@ -500,7 +513,7 @@ class Device:
             value = held[-1] if held else joined.value
             state = part.moved(joined.state, last, value, ticks)
             with self.journal.transaction():
-                self._save(joined, state, joined.keys.after(passed))
+                self.journal.step(joined.task_id, state, joined.keys.after(passed).key)
                 self._keep(joined.task_id, value, last, later, last)
         self._awake.add(joined.task_id)
 
@@ -527,11 +540,12 @@ class Device:
         counted = int(self._slept // published.spec["period_seconds"])
         return int(min(asleep, max(1, counted)) + passed - asleep)
 
-    def _save(self, joined: Joined, state: dict[str, Any], chain: Chain) -> None:
-        self.journal.step(joined.task_id, state, chain.key)
-        self.journal.set_fact("now", repr(self.now).encode())
-        if self._boot:
-            self.journal.set_fact("steady", f"{self._boot} {time.monotonic()!r}".encode())
+    def _mark_time(self) -> None:
+        """Write down what time it is; flush alone does, as a restart reckons with it."""
+        with self.journal.transaction():
+            self.journal.set_fact("now", repr(self.now).encode())
+            if self._boot:
+                self.journal.set_fact("steady", f"{self._boot} {time.monotonic()!r}".encode())
 
     def _within(self, errand: Errand) -> Transport:
         """Return the transport, told how long it may take."""
@@ -565,7 +579,7 @@ class Device:
         if state != joined.state:
             answers = [] if message is None else [self._report(published, joined.ids, message)]
             with self.journal.transaction():
-                self._save(joined, state, chain)
+                self.journal.step(joined.task_id, state, chain.key)
                 for answer in answers:
                     self.journal.put(joined.task_id, answer)
         return Flushed()
@@ -716,17 +730,25 @@ def _day(at: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can keep it."""
+    """Return a value as the journal gives it back; raise InputError if it could not be read."""
+    try:
+        text = json.dumps(_listed(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(
+            f"value has type {type(value).__name__} and cannot be kept; text, finite numbers, and "
+            "lists and tables of them are expected."
+        ) from None
+    return read_json(text, "value")
+
+
+def _listed(value: Any) -> Any:
+    """Return a value without what JSON does not know: sets, arrays, and numbers of numpy."""
     if isinstance(value, (set, frozenset)):
-        return sorted(value, key=repr)
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
+        value = sorted(value, key=repr)
+    elif isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: _listed(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    raise InputError(f"value is {value!r}; plain values are expected.")
+        return [_listed(part) for part in value]
+    return value

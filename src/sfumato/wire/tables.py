@@ -7,6 +7,7 @@ over becomes one sentence that names the file.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -93,9 +94,11 @@ class Tables:
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
         self.connection = connection
         self.name = name
+        self._process = os.getpid()
 
     def run(self, statement: str, given: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Execute a statement that returns nothing to be read."""
+        self._refuse_fork()
         try:
             return self.connection.execute(statement, given)
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -103,6 +106,7 @@ class Tables:
 
     def run_all(self, script: str) -> None:
         """Execute some statements, one after the other."""
+        self._refuse_fork()
         try:
             self.connection.executescript(script)
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -112,6 +116,7 @@ class Tables:
         self, query: str, given: Sequence[Any] = (), *, cells: Sequence[Cell]
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query, each of whose columns has what it may have."""
+        self._refuse_fork()
         try:
             rows = self.connection.execute(query, given).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -130,6 +135,14 @@ class Tables:
             if sorted(there) != sorted(names):
                 listed = ", ".join(map(str, there)) or "no columns"
                 raise Damaged(self.name, f"its table {table} has {listed}")
+
+    def _refuse_fork(self) -> None:
+        """Raise in a child that was forked: it has no lock on the file, which its parent keeps."""
+        if os.getpid() != self._process:
+            raise InputError(
+                f"{self.name} was opened before this process was forked; open it here, once the "
+                "process that has it has closed it."
+            )
 
     def _translated(self, error: Exception) -> Exception:
         """Return what to raise: what is no fault of the file, such as a full disk, as it is."""

@@ -195,7 +195,10 @@ class Flat(Stream):
         """Return one period's moves; none for a device that was away."""
         if value is None:
             return [0] * self.width
-        moves = np.asarray(value)
+        try:
+            moves = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            moves = np.empty(0)
         if moves.shape != (self.width,) or not np.isin(moves, (-1, 0, 1)).all():
             raise InputError(
                 f"value is {value!r}; -1, 0 or 1 for each of {self.width} items is expected."
