@@ -159,7 +159,7 @@ def test_the_doctor_says_how_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError
 
     monkeypatch.setattr(doctor, "_store", broken)
-    monkeypatch.setattr(doctor, "PARTS", {"speed": ("no-such-package",)})
+    monkeypatch.setattr(doctor, "EXTRAS", {"speed": ("no_such_package",)})
     result = run("doctor")
     assert result.exit_code == 1
     assert "pip install 'sfumato[speed]'" in result.stdout

@@ -197,7 +197,7 @@ def test_answers_to_questions_are_asked_for_like_others(scene: Scene) -> None:
     curve = questions.answer(scene.desk, {"query": "curve", "item": "work"})
     assert [one["period"] for one in curve["answers"]] == [1, 2]
     assert len(questions.answer(scene.desk, {"query": "top", "k": "1", "period": "2"})) > 0
-    with pytest.raises(ConfigurationError, match="online only"):
+    with pytest.raises(ConfigurationError, match="there is online"):
         questions.answer(scene.desk, {"query": "mean", "period": "1", "decoder": "smoothed"})
 
 

@@ -118,7 +118,6 @@ class CoCo(HashedVector):
         yield cls(1.0, 3, 2, hash_range=4, exact_sparsity=True)
         yield cls(2.0, 3, 2, hash_range=4)
         yield cls(2.0, 3, 2, hash_range=6, exact_sparsity=True, goal="frequency")
-        yield cls(2.0, 3, 3, hash_range=6, exact_sparsity=True)
 
     @property
     def least_range(self) -> int:
