@@ -314,6 +314,16 @@ class ClaimsToHideBetter(GRR):
 
 
 @caught_by("shuffled_reports_hide_as_stated")
+class ClaimsToHideBetterInPerson(GRR):
+    contrasts = Mechanism.contrasts  # as if the whole law were told
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        half = GRR(self.epsilon / 2, self.domain)
+        object.__setattr__(self, "contrasts", half.contrasts)
+
+
+@caught_by("shuffled_reports_hide_as_stated")
 class ClaimsToTellMore(GRR):
     def contrasts(self) -> tuple[Contrasts, ...]:
         (right,) = super().contrasts()

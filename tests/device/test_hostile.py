@@ -337,6 +337,23 @@ def test_a_task_in_the_journal_that_cannot_be_read_stops_no_other() -> None:
     assert scene.arrived == [1]
 
 
+@pytest.mark.parametrize("field", ["value", "sent", "stream", "held"])
+def test_what_is_said_of_a_damaged_journal_quotes_no_value(field: str) -> None:
+    """Apps log what went wrong, and send their logs home."""
+    scene = Scene()
+    made = window(ASKED[0]) if field == "held" else published(mix=ALWAYS)[0]
+    task_id = bytes.fromhex(scene.device.join(made))
+    journal = scene.device.journal
+    joined = journal.task(task_id)
+    assert field in joined.state
+    wrong = {field: [753_951]} | ({"round": -2} if field == "held" else {})
+    journal.step(task_id, joined.state | wrong, joined.chain)
+    device = sdk.Device(journal, scene.device.limits, scene.device.transport, scene.device.clock)
+    problem = device.flush().problems[task_id.hex()]
+    assert "is damaged" in problem
+    assert "753951" not in problem
+
+
 def test_an_unforeseen_error_is_a_sentence_and_stops_no_other() -> None:
     def fail(url: str, batch: bytes | None) -> bytes:
         raise RecursionError(f"{url} {batch!r}" + "x" * 10_000)

@@ -7,7 +7,6 @@ its own coin and as far as its window allows, what a collector asks in each peri
 from __future__ import annotations
 
 import hashlib
-import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,9 +149,10 @@ class Asked:
             type(state[name]) is not int or not low <= state[name] < MOST
             for name, low in least.items()
         ):
+            # It is not quoted: it has a value in it, and errors are logged.
             raise MismatchError(
-                f"the saved state is {reprlib.repr(state)}; period, tick, round, held and ledger "
-                "are expected."
+                "the saved state is none of this task; period, tick, round, held and ledger are "
+                "expected."
             )
         WindowDevice.restore(self.protocol, state["ledger"])
 

@@ -187,15 +187,15 @@ def tampered(state: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         "1",
         [1.0, 0, 0],
     ):
-        yield "has thread", state | {"thread": thread}
+        yield "has another thread", state | {"thread": thread}
     for period in (-1, 13, 2.0, None, True):
-        yield "has period", state | {"period": period}
+        yield "has another period", state | {"period": period}
     for bits in ([2], [0, 1], [], None, [True], "0"):
-        yield "has value", state | {"value": bits}
-        yield "has sent", state | {"sent": bits}
+        yield "has another value", state | {"value": bits}
+        yield "has another sent", state | {"sent": bits}
     for used in (-1, 4, 1.5, None):
-        yield "has used", state | {"used": used}
-    yield "has frozen 1", state | {"frozen": 1}
+        yield "has another used", state | {"used": used}
+    yield "has another frozen", state | {"frozen": 1}
     agree, oppose, nonzeros, chosen, zeros = state["stream"]
     for counters in (
         None,
@@ -209,7 +209,7 @@ def tampered(state: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         [-1, oppose, nonzeros, chosen, zeros],
         [agree, oppose, nonzeros, float(chosen), zeros],
     ):
-        yield "has stream", state | {"stream": counters}
+        yield "has another stream", state | {"stream": counters}
 
 
 def test_states_of_no_device_are_refused_in_one_sentence() -> None:

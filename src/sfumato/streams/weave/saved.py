@@ -54,8 +54,9 @@ def check(protocol: Weave, state: Any) -> None:
 def _demand(
     state: Mapping[str, Any], name: str, can_be: Callable[[Any], bool], expected: str
 ) -> None:
+    # What it has instead is not quoted: a state is as secret as the values, and errors are logged.
     if not can_be(state[name]):
-        raise MismatchError(f"the saved state has {name} {state[name]!r}; {expected} is expected.")
+        raise MismatchError(f"the saved state has another {name}; {expected} is expected.")
 
 
 def _count(given: Any, most: int) -> bool:
