@@ -1,4 +1,4 @@
-"""What a run of the tests has left out is named at its end, and why."""
+"""What a run of the tests has left out is named at its end, and why; an option of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import pytest
 
 LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests were not asked for."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests of kept vectors write them instead of comparing; see docs/extending.md."""
+    parser.addoption("--write-vectors", action="store_true", help="write tests/vectors afresh")
 
 
 def pytest_configure(config: pytest.Config) -> None:

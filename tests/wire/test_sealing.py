@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_vectors(file: Path) -> None:
     context = Context(bytes.fromhex(vector["task_id"]), bytes.fromhex(vector["spec_hash"]))
     name, period = bytes.fromhex(vector["report_id"]), vector["period"]
     if file.stem.startswith("bad_"):
-        with pytest.raises(ReportError):
+        with pytest.raises(ReportError, match=f"^{re.escape(vector['refused'])}$"):
             open_sealed(bytes.fromhex(vector["sealed"]), key, context, name, period)
         return
     assert name == report_id(bytes.fromhex(vector["device_secret"]), context.task_id, period)

@@ -1,0 +1,370 @@
+"""Vectors of a collector's store: tasks of all kinds in the middle of their time, and its answers.
+
+The store of today is kept as statements, and so are those of earlier schemas with what they could
+hold. Beside them is what a collector answers from it, the receipts of batches that come next, and
+what is released when their periods close.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from tests.service.fleets import Fleet, batch
+from tests.vectors.keeping import Files, dumped, sql_of
+from tests.vectors.machines import Asking, key_of, known
+
+from sfumato import catalog
+from sfumato.errors import SfumatoError
+from sfumato.service import Collector, Desk
+from sfumato.service.questions import answer
+from sfumato.store import SQLiteStore
+from sfumato.store.schema import APPLICATION, STEPS
+from sfumato.streams.registry import spec_of
+from sfumato.wire.published import Published
+from sfumato.wire.reports import report_id
+from sfumato.wire.task import parse_any
+
+__all__ = ["AS_OF", "Scene", "answers", "files", "opened", "releases"]
+
+VERSION: Final = 1
+START: Final = 1000
+SECONDS: Final = 10
+GRACE: Final = 6
+DEVICES: Final = 9
+ASKED: Final = 12
+CLOSED: Final = 3
+"""How many periods have closed; the next one is in its second round."""
+AS_OF: Final = START + (CLOSED + 1) * SECONDS + 3.5
+BASE: Final = "http://here"
+
+_HORIZON: Final = 'title = "{}"\nepsilon = 3\nperiods = 6\nperiod = "10 seconds"\nchanges = 3\n'
+_WINDOW: Final = (
+    'kind = "window"\ntitle = "{}"\nepsilon = 4\nwindow = 3\ndevices = 12\nperiods = 6\n'
+    'period = "10 seconds"\n'
+)
+TEXTS: Final = {
+    "listening": _HORIZON
+    + "mix = {{snapshot = 0.4, 1 = 0.6}}\n"
+    + 'values = {{kind = "category", items = ["home", "work", "road"]}}\n',
+    "sealed": _HORIZON + 'protocol = "snapshots"\nvalues = {{kind = "binary"}}\n',
+    "moves": _HORIZON + 'values = {{kind = "moves", items = ["up", "down"]}}\n',
+    "places": _WINDOW
+    + 'method = "lpd"\nvalues = {{kind = "category", items = ["home", "work", "road"]}}\n',
+    "degrees": _WINDOW + 'method = "lpu"\nvalues = {{kind = "number", low = -10, high = 40}}\n',
+}
+WORDS: Final = ("question", "guarantee")
+"""What an answer says to people, in words that may change."""
+KEYS: Final = {name: bytes([name]) * 32 for name in (1, 2)}
+
+_USUAL: Final = [
+    {"query": "mean", "period": "2"},
+    {"query": "mean", "period": "3", "level": "0.5"},
+    {"query": "range", "first": "1", "last": "3"},
+    {"query": "range", "first": "2", "last": "3", "average": "true"},
+    {"query": "prefix", "last": "2"},
+    {"query": "difference", "before": "1", "after": "3"},
+    {"query": "top", "k": "1", "period": "3"},
+]
+_REFUSED: Final = [
+    {"query": "mean"},
+    {"query": "mean", "period": "9"},
+    {"query": "mean", "period": "2", "item": "nowhere"},
+    {"query": "sum", "period": "2"},
+    {"query": "mean", "period": "2", "level": "1"},
+]
+_DECODED: Final = [
+    {"query": "mean", "period": "2", "decoder": "smoothed"},
+    {"query": "mean", "period": "2", "decoder": "filtered"},
+    {"query": "curve", "item": "home", "simultaneous": "true"},
+]
+QUERIES: Final = {name: [_USUAL[1], _USUAL[2], _USUAL[5]] for name in TEXTS} | {
+    "listening": [*_USUAL, *_REFUSED, *_DECODED]
+}
+
+
+def published(name: str) -> Published:
+    """Return what devices are told of a task."""
+    task = parse_any(TEXTS[name].format(name))
+    sealed = name == "sealed"
+    spec = spec_of(task, catalog.stream(task), START, grace=GRACE, sealed=sealed)
+    key = X25519PrivateKey.from_private_bytes(KEYS[2]).public_key().public_bytes_raw()
+    return Published(spec, {2: key} if sealed else {}, "")
+
+
+class Scene:
+    """A collector over a store, under a clock of its own."""
+
+    def __init__(self, path: Path, now: float) -> None:
+        self.now = now
+        self.store = SQLiteStore(path)
+        self.collector = Collector(self.store, BASE, lambda: self.now)
+        titles = {str(desk.published.spec["title"]): desk for desk in self.collector.desks.values()}
+        self.desks: dict[str, Desk] = titles
+
+    def take(self, name: str, body: bytes) -> dict[str, Any]:
+        """Return the receipt of a batch."""
+        return self.collector.take(self.desks[name], body).plain()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+
+class Crowd:
+    """The devices of all tasks, which go on where they are."""
+
+    def __init__(self, desks: Mapping[str, Desk]) -> None:
+        self.desks = desks
+        self.fleets = {
+            name: Fleet(desks[name], DEVICES, seed)
+            for seed, name in enumerate(("listening", "sealed", "moves"), 1)
+        }
+        self.asking = {
+            name: Asking(name, desks[name].protocol, ASKED) for name in ("places", "degrees")
+        }
+
+    def due(self, name: str, period: int) -> bytes | None:
+        """Return what the devices of a horizon send at the end of a period; None if nobody does."""
+        messages = self.fleets[name].messages([_seen(name, i, period) for i in range(DEVICES)])
+        return batch(self.desks[name], messages) if messages else None
+
+    def answered(self, name: str) -> bytes | None:
+        """Return what devices answer to the question that is open; None if nobody does."""
+        desk, asking = self.desks[name], self.asking[name]
+        driver = desk.driver
+        asked = driver.question
+        assert asked is not None
+        ask = driver.asked[driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
+        values = [_seen(name, i, asked.period) for i in range(len(asking.machines))]
+        said = asking.answers(asked, ask, values)
+        reports = []
+        for number, payload in enumerate(said):
+            if payload is not None:
+                secret = key_of(name, number)
+                own = report_id(secret, desk.task_id, asked.period, asked.round)
+                content = desk.layout.content(0, asked.round, payload)
+                reports.append((own, asked.period, content))
+        return batch(desk, reports) if reports else None
+
+
+def _seen(name: str, i: int, period: int) -> Any:
+    late = period > 2
+    if name == "sealed":
+        return int(i % 3 == 0 or late)
+    if name == "moves":
+        return [int(i % 4 == 0), -int(late)]
+    if name == "degrees":
+        return float(i % 7 + period)
+    return ["home", "work", "road"][(i * i + late) % 3]
+
+
+def _lived(path: Path) -> tuple[Scene, list[dict[str, Any]]]:
+    """Return a collector in its fourth period, and what comes next, batch by batch."""
+    store = SQLiteStore(path)
+    for name in TEXTS:
+        told = published(name)
+        keys = {1: KEYS[1]} if told.keys else {}
+        store.add_task(told.task_id, told.encode(), keys, public=name != "moves")
+        if told.keys:
+            store.replace_key(told.task_id, 2, KEYS[2], told.encode(), until=5)
+    store.set_token("operator", bytes([7]) * 32)
+    store.close()
+    scene = Scene(path, START)
+    crowd = Crowd(scene.desks)
+    for period in range(1, CLOSED + 2):
+        _live(scene, crowd, period)
+    return scene, _coming(scene, crowd)
+
+
+def _live(scene: Scene, crowd: Crowd, period: int) -> None:
+    end = START + period * SECONDS
+    scene.now = end + 0.5
+    scene.collector.close_due()
+    for name in crowd.fleets:
+        if (body := crowd.due(name, period)) is not None:
+            scene.take(name, body)
+    for name in crowd.asking:
+        if (body := crowd.answered(name)) is not None:
+            scene.take(name, body)
+    scene.now = end + 3.5
+    scene.collector.close_due()
+    if period <= CLOSED:  # the last one stays in its second round
+        if (body := crowd.answered("places")) is not None:
+            scene.take("places", body)
+        scene.now = end + GRACE + 0.5
+        scene.collector.close_due()
+        for asking in crowd.asking.values():
+            asking.step()
+
+
+def _coming(scene: Scene, crowd: Crowd) -> list[dict[str, Any]]:
+    """Return batches for the open period, good and bad ones, with their receipts to come."""
+    body = crowd.due("listening", CLOSED + 2)
+    assert body is not None
+    name = scene.desks["listening"].task_id
+    head, size = 44, scene.desks["listening"].layout.report_dtype.itemsize
+    rows = [body[at : at + size] for at in range(head, len(body), size)][:9]
+
+    def of(*reports: bytes, task_id: bytes = name, key_id: int = 0) -> bytes:
+        count = len(reports).to_bytes(4, "little")
+        return b"SFR1" + task_id + key_id.to_bytes(4, "little") + count + b"".join(reports)
+
+    def at(row: bytes, period: int) -> bytes:
+        return row[:16] + period.to_bytes(4, "little") + row[20:]
+
+    now = [at(row, CLOSED + 1) for row in rows]
+    broken = now[4][:20] + b"\x02" + now[4][21:]
+    nowhere = now[4][:21] + b"\x4d\x00" + now[4][23:]
+    again = [
+        {"task": "listening", "batch": of(*now[:3]).hex()},
+        {"task": "listening", "batch": of(*now[2:4]).hex()},
+        {"task": "listening", "batch": of(now[4], task_id=bytes(32)).hex()},
+        {"task": "listening", "batch": of(now[4], key_id=1).hex()},
+        {
+            "task": "listening",
+            "batch": of(
+                at(now[4], 0), at(now[4], 1), at(now[4], 6), at(now[4], 7), broken, nowhere
+            ).hex(),
+        },
+    ]
+    answers_ = crowd.answered("places")
+    return again if answers_ is None else [*again, {"task": "places", "batch": answers_.hex()}]
+
+
+def answers(scene: Scene, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return what a collector answers to each question, or the sentence that refuses it."""
+    return {
+        name: [{"asked": asked, **_answer(scene.desks[name], asked)} for asked in QUERIES[name]]
+        for name in names
+    }
+
+
+def _answer(desk: Desk, asked: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        plain = answer(desk, asked)
+    except SfumatoError as error:
+        return {"refused": str(error)}
+    return {"answer": {name: part for name, part in plain.items() if name not in WORDS}}
+
+
+def releases(scene: Scene) -> dict[str, list[Any]]:
+    """Return what each task has released, and what it asks now."""
+    found: dict[str, list[Any]] = {}
+    for name, desk in scene.desks.items():
+        question = desk.question_at(scene.now)
+        asked = None if question is None else question.encode().decode()
+        told = [[one.period, one.n, *_plain(one)] for one in desk.releases]
+        found[name] = [asked, *told]
+    return found
+
+
+def _plain(release: Any) -> list[list[float | None]]:
+    return [known(release.values), known(release.variances)]
+
+
+def opened(folder: Path, script: bytes) -> Path:
+    """Return a store that statements have made."""
+    path = folder / "collector.db"
+    base = sqlite3.connect(path)
+    base.executescript(script.decode())
+    base.close()
+    return path
+
+
+def _earlier(script: bytes, schema: int) -> bytes:
+    """Return what a store of an earlier schema would have held: horizons, and the first key."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = opened(Path(folder), script)
+        before = Path(folder) / "before.db"
+        base = sqlite3.connect(before)
+        base.executescript("".join(STEPS[:schema]))
+        base.executescript(
+            f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {schema};"
+        )
+        base.execute("ATTACH ? AS today", [str(path)])
+        standing = (
+            "SELECT task_id FROM today.tasks WHERE CAST(published AS TEXT) NOT LIKE '%window%'"
+        )
+        own = f"WHERE task_id IN ({standing}) ORDER BY rowid"
+        tables = ("tasks", "batches", "tallies", "releases")
+        for table in tables:
+            base.execute(f"INSERT INTO main.{table} SELECT * FROM today.{table} {own}")  # noqa: S608
+        columns = "task_id, key_id, private"
+        base.execute(f"INSERT INTO main.keys SELECT {columns} FROM today.keys")  # noqa: S608
+        if schema > 1:
+            base.execute("INSERT INTO main.tokens SELECT * FROM today.tokens")
+        base.commit()
+        base.execute("DETACH today")
+        base.close()
+        return sql_of(before)
+
+
+BAD: Final = {
+    "of_a_later_version": "PRAGMA user_version = 99",
+    "of_another_program": "PRAGMA application_id = 1",
+    "without_a_table": "DROP TABLE tallies",
+    "a_task_that_was_changed": (
+        "UPDATE tasks SET published = CAST(replace(published, '1000', '1001') AS BLOB)"
+    ),
+    "a_task_without_its_key": "DELETE FROM keys",
+    "a_release_less": "DELETE FROM releases WHERE period = 2",
+    "a_release_cut_short": "UPDATE releases SET figures = X'00' WHERE period = 1",
+    "a_tally_cut_short": "UPDATE tallies SET sums = X'0000'",
+    "a_tally_of_text": "UPDATE tallies SET n = 'many'",
+}
+
+
+def refusal(script: bytes, statement: str) -> str:
+    """Return what is said of a store that was spoilt: as it is opened, or asked."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = opened(Path(folder), script)
+        base = sqlite3.connect(path)
+        base.executescript(statement)
+        base.close()
+        try:
+            scene = Scene(path, AS_OF)
+        except SfumatoError as error:
+            return str(error).replace(str(path), "STORE")
+        try:
+            answer(scene.desks["listening"], {"query": "mean", "period": "2"})
+        except SfumatoError as error:
+            return str(error).replace(str(path), "STORE")
+        finally:
+            scene.close()
+    raise AssertionError(statement)
+
+
+def files() -> Files:
+    """Return the vectors of stores."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "collector.db"
+        scene, coming = _lived(path)
+        told, asked = releases(scene), answers(scene, list(TEXTS))
+        scene.close()
+        script = sql_of(path)
+        scene = Scene(path, AS_OF)
+        for one in coming:
+            one["receipt"] = scene.take(one["task"], bytes.fromhex(one["batch"]))
+        scene.now = AS_OF + GRACE
+        scene.collector.close_due()
+        after = releases(scene)
+        scene.close()
+    bad = [
+        {"name": name, "statement": statement, "refused": refusal(script, statement)}
+        for name, statement in BAD.items()
+    ]
+    whole = {"as_of": AS_OF, "released": told, "answers": asked, "coming": coming, "after": after}
+    what = "what a collector answers from the store, and what it does next"
+    spoilt = "what spoils a store, and the sentences that say so"
+    return {
+        "stores/schema_3.sql": script,
+        "stores/schema_2.sql": _earlier(script, 2),
+        "stores/schema_1.sql": _earlier(script, 1),
+        "stores/collector.json": dumped(VERSION, what, whole),
+        "stores/bad_stores.json": dumped(VERSION, spoilt, {"cases": bad}),
+    }
