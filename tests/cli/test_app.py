@@ -210,3 +210,22 @@ def test_seeded_coins_are_refused_for_real_data(
     output = tmp_path / "reports.parquet"
     message = refused("randomize", pets, "--column", "pet", *PETS, "-o", output, absent=[output])
     assert "Seeded" in message
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (["law"], "sfumato law"),
+        (["compare", "--domain", "4"], "sfumato compare"),
+        (["nonsense"], "sfumato"),
+        (["task", "nonsense"], "sfumato task"),
+        (["device", "log"], "sfumato device log"),
+        (["law", "grr", "--nonsense"], "sfumato law"),
+    ],
+)
+def test_a_call_that_is_not_complete_is_told_where_to_read_on(words: list[str], where: str) -> None:
+    assert refused(*words).endswith(f"; `{where} --help` says what there is.")
+
+
+def test_a_short_option_is_named_by_its_long_form() -> None:
+    assert refused("check", "--jobs", "0") == "--jobs is '0'; 1 or more is expected."

@@ -67,7 +67,7 @@ def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unknown_mechanism() -> None:
-    assert "the catalogue has" in refused("check", "magic")
+    assert "discrete_laplace, weave is expected" in refused("check", "magic")
 
 
 def test_two_processes_say_the_same_in_the_same_order() -> None:

@@ -175,7 +175,7 @@ def test_a_flipped_bit(reports: Path) -> None:
 def test_files_that_are_none(tmp_path: Path, pets: Path) -> None:
     assert "No such file" in refused("estimate", tmp_path / "absent.parquet")
     assert "not a regular file" in refused("estimate", tmp_path)
-    assert "cannot be read" in refused("estimate", pets)
+    assert "cannot be read as reports; `sfumato randomize` writes" in refused("estimate", pets)
 
 
 @pytest.mark.parametrize("level", ["0", "1", "95", "-1", "nan", "high"])

@@ -70,7 +70,9 @@ def test_every_reason_of_a_collector_has_its_advice() -> None:
 
 
 def test_what_it_refuses() -> None:
-    assert "is a collector there?" in refused("fleet", "http://127.0.0.1:9")
+    nobody = refused("fleet", "http://127.0.0.1:9")
+    assert nobody == "127.0.0.1:9 gives no answer (Connection refused); is a collector there?"
+    assert "'abc' is no id of a task" in refused("fleet", "http://127.0.0.1:9/tasks/abc")
     assert "address is 'nowhere" in refused("fleet", "nowhere")
 
 

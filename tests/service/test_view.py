@@ -214,7 +214,7 @@ def test_refusals_are_those_of_the_task(house: House) -> None:
     assert f"Refused since the collector started: {stale} stale." in house.page(lamps)
     assert "Refused since the collector started: none." in house.page(other)
     front = page.of_all([lamps, other], house.metrics)
-    assert f"and of no task: {stale} wrong task." in front
+    assert f"belong to no task, refused since the collector started: {stale} wrong task." in front
 
 
 def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:

@@ -26,6 +26,7 @@ from sfumato.cli.options import Json
 from sfumato.cli.parameters import as_options
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
+from sfumato.errors import ConfigurationError
 from sfumato.streams.weave import Weave
 
 __all__ = ["check"]
@@ -56,7 +57,7 @@ def check(
 
     Example:  sfumato check grr
     """
-    names = [*catalog.names(), *catalog.NOISES, Weave.name] if name is None else [name]
+    names = _names() if name is None else [name]
     examples = [(each, at) for each in names for at, _ in enumerate(_kind(each).examples())]
     verdicts = _judge(examples, jobs or min(2, os.cpu_count() or 1))
     if as_json:
@@ -70,7 +71,17 @@ def check(
 def _kind(name: str) -> type[Checked]:
     if name == Weave.name:
         return Weave
-    return catalog.NOISES[name] if name in catalog.NOISES else catalog.find(name)
+    if name in catalog.NOISES:
+        return catalog.NOISES[name]
+    if name not in catalog.names():
+        known = ", ".join(_names())
+        raise ConfigurationError(f"name is {name!r}; one of {known} is expected.")
+    return catalog.find(name)
+
+
+def _names() -> list[str]:
+    """Return the names of all that can be checked."""
+    return [*catalog.names(), *catalog.NOISES, Weave.name]
 
 
 def _checks(example: Checked) -> int:

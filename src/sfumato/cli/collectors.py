@@ -52,8 +52,14 @@ def ask(
         raise InputError(_refusal(error, variables)) from None
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{parts.netloc} gives no answer ({error}); is a collector there?"
+            f"{parts.netloc} gives no answer ({_reason(error)}); is a collector there?"
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong on the way, in words."""
+    cause = getattr(error, "reason", error)
+    return str(getattr(cause, "strerror", None) or cause)
 
 
 def _refusal(error: urllib.error.HTTPError, variables: tuple[str, ...]) -> str:
@@ -84,7 +90,12 @@ def task_of(address: str) -> str:
     found = re.match(r"(https?://[^?#]*?)(?:/v1)?/tasks/([0-9a-f]{64})\b", address)
     if found:
         return f"{found[1]}/v1/tasks/{found[2]}"
-    base = address.rstrip("/")
+    base, tasks_of, name = address.rstrip("/").partition("/tasks/")
+    if tasks_of:
+        raise InputError(
+            f"the address is {address!r}; {name!r} is no id of a task, which has 64 hexadecimal "
+            "digits."
+        )
     tasks = ask(f"{base}/v1/tasks")["tasks"]
     if len(tasks) != 1:
         listed = "; ".join(f"{base}/tasks/{one['task_id']} ({one['title']})" for one in tasks[:8])

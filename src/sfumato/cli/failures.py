@@ -63,14 +63,24 @@ def _usage(error: typer.TyperException) -> str:
     parameter: Any = getattr(error, "param", None)
     details: list[Any] = getattr(error.__cause__, "errors", list)()
     if parameter is None or not details:
-        return error.format_message()
+        return _with_help(error)
     first = details[0]
-    named = parameter.opts[0].startswith("-")
-    name = parameter.opts[0] if named else parameter.metavar or parameter.name
+    name = max(parameter.opts, key=len)
+    name = name if name.startswith("-") else parameter.metavar or parameter.name
     words = _EXPECTED.get(first["type"])
     if words is None:
         return f"{name} is {first['input']!r}; {first['msg']}"
     return f"{name} is {first['input']!r}; {words.format(**first.get('ctx', {}))} is expected"
+
+
+def _with_help(error: typer.TyperException) -> str:
+    """Return what typer says of a call, and where to read on if it does not say itself."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if context is None or message.endswith("?"):
+        return message
+    command = " ".join(["sfumato", *context.command_path.split()[1:]])  # however it was started
+    return f"{message.removesuffix('.')}; `{command} --help` says what there is."
 
 
 def sentence(error: Exception) -> str:

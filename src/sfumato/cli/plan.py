@@ -189,8 +189,9 @@ def _option_record(option: Option) -> dict[str, Any]:
 def _print(found: Plan) -> None:
     task, best = found.task, found.chosen
     console.say(task.title, "bold")
+    items = "1 item" if task.values.width == 1 else f"{task.values.width:,} items"
     console.say(
-        f"{found.devices:,} devices; {task.values.kind} of {task.values.width} item(s), "
+        f"{found.devices:,} devices; {task.values.kind} of {items}, "
         f"{task.periods} periods of {length(task.period_seconds)}."
         if task.values.kind != "binary"
         else f"{found.devices:,} devices; on or off, {task.periods} periods of "

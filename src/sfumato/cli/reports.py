@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -108,7 +108,9 @@ class ReportFile:
     @classmethod
     def open(cls, path: Path) -> ReportFile:
         """Read what the file says about itself; raise unless it can hold reports."""
-        with readable(path), path.open("rb") as file, pq.ParquetFile(file) as parquet:
+        with readable(path), path.open("rb") as file:
+            _refuse_tables(path, file)
+            parquet = pq.ParquetFile(file)
             schema, count = parquet.schema_arrow, parquet.metadata.num_rows
         metadata = schema.metadata or {}
         mechanism = _mechanism(path, metadata.get(KEY))
@@ -152,6 +154,14 @@ class ReportFile:
             raise ReportError(msg)
         start = column.offset * size
         return self.mechanism.decode(data[start : start + len(column) * size].to_pybytes())
+
+
+def _refuse_tables(path: Path, file: BinaryIO) -> None:
+    """Raise on a CSV file, or anything else that is not even meant as a file of reports."""
+    is_parquet = file.read(4) == b"PAR1"
+    file.seek(0)
+    if not is_parquet:
+        raise ReportError(f"{path} cannot be read as reports; `sfumato randomize` writes them.")
 
 
 def _mechanism(path: Path, metadata: bytes | None) -> Mechanism:

@@ -15,10 +15,24 @@ from numpy.typing import NDArray
 from sfumato import frames
 from sfumato.errors import ConfigurationError, InputError
 
-__all__ = ["Domain", "Label"]
+__all__ = ["Domain", "Label", "shortened"]
 
 Label = str | int
 LARGEST: Final = 1 << 24
+_LISTED: Final = 12
+
+
+def shortened(labels: Sequence[Label]) -> str:
+    """Return the first labels in one line, and how many more there are.
+
+    Examples
+    --------
+    >>> shortened(("home", "work")), shortened(range(100))
+    ('home, work', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 88 more')
+
+    """
+    more = len(labels) - _LISTED
+    return ", ".join(map(str, labels[:_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato import frames
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
-from sfumato.core.domain import Label
+from sfumato.core.domain import Label, shortened
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.quantity import SHARE, Quantity
@@ -91,7 +91,7 @@ class Answers:
     def __getitem__(self, label: Label) -> Answer:
         if label not in self.labels:
             raise ConfigurationError(
-                f"{self.what} is {label!r}; there are {', '.join(map(str, self.labels[:12]))}."
+                f"{self.what} is {label!r}; there are {shortened(self.labels)}."
             )
         place = self.labels.index(label)
         return Answer(
@@ -263,9 +263,7 @@ class History:
         """Return an item's value in every period, with intervals or one band for all of them."""
         labels = self.stream.labels
         if item not in labels:
-            raise ConfigurationError(
-                f"item is {item!r}; there are {', '.join(map(str, labels[:12]))}."
-            )
+            raise ConfigurationError(f"item is {item!r}; there are {shortened(labels)}.")
         noun = self.quantity.noun
         name = noun if str(item) == noun.lower() else f"{noun}, {item},"
         shape = ", all periods at once" if simultaneous else ""

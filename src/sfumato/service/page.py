@@ -134,7 +134,7 @@ def of_all(desks: Sequence[Desk], metrics: Metrics) -> str:
         f"</tr></thead><tbody>{rows}</tbody></table>"
     )
     strangers = (
-        f'<p class="quiet">Refused since the collector started, and of no task: '
+        '<p class="quiet">Reports that belong to no task, refused since the collector started: '
         f"{_counted(metrics.strangers)}.</p>"
     )
     listed = (table if desks else empty) + strangers

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.domain import shortened
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import Answers, History
@@ -61,8 +62,7 @@ def answer(desk: Desk, given: Mapping[str, str]) -> dict[str, Any]:
     item = asked.pop("item", None)
     labels = {str(label): label for label in desk.labels}
     if item is not None and item not in labels:
-        few = ", ".join(list(labels)[:12])
-        raise ConfigurationError(f"item is {item[:40]!r}; there are {few}.")
+        raise ConfigurationError(f"item is {item[:40]!r}; there are {shortened(desk.labels)}.")
     if query == "curve":
         asked["item"] = labels[str(item)]
     found = _ask(history, query, asked)
