@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from typer.testing import CliRunner
+import typer
+from click.testing import CliRunner
 
 from sfumato.cli.app import app
 
 __all__ = ["PETS", "answer", "refused", "run"]
 
+COMMAND: Final[Any] = typer.main.get_command(app)  # made once: it looks at all commands there are
 PETS: Final = ["--mechanism", "grr", "--epsilon", "4", "--domain", "cat,dog,fish"]
 
 
 def run(*words: object) -> Any:
     """Run a command in this process and return its outcome; a traceback fails the test."""
     runner = CliRunner(env={"NO_COLOR": "1", "TERM": "dumb", "FORCE_COLOR": None})
-    return runner.invoke(app, [str(word) for word in words], catch_exceptions=False)
+    return runner.invoke(COMMAND, [str(word) for word in words], catch_exceptions=False)
 
 
 def answer(*words: object) -> Any:

@@ -36,7 +36,7 @@ def test_the_best_of_a_hashing_mechanism_states_what_it_assumes() -> None:
 
 
 def test_what_many_reports_and_numbers_of_people_assume_is_printed() -> None:
-    options = ("--epsilon", "1", "--sparsity", "8", "--hash-range", "36", "--dimension", "256")
+    options = ("--epsilon", "1", "--sparsity", "4", "--hash-range", "16", "--dimension", "256")
     words = ("collision", *options, "--delta", "1e-6")
     amplified = ("amplify", *words, "--n", "10000", "--bound", "best", "--times", "10")
     (found,) = answer(*amplified)

@@ -13,8 +13,9 @@ from sfumato.core import Mechanism
 EXAMPLES = [example for name in catalog.names() for example in catalog.find(name).examples()]
 
 
-@pytest.mark.parametrize("mechanism", EXAMPLES, ids=str)
+# All checks of one example follow each other, so that its laws are listed once.
 @pytest.mark.parametrize("check", MECHANISM_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("mechanism", EXAMPLES, ids=str)
 def test_every_example_passes_every_check(
     check: Callable[[Mechanism], None], mechanism: Mechanism
 ) -> None:

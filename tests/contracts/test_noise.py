@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato import catalog
-from sfumato.checks import NOISE_CHECKS, check_noise
+from sfumato.checks import NOISE_CHECKS, CheckFailed, check_noise
 from sfumato.core.noise import Noise, NoiseLaw
 from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.randomness import Source, seeded
@@ -19,8 +19,8 @@ from sfumato.randomness import Source, seeded
 EXAMPLES = [example for kind in catalog.NOISES.values() for example in kind.examples()]
 
 
-@pytest.mark.parametrize("noise", EXAMPLES, ids=str)
 @pytest.mark.parametrize("check", NOISE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("noise", EXAMPLES, ids=str)
 def test_every_example_passes_every_check(check: Callable[[Noise], None], noise: Noise) -> None:
     check(noise)
 
@@ -70,5 +70,11 @@ class LooksAtTheData(DiscreteLaplace):
     ],
 )
 def test_broken_noise_is_caught(mutant: Noise, caught_by: str) -> None:
-    verdict = check_noise(mutant)
-    assert caught_by in {name for name, _ in verdict.failures}
+    by_name = {check.__name__: check for check in NOISE_CHECKS}
+    with pytest.raises(CheckFailed):
+        by_name[caught_by](mutant)
+
+
+def test_the_verdict_names_the_checks_that_failed() -> None:
+    verdict = check_noise(ForgetsTheSensitivity(1.0, 3))
+    assert "epsilon_is_spent_and_not_exceeded" in {name for name, _ in verdict.failures}

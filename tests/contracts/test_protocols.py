@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.checks import PROTOCOL_CHECKS, check_protocol
+from sfumato.checks import PROTOCOL_CHECKS, CheckFailed, check_protocol
 from sfumato.core.estimate import Estimate
 from sfumato.randomness import Source, seeded
 from sfumato.streams.weave import Binary, Message, Weave, WeaveDevice
@@ -21,8 +21,9 @@ EXAMPLES = list(Weave.examples())
 COUNTED = count()
 
 
-@pytest.mark.parametrize("protocol", EXAMPLES, ids=lambda p: f"{p.values.kind}-{p.mechanism}")
+# All checks of one example follow each other, so that its laws are listed once.
 @pytest.mark.parametrize("check", PROTOCOL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("protocol", EXAMPLES, ids=lambda p: f"{p.values.kind}-{p.mechanism}")
 def test_every_example_passes_every_check(check: Callable[[Weave], None], protocol: Weave) -> None:
     check(protocol)
 
@@ -109,9 +110,15 @@ class ReleasesWithACoin(Weave):
     ],
 )
 def test_broken_protocols_are_caught(kind: type[Weave], caught_by: str) -> None:
-    verdict = check_protocol(kind(Binary(), 3, 2, 1.0, (1, 0), (0.5, 0.5), "exsub"))
+    by_name = {check.__name__: check for check in PROTOCOL_CHECKS}
+    with pytest.raises(CheckFailed):
+        by_name[caught_by](kind(Binary(), 3, 2, 1.0, (1, 0), (0.5, 0.5), "exsub"))
+
+
+def test_the_verdict_names_the_checks_that_failed() -> None:
+    verdict = check_protocol(SpendsEpsilonTwice(Binary(), 3, 2, 1.0, (1, 0), (0.5, 0.5), "exsub"))
     assert not verdict.ok
-    assert caught_by in {name for name, _ in verdict.failures}
+    assert "epsilon_is_spent_and_not_exceeded" in {name for name, _ in verdict.failures}
 
 
 def test_the_verdict_says_what_was_spent() -> None:

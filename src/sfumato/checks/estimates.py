@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 
@@ -16,16 +18,27 @@ from sfumato.randomness import seeded
 __all__ = ["estimates_are_unbiased_and_cover", "simulated_tallies_agree"]
 
 
+_PEOPLE: Final = 400
+_ROUNDS: Final = 600
+
+
+@lru_cache(maxsize=2)
+def _collections(mechanism: Mechanism) -> list[Tally]:
+    """Return the tallies of many collections from the same people, drawn in one go."""
+    crowd = people(mechanism, _PEOPLE)
+    reports = mechanism.randomize(np.concatenate([crowd] * _ROUNDS), seeded(1000))
+    return [mechanism.tally(part) for part in reports.reshape(_ROUNDS, _PEOPLE)]
+
+
 def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
     """Over many collections errors average to zero, vary as stated, and intervals cover."""
-    n, rounds = 400, 600
-    crowd = people(mechanism, n)
-    truth = mechanism.truth(crowd)
+    tallies = _collections(mechanism)
+    rounds = len(tallies)
+    truth = mechanism.truth(people(mechanism, _PEOPLE))
     estimates, sums = [], []
     covered, reached = 0, 0.0
     weights = 1 + seeded(13).simulator().normal(size=truth.size) / 2
-    for start in range(rounds):
-        tally = mechanism.tally(mechanism.randomize(crowd, seeded(1000 + start)))
+    for tally in tallies:
         estimate = mechanism.estimate(tally)
         low, high = estimate.interval(0.95)
         covered += int(((low <= truth) & (truth <= high)).sum())
@@ -58,7 +71,8 @@ def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
 
 def simulated_tallies_agree(mechanism: Mechanism) -> None:
     """sample_tally has the mean and the spread of real tallies."""
-    n, rounds = 300, 400
+    n, tallies = _PEOPLE, _collections(mechanism)[:400]
+    rounds = len(tallies)
     crowd = people(mechanism, n)
     same = [(crowd == value).reshape(n, -1).all(axis=1) for value in mechanism.inputs()]
     histogram = np.array([int(rows.sum()) for rows in same])
@@ -67,7 +81,7 @@ def simulated_tallies_agree(mechanism: Mechanism) -> None:
         sample = mechanism.sample_tally(histogram, seeded(20_000 + index))
         demand(isinstance(sample, Tally) and sample.n == n, f"a sample of {n} says n = {sample.n}")
         drawn[index] = sample.sums
-        real[index] = mechanism.tally(mechanism.randomize(crowd, seeded(40_000 + index))).sums
+        real[index] = tallies[index].sums
     limit = -NormalDist().inv_cdf(ALARM / (4 * drawn[0].size))
     variance = (drawn.var(axis=0, ddof=1) + real.var(axis=0, ddof=1)) / 2
     apart = np.abs(drawn.mean(axis=0) - real.mean(axis=0))

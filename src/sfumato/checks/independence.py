@@ -37,12 +37,15 @@ def nobody_shares_coins(mechanism: Mechanism) -> None:
     batch = copies(value, half)
     reports = np.concatenate([mechanism.randomize(batch, rng) for _ in range(2)])
     law = _Cells(mechanism, index)
+    keys = keys_of(reports)
+    cells = law.cells(keys)
     for lag in sorted({*_LAGS, mechanism.chunk, mechanism.chunk // 2, half // 2, half}):
         if 1 <= lag <= half:
-            law.compare(reports, lag, f"{lag} people apart")
-    singles = [mechanism.randomize([value], rng) for _ in range(_SINGLES)]
+            law.compare(keys, cells, lag, f"{lag} people apart")
+    keys = keys_of(np.concatenate([mechanism.randomize([value], rng) for _ in range(_SINGLES)]))
+    cells = law.cells(keys)
     for lag in (1, 2, 3, 16):
-        law.compare(np.concatenate(singles), lag, f"{lag} calls for one person apart")
+        law.compare(keys, cells, lag, f"{lag} calls for one person apart")
 
 
 class _Cells:
@@ -61,21 +64,22 @@ class _Cells:
         self._chances = np.bincount(self._cells, chances[order], minlength=_CELLS)
         self._equal = float(chances @ chances)
 
-    def compare(self, reports: NDArray[Any], lag: int, what: str) -> None:
+    def cells(self, keys: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the cells of reports, by their keys."""
+        places = np.searchsorted(self._keys, keys)
+        return self._cells[np.minimum(places, len(self._cells) - 1)]
+
+    def compare(self, keys: NDArray[Any], cells: NDArray[np.int64], lag: int, what: str) -> None:
         """Demand that reports at this distance are independent."""
-        keys = keys_of(reports)
         firsts = np.arange(len(keys) - lag)
         firsts = firsts[firsts // lag % 2 == 0]  # no report is in two pairs
-        one, two = keys[firsts], keys[firsts + lag]
         blocks = firsts // (2 * lag)
         sizes = np.bincount(blocks)
-        equal = np.bincount(blocks, one == two)
+        equal = np.bincount(blocks, keys[firsts] == keys[firsts + lag])
         limit = math.log(ALARM / (20 * len(sizes)))
         worst = float(unlikely(equal, sizes, self._equal).min())
         demand(worst > limit, f"too many or too few reports {what} are equal (p = e^{worst:.0f})")
-        places = np.searchsorted(self._keys, np.stack([one, two]))
-        cells = self._cells[np.minimum(places, len(self._cells) - 1)]
-        table = np.bincount(cells[0] * _CELLS + cells[1], minlength=_CELLS**2)
+        table = np.bincount(cells[firsts] * _CELLS + cells[firsts + lag], minlength=_CELLS**2)
         expected = firsts.size * np.outer(self._chances, self._chances).ravel()
         p_value = pearson(table[expected > 0], expected[expected > 0])
         demand(p_value > ALARM / 20, f"reports {what} are not independent (p = {p_value:.1e})")

@@ -53,10 +53,13 @@ def sampler_follows_its_law(mechanism: Mechanism) -> None:
 
 
 def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
-    """A batch of one, which is what a device draws, follows the law too, whatever came before."""
+    """A batch of one, which is what a device draws, follows the law too, whatever came before.
+
+    What is sent in the clear instead of with a chance of 3/4 is 83 in units of chi-squared here.
+    """
     inputs, rng = mechanism.inputs(), seeded(12)
     drawn: dict[int, list[NDArray[Any]]] = {index: [] for index in few(inputs)}
-    for _ in range(500):
+    for _ in range(250):
         for index, reports in drawn.items():
             reports.append(mechanism.randomize([inputs[index]], rng))
     for index, reports in drawn.items():

@@ -22,7 +22,7 @@ from sfumato.accounting.shuffle import (
 )
 from sfumato.core import Contrasts
 
-HASHED = Collision(1.0, 256, 8, hash_range=36)
+HASHED = Collision(1.0, 256, 4, hash_range=16)
 RANDOM = "the hashes of reports are as good as random functions"
 
 

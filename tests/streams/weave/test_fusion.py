@@ -31,12 +31,14 @@ def some_fusion(seed: int, periods: int, edges: int, *, gaps: bool) -> Fusion:
 
 def reached(fusion: Fusion, as_of: int) -> set[int]:
     """Return the periods that a chain of reports connects with 0, by walking."""
+    there = (fusion.conductance > 0) & (fusion.end <= as_of)
+    edges = list(zip(fusion.start[there].tolist(), fusion.end[there].tolist(), strict=True))
     known, grown = set[int](), {0}
     while grown != known:
         known = set(grown)
-        for a, b, weight in zip(fusion.start, fusion.end, fusion.conductance, strict=True):
-            if weight > 0 and b <= as_of and (a in known or b in known):
-                grown |= {int(a), int(b)}
+        for a, b in edges:
+            if a in known or b in known:
+                grown |= {a, b}
     return known - {0}
 
 
