@@ -51,6 +51,7 @@ def test_every_draw_of_a_source_is_followed_or_refused() -> None:
     assert public == set(DRAWS) | RAW | NOISE
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("name", DRAWS)
 def test_what_branches_has_the_law_of_what_is_drawn(name: str) -> None:
     """Types and shapes included: what a sampler is handed must not tell the two apart."""
@@ -100,6 +101,7 @@ def test_no_mechanism_takes_raw_words() -> None:
         assert not re.search(r"\.(words|take)\(", file.read_text()), f"{file.name} takes raw words"
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("name", catalog.names())
 def test_of_every_mechanism_some_example_is_followed_in_a_batch(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -169,6 +169,7 @@ def test_values_labels_and_covariance_must_speak_of_the_same() -> None:
         Estimate(np.zeros(2), Covariance(np.ones(3)), ("a", "b"), 1, PROMISE)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_estimates_become_a_table_of_any_library(backend: str) -> None:
     given = estimate([0.25, 0.75], Covariance(np.full(2, 0.01)))

@@ -51,6 +51,7 @@ def test_exp_of_a_float_is_that_of_its_exact_value(epsilon: float) -> None:
     assert exp_below(epsilon) == exp_below(Fraction(epsilon))
 
 
+@pytest.mark.statistics
 @WIDE
 @given(ratios)
 def test_log_is_bracketed_by_neighbouring_floats(ratio: Fraction) -> None:

@@ -78,6 +78,7 @@ def within_bounds(coverage: Floats, expected: Floats, n: int) -> bool:
     return bool((coverage >= 0.945).all() and (coverage[expected >= 20] <= 0.97).all())
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @pytest.mark.parametrize("n", [1_000, 100_000])
 def test_coverage_summed_over_the_law_is_as_stated(mechanism: FrequencyOracle, n: int) -> None:
@@ -95,6 +96,7 @@ def test_coverage_of_many_shares_is_as_stated(mechanism: FrequencyOracle, n: int
     assert within_bounds(coverage, expected_counts(holders, n, mechanism), n), coverage
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     "mechanism", [GRR(4.0, 16), OUE(6.0, 16), OLH(8.0, 16), GRR(3.0, 4096)], ids=str
 )
@@ -111,6 +113,7 @@ def test_other_levels_and_less_noise_are_covered_too(
 DRAWN = [m if m.epsilon == 1 else pytest.param(m, marks=pytest.mark.slow) for m in MECHANISMS]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mechanism", DRAWN, ids=str)
 @pytest.mark.parametrize("n", [1_000, 100_000])
 def test_drawn_counts_are_covered_as_stated(mechanism: FrequencyOracle, n: int) -> None:
@@ -123,6 +126,7 @@ def test_drawn_counts_are_covered_as_stated(mechanism: FrequencyOracle, n: int) 
         assert within_bounds(np.array([share]), np.array([expected]), n), (h, share)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("mechanism", "n"),
     # where some count is large enough to have an upper bound
@@ -165,6 +169,7 @@ def test_a_band_contains_all_truths_at_once(n: int, d: int) -> None:
     assert 0.95 <= np.prod(coverage**times) + 0.003 <= 0.98
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mechanism", [GRR(1.0, 16), OUE(1.0, 16), OLH(1.0, 16)], ids=str)
 def test_drawn_bands_contain_all_truths_at_once(mechanism: FrequencyOracle) -> None:
     held = zipf(1_000, 16)

@@ -51,6 +51,7 @@ CI_CELLS = [
 ]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("data", "changes", "periods"), CI_CELLS)
 def test_means_are_as_accurate_as_the_documentation_says(
     data: str, changes: int, periods: int
@@ -100,6 +101,7 @@ def test_no_size_brings_the_tree_of_light_streams_to_that_of_full_ones(share: fl
     assert 0.42 < Exact(tree, counted).error("online") / papers < 0.48
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("queries", ["prefix", "ranges"])
 @pytest.mark.parametrize("periods", [32, pytest.param(128, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("data", ["binary item", "12-way category"])
@@ -109,6 +111,7 @@ def test_sums_with_mixes_of_their_own(data: str, periods: int, queries: str) -> 
         assert found["online"] <= 0.04 * found["papers"]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("data", "changes", "periods", "most"),
     [
@@ -185,6 +188,7 @@ def test_simulations_agree_with_exact_figures(
         assert spread < 0.1 * error, way
 
 
+@pytest.mark.statistics
 def test_a_simulation_agrees_with_the_exact_figure_and_not_with_another() -> None:
     values, periods = Category(4), 16
     protocol = Weave.best(values, periods, 5, 1.0)
@@ -196,6 +200,7 @@ def test_a_simulation_agrees_with_the_exact_figure_and_not_with_another() -> Non
     assert spread < 0.05 * exact
 
 
+@pytest.mark.statistics
 def test_the_papers_fan_outs_come_out_as_printed() -> None:
     for epsilon, printed in PRINTED.items():
         for fan_out, paper in printed.items():

@@ -15,6 +15,7 @@ from sfumato.streams.window import Window
 N = 20_000
 
 
+@pytest.mark.statistics
 def test_bits_by_the_paper_s_counting() -> None:
     rows = {row.method: row for row in contest(Binary("sin", N, 60), epsilon=1.0, window=20)}
     assert rows["lbu"].bits == 1.0

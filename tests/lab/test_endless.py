@@ -78,6 +78,7 @@ def test_numbers_lie_about_the_curve() -> None:
     assert abs(stream.values(1).std() - 1) < 0.01
 
 
+@pytest.mark.statistics
 def test_planes_day_by_day() -> None:
     stream = flights_by_day(2000)
     assert stream.periods == 365

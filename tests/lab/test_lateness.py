@@ -17,6 +17,7 @@ def flights() -> Lateness:
     return read_lateness()
 
 
+@pytest.mark.statistics
 def test_every_flight_has_one_feature_of_each_kind() -> None:
     found = flights()
     assert len(found) == 327_346

@@ -59,11 +59,13 @@ def test_a_crowd_is_drawn_from_real_people() -> None:
 
 # 110 runs of 30 films: 3,300 intervals for each answer, whose noises hardly depend on each other,
 # so a standard error is 0.0038 at 95% and 0.0052 at 90%: the bound is six and five of them away.
+@pytest.mark.statistics
 def test_intervals_cover() -> None:
     for name, share in coverage(110, 5000, 0.95, 1).items():
         assert 0.927 < share < 0.973, name
 
 
+@pytest.mark.statistics
 def test_intervals_of_a_lower_level_are_told_apart() -> None:
     for name, share in coverage(110, 5000, 0.9, 1000).items():
         assert share < 0.927, name

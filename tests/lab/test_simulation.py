@@ -49,6 +49,7 @@ def test_the_truth_is_that_of_all_chunks(values: Values) -> None:
     assert np.abs(outcome.clipping("smoothed")).max() < 1e-12
 
 
+@pytest.mark.statistics
 def test_the_number_of_workers_changes_nothing() -> None:
     protocol = Weave.best(Category(3), 6, 3, 1.0)
     fleet = Synthetic(Category(3), 6, 3, 40_000)

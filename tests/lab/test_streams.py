@@ -68,6 +68,7 @@ def apart(one: Tallies[Any], two: Tallies[Any], devices: tuple[int, int]) -> flo
     return largest
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"{d.values.kind}-{d.mechanism}")
 def test_a_batch_has_the_law_of_single_devices(design: Weave) -> None:
     codes, plain = some_streams(design, 1_200)

@@ -59,6 +59,7 @@ def test_each_part_of_the_tree_has_its_gain() -> None:
     assert found["tops"] > found["tuned"] / 1.2
 
 
+@pytest.mark.statistics
 def test_ranges_of_plain_trees_are_drawn_with_the_law_of_published_ones() -> None:
     """The squared error of the quick way is that of really publishing the stream."""
     release = plan("h2", epsilon=0.5, bound=3000, threshold=200, limit=1 << 14)

@@ -106,6 +106,7 @@ def test_entries_apart_with_equal_noise_are_the_same_as_together() -> None:
         assert np.allclose(together, alone, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.statistics
 def test_jitter_is_part_of_the_truth_and_noise_is_not() -> None:
     rng = np.random.default_rng(9)
     truth = 0.3 + rng.normal(0, 0.1, (300, 40))
@@ -118,6 +119,7 @@ def test_jitter_is_part_of_the_truth_and_noise_is_not() -> None:
     assert covered["steps"] < 0.9
 
 
+@pytest.mark.statistics
 def test_a_slope_is_followed_without_falling_behind() -> None:
     rng = np.random.default_rng(10)
     truth = np.linspace(0, 6, 300)[:, None] * np.ones(20)
@@ -150,6 +152,7 @@ def test_who_jumps_starts_afresh_and_nobody_else() -> None:
     assert abs(value[1] - 1.2) < 0.04
 
 
+@pytest.mark.statistics
 def test_tails_are_uniform_where_the_curve_is_as_expected() -> None:
     rng = np.random.default_rng(12)
     truth = np.cumsum(rng.normal(0, 0.05, (200, 100)), axis=0)

@@ -30,6 +30,7 @@ def test_one_filter_run_back_is_least_squares_over_all_periods() -> None:
     assert np.allclose(variance[:, 0], (weights**2) @ known)
 
 
+@pytest.mark.statistics
 def test_history_is_known_better_than_the_present_and_intervals_hold() -> None:
     rng = np.random.default_rng(2)
     truth = 0.3 + np.cumsum(rng.normal(0, 0.03, (300, 30)), axis=0)

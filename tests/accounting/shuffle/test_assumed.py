@@ -41,6 +41,7 @@ def test_a_mechanism_that_hashes_says_what_may_be_assumed() -> None:
     assert assumption_of(Levels([(0.5, HASHED), (0.5, GRR(1.0, 4))])) == RANDOM
 
 
+@pytest.mark.statistics
 def test_many_reports_rest_on_nothing_unless_asked() -> None:
     plain, assuming = Batch(HASHED, 10_000, 10), Batch(HASHED, 10_000, 10, assuming=True)
     assert (plain.assumes, assuming.assumes) == ("", RANDOM)
@@ -49,6 +50,7 @@ def test_many_reports_rest_on_nothing_unless_asked() -> None:
     assert composed([assuming], 1e-6) < 0.99 * without
 
 
+@pytest.mark.statistics
 def test_people_are_counted_without_assumptions_unless_asked() -> None:
     needed = people_needed(HASHED, 0.05, 1e-6)
     assert needed == people_needed(WithoutAssumptions(), 0.05, 1e-6)
@@ -58,6 +60,7 @@ def test_people_are_counted_without_assumptions_unless_asked() -> None:
     assert not holds(HASHED, 0.05, 1e-6, Crowd(fewer))
 
 
+@pytest.mark.statistics
 def test_a_local_epsilon_is_found_without_assumptions_unless_asked() -> None:
     required = Requirement(0.05, 1e-6, 10_000)
 

@@ -47,6 +47,7 @@ def test_both_inputs_of_a_contrast_have_whole_laws(mechanism: Mechanism) -> None
             assert min(contrast.first.min(), contrast.second.min()) >= 1 - 1e-9
 
 
+@pytest.mark.statistics
 def test_the_worst_pair_of_subsets_is_one_and_its_reverse() -> None:
     # All pairs of a law that can be listed, against the closed form that lists none.
     for mechanism in (
@@ -58,6 +59,7 @@ def test_the_worst_pair_of_subsets_is_one_and_its_reverse() -> None:
         assert short == pytest.approx(delta_above(listed(mechanism)[0].bounding, 50, 0.2), rel=1e-6)
 
 
+@pytest.mark.statistics
 def test_the_worst_pair_under_the_worst_hash_is_found() -> None:
     # Every hash there is, and all pairs of inputs under it: none is beyond what holds for every
     # hash, and some pair reaches it.
@@ -84,6 +86,7 @@ def _laws_under(mechanism: Mechanism, public: Any) -> tuple[tuple[float, ...], .
 # ---- numbers that are known -------------------------------------------------------------------
 
 
+@pytest.mark.statistics
 def test_numbers_known_from_independent_computations() -> None:
     figure = ExSub(1.0, 980, 20, subset_size=2)
     assert _epsilon(figure, 10**4, 1e-5, "online") == pytest.approx(0.0775, abs=5e-5)
@@ -99,6 +102,7 @@ def test_numbers_known_from_independent_computations() -> None:
     assert best(hashed, 10**4, 1e-6).epsilon == pytest.approx(0.0268, abs=5e-5)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("n", "epsilon", "delta"), POINTS)
 def test_no_rigorous_bound_is_above_numeric_clones(n: int, epsilon: float, delta: float) -> None:
     for mechanism in (GRR(epsilon, 16), Collision(epsilon, 256, 8)):
@@ -109,6 +113,7 @@ def test_no_rigorous_bound_is_above_numeric_clones(n: int, epsilon: float, delta
         assert found <= clones
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("n", "epsilon", "delta"), POINTS)
 def test_the_blanket_is_tight_where_reports_favour_no_two_inputs(
     n: int, epsilon: float, delta: float
@@ -139,6 +144,7 @@ def test_without_delta_shuffling_promises_what_one_report_does() -> None:
         assert found.lower == pytest.approx(found.epsilon, rel=1e-9)
 
 
+@pytest.mark.statistics
 def test_one_person_alone_is_protected_by_the_device_only() -> None:
     found = best(GRR(1.0, 5), 1, 1e-9)
     assert found.epsilon == pytest.approx(1.0, abs=1e-6)
@@ -152,6 +158,7 @@ def test_epsilon_zero_holds_if_delta_is_large() -> None:
     assert best(mechanism, 1, distance * (1 - 1e-2)).epsilon != 0.0
 
 
+@pytest.mark.statistics
 def test_extreme_mechanisms_have_finite_answers() -> None:
     for mechanism in (GRR(1e-6, 3), OUE(20.0, 1000)):
         for n in (1, 10**12):

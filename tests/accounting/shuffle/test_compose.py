@@ -33,6 +33,7 @@ def _delta_of_two(n: int, epsilon: float) -> float:
     return worst
 
 
+@pytest.mark.statistics
 def test_two_batches_are_covered_for_every_dataset() -> None:
     for n, epsilon in ((2, 0.9), (4, 0.7)):
         truth = _delta_of_two(n, epsilon)
@@ -45,6 +46,7 @@ def test_many_batches_add_up_like_a_random_walk() -> None:
     assert 8 * once < often < 1.25 * 8 * once  # a little above the root, as there is no free lunch
 
 
+@pytest.mark.statistics
 def test_different_batches_compose_in_any_order() -> None:
     one, two = Batch(GRR(1.0, 16), 10_000, times=3), Batch(GRR(0.5, 4), 5_000, times=5)
     both = composed([one, two], 1e-6)

@@ -68,6 +68,7 @@ def test_no_dataset_of_three_values_reaches_what_is_promised() -> None:
     assert delta_above([blanket], n, epsilon) > 1.3 * delta
 
 
+@pytest.mark.statistics
 def test_a_cover_that_is_claimed_too_large_is_below_the_truth() -> None:
     (laws, honest), n, delta = THREE, 900, 1e-4
     wrong = Cover(RATIO, honest.accepted, honest.apart, 0.0)
@@ -124,6 +125,7 @@ def test_what_is_covered_is_what_all_triples_of_inputs_show(mechanism: SignedSub
     assert exposed + covered / ratio == pytest.approx(told, abs=1e-9)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n", "epsilon", "delta"),
     [(10**4, 1.0, 1e-6), (10**5, 2.0, 1e-6), (10**6, 1.0, 1e-8), (10**6, 4.0, 1e-6)],

@@ -19,6 +19,7 @@ def test_calibrating_inverts_amplifying_from_the_safe_side() -> None:
     assert REQUIRED.epsilon * (1 - 1e-6) <= reached <= REQUIRED.epsilon
 
 
+@pytest.mark.statistics
 def test_calibrating_counts_on_what_others_cover() -> None:
     required = Requirement(0.04, 1e-6, min_batch=10_000)
     found = calibrated(lambda epsilon: Concord(epsilon, 16, 4, 16, threshold=1), required)
@@ -53,6 +54,7 @@ def test_one_person_fewer_is_not_enough() -> None:
     assert people_needed(GRR(1.0, 16), 1.0, 0.0) == 1
 
 
+@pytest.mark.statistics
 def test_what_is_best_for_one_report_need_not_be_best_in_a_crowd() -> None:
     # Concord is ahead of ExSub at one local epsilon, and hides less.
     required = Requirement(0.05, 1e-6, 5_000)

@@ -35,6 +35,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
 def test_rigorous_bounds_cover_every_dataset(mechanism: Mechanism) -> None:
     shuffled = Shuffled.largest(laws_of(mechanism), 200_000)

@@ -112,6 +112,7 @@ def test_scores_that_move_both_ways_break_the_promise() -> None:
     assert worst(NoisyMax(1.0), [0, 1, 0], [1, 0, 1]) > Fraction(11, 10) / X
 
 
+@pytest.mark.statistics
 def test_the_sampler_of_noisy_max_follows_its_law() -> None:
     mechanism = NoisyMax(0.5, noise="geometric")
     scores = [0, 2, 1, -1]

@@ -109,6 +109,7 @@ def covered(
     return inside / draws
 
 
+@pytest.mark.statistics
 def test_quantile_intervals_cover_and_narrower_ones_would_not() -> None:
     found = covered(SquareWave(1.0, 0, 1, grid=256), "beta", 10_000, 60, scales=(1.0, 0.5))
     right, narrow = found.mean(axis=1)
@@ -129,6 +130,7 @@ def test_quantile_intervals_cover_smooth_densities() -> None:
         assert found.mean() > 0.87, f"{case}: {found}"
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("name", CDFS)
 def test_intervals_of_mean_and_variance_cover_every_shape(name: str) -> None:
     mechanism, draws = SquareWave(1.0, 0, 1, grid=64), 100

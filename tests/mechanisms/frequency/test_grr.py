@@ -54,6 +54,7 @@ def test_shares_sum_to_one_without_any_variance(d: int) -> None:
     assert estimate.variance_of(np.full(d, 7.0)) == pytest.approx(0, abs=1e-7 * d * largest)
 
 
+@pytest.mark.statistics
 def test_the_stated_covariance_is_that_of_many_collections() -> None:
     mechanism = GRR(1.0, 5)
     held = np.array([700, 200, 100, 0, 0])

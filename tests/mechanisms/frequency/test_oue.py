@@ -28,6 +28,7 @@ def test_tallies_count_the_bits_of_the_format(d: int) -> None:
     assert mechanism.tally(reports).sums.tolist() == bits_of(mechanism, reports).sum(0).tolist()
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("epsilon", "d", "held"), [(0.5, 70, 69), (1.0, 64, 0), (2.0, 130, 127)])
 def test_every_bit_has_its_probability_and_is_independent(
     epsilon: float, d: int, held: int

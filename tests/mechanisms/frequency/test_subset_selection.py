@@ -223,6 +223,7 @@ def joint_law(mechanism: SubsetSelection, people: list[int]) -> dict[tuple[int, 
     return sums
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("people_at_once", [10**9, 3])
 @pytest.mark.parametrize(
     ("mechanism", "people"),

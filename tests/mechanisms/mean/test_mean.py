@@ -183,6 +183,7 @@ def check_coverage(mechanism: NumericMechanism, shape: str, most: float = 0.96) 
         assert 0.94 <= share <= most, f"{share:.4f} at n = {n}"
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("shape", "epsilon"), [("spread", 1.0), ("at the ends", 2.0), ("all equal", 4.0)]
 )
@@ -204,6 +205,7 @@ def test_mean_intervals_cover_everywhere(
         check_coverage(kind(epsilon, 0.0, 1.0, grid=64), shape)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("shape", "epsilon"), [("spread", 0.5), ("skewed", 1.0)])
 def test_intervals_of_single_bits_cover(shape: str, epsilon: float) -> None:
     check_coverage(StochasticRounding(epsilon, 0.0, 1.0, grid=16), shape, most=0.965)
@@ -227,6 +229,7 @@ def test_intervals_of_single_bits_cover_the_mean_of_a_population(
         assert 0.94 <= counts[inside].sum() / 20_000 <= most, n
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
 def test_intervals_of_single_bits_never_cover_less_than_they_say(epsilon: float) -> None:
     mechanism = StochasticRounding(epsilon, 0.0, 1.0, grid=16)
@@ -234,6 +237,7 @@ def test_intervals_of_single_bits_never_cover_less_than_they_say(epsilon: float)
         check_coverage(mechanism, shape, most=1.0)
 
 
+@pytest.mark.statistics
 def test_the_coverage_test_rejects_intervals_that_are_a_tenth_off() -> None:
     mechanism = Hybrid(1.0, 0.0, 1.0, grid=16)
     values = np.resize(SHAPES["spread"], 100_000)

@@ -42,6 +42,7 @@ def test_supports_are_exact_conflicts_included() -> None:
     assert held == pytest.approx(np.array([[p, q, q], [q, p, q]]), rel=1e-12)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("kind", "sparsity", "hash_range"),
     [

@@ -49,6 +49,7 @@ def agrees(mechanism: SparseMechanism) -> None:
         assert abs(found - wrong * mechanism.mse) > 5.8 * spread
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_simulated_error_of_means_is_the_exact_one(kind: Any, epsilon: float) -> None:
@@ -74,6 +75,7 @@ def test_exsub_is_better_than_both_hashes_where_epsilon_is_about_one(epsilon: fl
     assert exsub < coco < collision
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("sparsity", [2, 3, 8, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "dimension", [64, 256, *(pytest.param(d, marks=pytest.mark.slow) for d in (1000, 5000))]

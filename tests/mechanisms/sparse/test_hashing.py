@@ -28,6 +28,7 @@ def test_symbols_are_spread_evenly_and_independently(buckets: int) -> None:
     assert met == pytest.approx(1 / buckets, abs=6 * math.sqrt(1 / buckets / (66 * n)))
 
 
+@pytest.mark.statistics
 def test_ten_symbols_together_are_even_too() -> None:
     hashed = StretchedHash(240, 2).table(240, seeded(2).words(200_000))
     for first in (0, 57, 230):
@@ -45,6 +46,7 @@ def test_a_hash_is_what_the_generator_says() -> None:
     assert hashed.tolist() == [number * 1000 >> 32 for number in numbers]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("buckets", [2, 3, 37, 40, 1 << 15])
 @pytest.mark.parametrize("rows", [1, 7, 240])
 def test_both_ways_count_the_symbols_in_a_bucket(

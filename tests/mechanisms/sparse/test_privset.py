@@ -80,6 +80,7 @@ def test_full_sets_are_better_told_by_a_sign_for_each_item() -> None:
         assert PrivSet(epsilon, 12, 2).mse < signs  # but not small ones
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize(("dimension", "sparsity"), [(40, 4), (200, 3), (10, 10)])
 def test_the_simulated_error_is_the_exact_one(

@@ -24,6 +24,7 @@ def runs(vectors: RealVectors, count: int) -> Any:
     return [vectors.estimate(vectors.mechanism.tally(part)) for part in reports]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("select", ["top", "random"])
 @pytest.mark.parametrize("kind", [ExSub, Concord, CoCo])
 def test_the_steps_say_what_happens(kind: Any, select: Literal["top", "random"]) -> None:

@@ -64,6 +64,7 @@ def test_probabilities_agree_with_exact_counting(
     assert law.presence == pytest.approx(float(presence), rel=1e-9, abs=1e-15)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("kind", [ExSub, Concord])
 def test_the_law_stays_sane_up_to_a_million_entries(kind: type[SignedSubset]) -> None:
     errors = []
@@ -75,6 +76,7 @@ def test_the_law_stays_sane_up_to_a_million_entries(kind: type[SignedSubset]) ->
     assert errors == sorted(errors)
 
 
+@pytest.mark.statistics
 def test_concord_is_never_worse_than_exsub_and_better_by_a_quarter_for_small_epsilon() -> None:
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         for sparsity in (1, 2, 4, 8, 20):

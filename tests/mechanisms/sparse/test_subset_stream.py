@@ -241,6 +241,7 @@ def test_the_corrected_sampler_spends_epsilon_and_no_more() -> None:
     assert ratio <= exp_below(1.0)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     "slip",
     [
@@ -296,6 +297,7 @@ def longer(mechanism: SignedSubset, dimension: int) -> SignedSubset:
     )
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mechanism", DENSE, ids=str)
 def test_a_dense_stream_has_the_law_of_the_definition_at_every_length(
     mechanism: SignedSubset,

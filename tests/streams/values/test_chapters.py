@@ -148,6 +148,7 @@ def test_no_holdout_at_all_if_a_rough_threshold_is_known() -> None:
     assert found.first == 1
 
 
+@pytest.mark.statistics
 def test_intervals_cover_across_chapters() -> None:
     release = planned(epsilon=1.0)
     ends = np.sort(seeded(3).simulator().integers(1, VALUES.size + 1, (12, 2)), axis=1)

@@ -122,6 +122,7 @@ def coverage(release: Release, values: Any, ranges: Any, rounds: int, level: flo
 RANGES = [(1, 64), (65, 128), (1, 4096), (641, 1152), (100, 200), (1000, 3003), (77, 4000)]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     "tree", [Tree(4, 4), Tree(8, 2), Tree(4, 1), Tree(2, 5, consistent=False)], ids=str
 )
@@ -135,6 +136,7 @@ def test_intervals_cover_the_sums_of_cut_values(tree: Tree) -> None:
     assert abs(found - 0.95) < 0.01 + 3 * np.sqrt(0.95 * 0.05 / (rounds * len(RANGES)))
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("method", ["tuned", "tops"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_intervals_of_whole_plans_cover_from_94_to_96_percent(method: str, epsilon: float) -> None:

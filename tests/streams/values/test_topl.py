@@ -117,6 +117,7 @@ def test_the_threshold_is_near_the_best(epsilon: float) -> None:
         assert cost(protocol, values, found) < 4 * best
 
 
+@pytest.mark.statistics
 def test_what_is_cut_off_is_counted_right() -> None:
     """With a known distribution the threshold is the exact minimiser of the printed cost."""
     protocol = ToPL(epsilon=1.0, bound=1.0, limit=1 << 16)

@@ -72,6 +72,7 @@ def covered(seen: list[Any], level: float) -> tuple[float, float]:
     return float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(shares.size))
 
 
+@pytest.mark.statistics
 def test_intervals_cover_what_they_say() -> None:
     """All kinds of values, lives and questions together; too short and too long ones are seen."""
     everything = [

@@ -84,6 +84,7 @@ def off(curves: list[Curve], design: Weave) -> NDArray[np.float64]:
     )
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.spans}")
 def test_means_are_unbiased_with_late_devices_and_lost_reports(design: Weave) -> None:
     tallies = [received(design, seed) for seed in range(20)]

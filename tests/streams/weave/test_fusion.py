@@ -79,6 +79,7 @@ CASES = [
 ]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fusion_is_dense_generalised_least_squares(case: Any) -> None:
     seed, periods, edges, gaps = case
@@ -108,6 +109,7 @@ def test_online_rows_are_the_last_rows_of_what_is_known_by_then(case: Any) -> No
         np.testing.assert_allclose(online[period - 1], last, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_growing_covariance_is_the_dense_one(case: Any) -> None:
     seed, periods, edges, gaps = case

@@ -75,6 +75,7 @@ def laws_of(protocol: Weave, values: Sequence[Any], kind: Device = WeaveDevice) 
     return [devices.law(fixed(stream)) for stream in streams_of(protocol, values)]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("protocol", "values"),
     [
@@ -91,6 +92,7 @@ def test_whole_transcripts_spend_epsilon_and_no_more(
     assert log_below(ratio) >= protocol.epsilon * (1 - 1e-6)
 
 
+@pytest.mark.statistics
 def test_when_a_device_is_heard_depends_on_its_thread_alone() -> None:
     protocol = Weave(Binary(), 4, 2, 1.0, (1, 2, 0), (0.25, 0.25, 0.5), "exsub")
     devices = Devices(protocol)

@@ -164,6 +164,7 @@ def test_no_window_has_more_than_the_whole(
         assert max(sums) <= whole
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("method", ["lpd", "lpa"])
 def test_there_are_always_enough_free_devices(method: str) -> None:
     """So cohorts have the sizes of the pseudo-code, in expectation."""
@@ -176,6 +177,7 @@ def test_there_are_always_enough_free_devices(method: str) -> None:
         assert all(period[0] == pytest.approx(1000) for period in sizes)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("method", ["lpd", "lpa"])
 def test_cohorts_of_devices_have_the_expected_sizes(method: str) -> None:
     """Real coins: over many populations the mean size of each cohort is the planned one."""

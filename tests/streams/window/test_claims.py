@@ -30,6 +30,7 @@ def missed(found: dict[str, Row]) -> float:
     return max(found["lpd"].auc, found["lpa"].auc) - found["filtered"].auc
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("curve", "least"), [("lns", 2.0), ("sin", 2.5)])
 def test_a_share_of_the_claim(curve: str, least: float) -> None:
     found = rows(Binary(curve, 200_000, 250), epsilon=1.0, window=20)
@@ -50,6 +51,7 @@ def test_the_whole_claim(epsilon: float, window: int) -> None:
     assert min(each["filtered"].coverage for each in found) >= 0.93
 
 
+@pytest.mark.statistics
 def test_steps_in_time_with_the_window_are_lsp_s() -> None:
     """Where Filtered loses: LSP asks everybody right after each step, and then nothing moves."""
     found = rows(Binary("steps", 200_000, 120), epsilon=1.0, window=20)

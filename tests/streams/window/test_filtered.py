@@ -39,6 +39,7 @@ def stepping(periods: int, every: int, devices: int) -> Steady:
     return Steady(np.stack([1 - shares, shares], axis=1), devices)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("curve", ["lns", "sin", "log"])
 def test_far_less_error_than_the_cohort_alone_and_intervals_that_hold(curve: str) -> None:
     stream = Binary(curve, N, 300)
@@ -47,6 +48,7 @@ def test_far_less_error_than_the_cohort_alone_and_intervals_that_hold(curve: str
     assert filtered.coverage() > 0.93
 
 
+@pytest.mark.statistics
 def test_many_items_and_numbers_too() -> None:
     items = Drifting(12, N, 120)
     filtered = ran(items, "filtered")
@@ -71,6 +73,7 @@ def test_the_unbiased_answers_stand_beside() -> None:
         plain.releases[0].raw_interval()
 
 
+@pytest.mark.statistics
 def test_alarms_are_as_rare_as_said_and_sound_at_a_jump() -> None:
     calm = ran_people(steady(400, (0.7, 0.2, 0.1), N))
     false = np.mean([release.alarms(0.05).any() for release in calm.releases])
@@ -88,6 +91,7 @@ def ran_people(people: Steady, method: str = "filtered") -> Run:
     return run(protocol, people, seeded(6))
 
 
+@pytest.mark.statistics
 def test_after_a_jump_it_starts_afresh() -> None:
     people = stepping(200, 50, N)
     fresh = ran_people(people)

@@ -150,6 +150,7 @@ def every_server(periods: int) -> list[Questions]:
     return list(product(offers(), repeat=periods))
 
 
+@pytest.mark.statistics
 @pytest.mark.usefixtures("_branching")
 @pytest.mark.parametrize(("window", "periods"), [(1, 2), (2, 3)])
 def test_transcripts_of_a_device_are_private_in_every_window(window: int, periods: int) -> None:
@@ -386,6 +387,7 @@ def test_whatever_is_answered_for_longer(method: str, window: int) -> None:
     assert every_way(method, window, periods=5) >= 4
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("method", list(METHODS))
 def test_devices_keep_the_promise_under_every_method(method: str) -> None:
     """Real devices under adversarial decisions: values change with what was published before."""

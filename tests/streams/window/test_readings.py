@@ -37,6 +37,7 @@ def mean_and_error(samples: list[float]) -> tuple[float, float]:
     return float(np.mean(samples)), float(np.std(samples) / len(samples) ** 0.5)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     "mechanism",
     [GRR(4.0, 4), OUE(4.0, 4), SubsetSelection(4.0, 4, 2)],
@@ -60,6 +61,7 @@ def test_the_spread_is_without_bias() -> None:
     assert abs(claimed - float(np.mean(SHARES * (1 - SHARES)))) < ALARM * error
 
 
+@pytest.mark.statistics
 def test_distances_are_without_bias_and_leaving_out_the_draw_is_told() -> None:
     """E[dis] is the squared distance of the truth from the last release, sign kept."""
     mechanism = GRR(3.0, 4)
@@ -146,6 +148,7 @@ def test_methods_that_do_not_look_are_without_bias(method: str, oracle: str) -> 
     assert (np.abs(np.mean(errors, axis=0) + 0.1) > ALARM * error).all()
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("method", ["lbu", "lpu"])
 @pytest.mark.parametrize(("epsilon", "window"), [(1.0, 20), (2.5, 5)])
 def test_intervals_of_uniform_methods_cover(method: str, epsilon: float, window: int) -> None:

@@ -179,6 +179,7 @@ def test_fast_waits_longer_while_it_predicts_well() -> None:
 # ---- all ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("method", PAIRS)
 def test_dividing_devices_is_better_than_dividing_budget(method: str) -> None:
     stream = Binary("sin", N, 150)

@@ -61,6 +61,7 @@ def test_nobody_in_a_tier_changes_nothing_for_the_others() -> None:
     assert step.question.tier == 1
 
 
+@pytest.mark.statistics
 def test_tiers_together_are_as_good_as_they_say() -> None:
     """Errors, combined and of each tier, have the variance that is claimed; intervals cover."""
     tiers = Tiers((STRICT, Window(4, 1.0, 6000, domain=3, method="lpu")))
