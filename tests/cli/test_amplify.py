@@ -35,6 +35,7 @@ def test_the_best_of_a_hashing_mechanism_states_what_it_assumes() -> None:
     assert "random functions" in found["assumes"]
 
 
+@pytest.mark.statistics
 def test_what_many_reports_and_numbers_of_people_assume_is_printed() -> None:
     options = ("--epsilon", "1", "--sparsity", "4", "--hash-range", "16", "--dimension", "256")
     words = ("collision", *options, "--delta", "1e-6")
@@ -57,12 +58,14 @@ def test_colluding_and_absent_people_hide_nobody() -> None:
     assert fewer["epsilon"] > plain["epsilon"]
 
 
+@pytest.mark.statistics
 def test_reports_of_many_batches_compose() -> None:
     (found,) = answer(*ASKED, "--bound", "best", "--times", "10")
     assert found["epsilon"] * 10**0.5 < found["epsilon_together"] < found["epsilon"] * 10
     assert "10 such reports" in run(*ASKED, "--bound", "best", "--times", "10").stdout
 
 
+@pytest.mark.statistics
 def test_it_draws_all_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.cli.amplify._POINTS", 2)
     for over in ("n", "epsilon"):
@@ -89,6 +92,7 @@ def test_a_bad_question_gets_one_sentence(arguments: list[str], sentence: str) -
     assert sentence in refused("amplify", *arguments)
 
 
+@pytest.mark.statistics
 def test_calibrate_finds_the_local_epsilon() -> None:
     asked = ("--domain", "16", "--central-epsilon", "0.1", "--delta", "1e-6", "--n", "1e4")
     (found,) = answer("calibrate", "grr", *asked)

@@ -20,6 +20,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "PROTOCOL_CHECKS", PROTOCOL_CHECKS[:1])
 
 
+@pytest.mark.statistics
 def test_all_mechanisms_hold() -> None:
     result = run("check", "-j", "1")
     assert result.exit_code == 0
@@ -70,6 +71,7 @@ def test_an_unknown_mechanism() -> None:
     assert "discrete_laplace, weave is expected" in refused("check", "magic")
 
 
+@pytest.mark.processes
 def test_two_processes_say_the_same_in_the_same_order() -> None:
     """Of noise, which has few and quick checks."""
     name = next(iter(catalog.NOISES))

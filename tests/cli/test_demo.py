@@ -97,6 +97,7 @@ def test_its_page_is_up(story: Any) -> None:
     assert "To which city have you flown most often so far?" in page
 
 
+@pytest.mark.processes
 def test_it_is_told_to_people_and_ends_when_it_should() -> None:
     told = run("demo", "--devices", "100", "--periods", "4", "--exit")
     assert told.exit_code == 0

@@ -8,6 +8,7 @@ from tests.cli.running import answer, refused, run
 SMALL = ["demo", "films", "--epsilon", "3", "--devices", "20000", "--seed", "1"]
 
 
+@pytest.mark.statistics
 def test_the_whole_way_on_real_ratings(tmp_path: Path) -> None:
     found = answer(*SMALL, "-o", tmp_path / "out")
     assert (found["simulated"], found["ratings"], found["raters"]) == (True, 100_004, 671)
@@ -26,6 +27,7 @@ def test_the_whole_way_on_real_ratings(tmp_path: Path) -> None:
             assert item[name]["estimate"] == pytest.approx(again[name]["estimate"])
 
 
+@pytest.mark.statistics
 def test_the_same_seed_tells_the_same_story(tmp_path: Path) -> None:
     first, second = (run(*SMALL, "-o", tmp_path / "out") for _ in range(2))
     assert first.exit_code == 0

@@ -15,6 +15,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return answer("demo", "once", "--devices", "5000", "--seed", "1", "-o", folder)
 
 
+@pytest.mark.statistics
 def test_the_story_compares_estimates_with_the_truth(story: Any) -> None:
     assert story["simulated"] is True
     assert (story["flights"], story["planes"], story["n"]) == (336_776, 4043, 5000)
@@ -35,6 +36,7 @@ def test_its_reports_are_a_report_file(story: Any) -> None:
     assert estimates == {item["item"]: item["estimate"] for item in story["items"]}
 
 
+@pytest.mark.statistics
 def test_one_seed_is_one_story(story: Any, tmp_path: Path) -> None:
     told = run("demo", "once", "--devices", "5000", "--seed", "1", "-o", tmp_path)
     assert f"\n{story['inside']} of 16 intervals hold the truth" in told.stdout

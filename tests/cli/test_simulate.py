@@ -29,6 +29,7 @@ def table(path: Path, *rows: str) -> Path:
     return path
 
 
+@pytest.mark.statistics
 def test_a_task_is_run_on_made_up_devices(task: Path, tmp_path: Path) -> None:
     picture, curves = tmp_path / "out.png", tmp_path / "out.parquet"
     found = answer("simulate", task, "--devices", 5000, "--plot", picture, "-o", curves)
@@ -107,6 +108,7 @@ def test_what_cannot_be_run_gets_one_sentence(task: Path, tmp_path: Path) -> Non
     assert "protocol is 'flat'" in refused("simulate", flat)
 
 
+@pytest.mark.statistics
 def test_planes_are_simulated() -> None:
     found = answer("simulate", "docs/examples/planes.toml", "--data", "flights")
     assert found["devices"] == 4043
