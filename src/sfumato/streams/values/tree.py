@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -188,7 +188,11 @@ class Tree:
 
     def moments(self, first: float, last: float) -> Moments:
         """Return the sums of squares and fourth powers of the nodes' weights in a range."""
-        return _moments(self, first, last)
+        square = fourth = 0.0
+        for weight, count in self.weights(first, last):
+            square += count * weight**2
+            fourth += count * weight**4
+        return Moments(square, fourth)
 
     def weights(self, first: float, last: float) -> Iterator[tuple[float, float]]:
         """Yield the weights of nodes in the answer to a range, with how many nodes have each."""
@@ -263,13 +267,3 @@ class Tree:
             while leaves - start >= size:
                 yield height, start // size
                 start += size
-
-
-@lru_cache(maxsize=1024)
-def _moments(tree: Tree, first: float, last: float) -> Moments:
-    """Return the moments of a range; one is asked for again and again while a stream grows."""
-    square = fourth = 0.0
-    for weight, count in tree.weights(first, last):
-        square += count * weight**2
-        fourth += count * weight**4
-    return Moments(square, fourth)
