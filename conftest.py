@@ -86,7 +86,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand the counts over; where CI is true, a test that something is missing for has failed."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["left_out"] = dict(session.config.stash[LEFT_OUT])
+        left_out = session.config.stash[LEFT_OUT]
+        output["left_out"] = dict(left_out)
         output[COST] = _spent()
     elif os.environ.get("CI") == "true" and _skipped(session.config) and not session.exitstatus:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -114,7 +115,7 @@ def _spent() -> float:
 
 def _costs(reporter: Any) -> Counter[str]:
     """Return the processor seconds of each test, from all reports on it."""
-    costs: Any = Counter()
+    costs: Counter[str] = Counter()
     for report in (report for reports in reporter.stats.values() for report in reports):
         costs[getattr(report, "nodeid", "")] += dict(getattr(report, "user_properties", ())).get(
             COST, 0.0

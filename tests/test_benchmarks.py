@@ -23,6 +23,7 @@ def row(mechanism: str = "grr", symbols: int = 128, ratio: float = 1.0, n: int =
     return Row("sfumato", mechanism, symbols, n, bincount=1.0, times=Times(1.0, 1.0, ratio))
 
 
+@pytest.mark.statistics
 def test_every_mechanism_of_the_catalogue_gets_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -73,6 +74,7 @@ def test_limits_are_claimed_for_one_epsilon_and_number_of_people_only() -> None:
     assert judge([row()], epsilon=2.0) == judge([row(n=1000)], epsilon=1.0) == []
 
 
+@pytest.mark.statistics
 def test_a_stream_needs_no_more_memory_for_more_people() -> None:
     few, many = (stream(GRR(1.0, 8), batches * BATCH) for batches in (4, 16))
     values_of_one_batch = 8 * BATCH
@@ -105,6 +107,7 @@ def test_streams_are_measured_entry_by_entry(capsys: pytest.CaptureFixture[str])
     assert said[-1].startswith("Limits: at most 6 times")
 
 
+@pytest.mark.statistics
 def test_publishing_a_stream_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert values.main(["--n", "100000", "--lines", "80000", "--streamed", "100000", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -114,11 +117,13 @@ def test_publishing_a_stream_is_measured(capsys: pytest.CaptureFixture[str]) -> 
     assert said["memory"] > 10_000_000
 
 
+@pytest.mark.statistics
 def test_bounds_of_the_shuffle_model_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
     assert shuffle.main(["--points", "0"]) in {0, 1}
     assert "A curve of 50 points" in capsys.readouterr().out
 
 
+@pytest.mark.statistics
 def test_the_collector_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--batches", "6", "--sealed", "1", "--size", "50", "--rounds", "1"]
     assert collector.main([*few, "--json"]) == 0
@@ -127,6 +132,7 @@ def test_the_collector_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert min(said["rate"], said["cost"], said["group"]) > 0
 
 
+@pytest.mark.statistics
 def test_a_device_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert device.main(["--devices", "3", "--rounds", "1", "--json"]) in {0, 1}
     said = json.loads(capsys.readouterr().out)

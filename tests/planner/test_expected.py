@@ -26,6 +26,7 @@ KINDS: list[Values] = [
 # ---- simulated -------------------------------------------------------------------------------
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_plan_predicts_the_simulated_error_within_a_tenth(seed: int) -> None:
     """Seeds are fixed: chance (under 6% here, under 2% below) was there once and for all."""
@@ -44,6 +45,7 @@ def test_it_does_so_everywhere(seed: int) -> None:
     assert cell.planned().rmse == pytest.approx(found, rel=0.1)
 
 
+@pytest.mark.statistics
 def test_without_a_pilot_it_predicts_devices_that_make_all_their_changes() -> None:
     values = Category(8)
     protocol = Weave.best(values, 48, 5, 2.0)
@@ -55,6 +57,7 @@ def test_without_a_pilot_it_predicts_devices_that_make_all_their_changes() -> No
     assert predicted == pytest.approx(np.mean(squares) ** 0.5, rel=0.1)
 
 
+@pytest.mark.statistics
 def test_the_papers_path_is_predicted_too() -> None:
     values = Binary()
     protocol = Weave.papers(values, 16, 3, 1.0)

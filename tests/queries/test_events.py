@@ -26,6 +26,7 @@ def releases(values: np.ndarray, variance: float) -> list[WindowEstimate]:
     ]
 
 
+@pytest.mark.statistics
 def test_false_alarms_are_as_rare_as_said_and_events_are_found() -> None:
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 0.01, (20_000, 1))
