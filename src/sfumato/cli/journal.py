@@ -178,7 +178,7 @@ class Journal:
         self._out.seek(progress.length)
         if not 0 <= there <= len(wanted) or self._out.read(there) != wanted[:there]:
             msg = (
-                f"{self._out.name} is not what its journal says was published; "
+                f"{self.output} is not what its journal says was published; "
                 "it was changed, and the journal is left as it is."
             )
             raise InputError(msg)
