@@ -97,10 +97,11 @@ def task_of(address: str) -> str:
             "digits."
         )
     tasks = ask(f"{base}/v1/tasks")["tasks"]
+    if not tasks:
+        raise InputError(f"{base} has no task yet; `sfumato task publish` gives it one.")
     if len(tasks) != 1:
         listed = "; ".join(f"{base}/tasks/{one['task_id']} ({one['title']})" for one in tasks[:8])
         raise InputError(
-            f"{base} has {len(tasks)} tasks; the address of one is expected{': ' if listed else ''}"
-            f"{listed}."
+            f"{base} has {len(tasks)} tasks; the address of one is expected: {listed}."
         )
     return f"{base}/v1/tasks/{tasks[0]['task_id']}"

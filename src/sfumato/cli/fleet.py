@@ -34,7 +34,7 @@ ADVICE: Final = {
     "future": "their period has not begun by the collector's clock; set the clocks of both "
     "machines right.",
     "stale": "their period was closed before they came; start the fleet before the task begins, "
-    "or publish the task with a longer --grace.",
+    "take fewer devices, or publish the task with a longer --grace.",
     "direct": "the task takes reports only from its shuffler; send them on that way.",
 }
 """What to do about each reason for which a collector refuses reports."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -78,8 +79,10 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=512)
     except (OSError, OverflowError) as error:
+        number = getattr(error, "errno", None)  # its own words name host and port once more
+        reason = os.strerror(number) if number and number > 0 else error
         raise InputError(
-            f"nothing can listen on {host}, port {port} ({error}); another --port may be free."
+            f"nothing can listen on {host}, port {port} ({reason}); another --port may be free."
         ) from error
 
 
