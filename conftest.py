@@ -15,8 +15,8 @@ import pytest
 KINDS: Final = {
     "slow": "./run test --slow",
     "statistics": "./run test",
-    "processes": "./run test",
     "browser": "./run test",
+    "processes": "./run test",
 }
 """The kinds of tests that a run may leave out, and the command that runs them."""
 LEFT_OUT = pytest.StashKey[Counter[str]]()

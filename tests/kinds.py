@@ -17,7 +17,7 @@ import pytest
 
 __all__ = ["QUICK", "kinds_of", "reached"]
 
-QUICK: Final = "not slow and not statistics and not processes and not browser"
+QUICK: Final = "not slow and not statistics and not browser and not processes"
 """What `./run test --quick` asks pytest for."""
 STARTERS: Final = {
     "fork": "processes",
