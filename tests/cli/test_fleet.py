@@ -90,5 +90,7 @@ def test_devices_that_are_asked_answer_within_their_window(tmp_path: Path) -> No
     assert said["refused"] == 0
     assert 1 <= said["sent"] <= 24  # each at most once in two periods
     assert "any 2 consecutive periods" in found["guarantee"]
+    said = run("device", "log", "--journal", journals / "0.journal").stdout
+    assert said.startswith(time.strftime("%Y-", time.gmtime(made["start"])))  # and not 1970
     log = answer("device", "log", "--journal", journals / "0.journal")
     assert log["tasks"][0]["promise"] == "for what it sends in any 2 consecutive periods"

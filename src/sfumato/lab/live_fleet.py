@@ -94,8 +94,8 @@ class LiveFleet:
         self.rounds = part.protocol.rounds if part.is_asked else 1
         self.streams = streams
         self.gateway = gateway or Gateway()
-        self.now = 0.0
         self._start, self._seconds = published.spec["start"], published.spec["period_seconds"]
+        self.now = float(self._start)
         # A device asks for what a task costs; this one's owner allows it, and nothing more.
         limits = Limits(part.epsilon, unsealed=True, windows=True)
         # What all devices of a process know about a task is the same, and read once.
