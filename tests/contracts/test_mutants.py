@@ -370,6 +370,7 @@ def test_a_verdict_names_the_check_that_failed() -> None:
     assert verdict.epsilon_exact_upper == pytest.approx(1.1)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mechanism", [GRR(1.0, 5), OUE(1.0, 5), OLH(1.0, 5)], ids=str)
 def test_the_mechanisms_they_are_made_from_pass(mechanism: Mechanism) -> None:
     assert check_mechanism(mechanism).failures == ()

@@ -249,6 +249,7 @@ def test_every_mutant_is_caught(mutant: type[NumericMechanism], check: str) -> N
         by_name[check](mutant(1.0, -1, 1, grid=8))
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("kind", [Piecewise, SquareWave, PiecewiseBetween, SquareWaveBetween])
 def test_the_mechanisms_they_are_made_from_pass(kind: type[NumericMechanism]) -> None:
     assert check_mechanism(kind(1.0, -1, 1, grid=8)).failures == ()
