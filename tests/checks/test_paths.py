@@ -43,12 +43,13 @@ DRAWS: dict[str, Callable[[Source], Any]] = {
     "spin": lambda rng: rng.spin(WHEEL, 2),
 }
 RAW = {"take", "words", "simulator"}
+SAME = {"bound"}  # the same source for another value: nothing is drawn
 NOISE = {"geometric", "discrete_laplace"}
 
 
 def test_every_draw_of_a_source_is_followed_or_refused() -> None:
     public = {name for name, _ in inspect.getmembers(Source, inspect.isfunction) if name[0] != "_"}
-    assert public == set(DRAWS) | RAW | NOISE
+    assert public == set(DRAWS) | RAW | NOISE | SAME
 
 
 @pytest.mark.statistics

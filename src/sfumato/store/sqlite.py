@@ -38,9 +38,9 @@ class SQLiteStore(Store):
     >>> store.add_task(bytes(32), b"{}", {}, public=True)
     True
     >>> tally = Tally(2, np.array([1, 1]))
-    >>> store.commit([Filled(bytes(32), 0, 1, 2, bytes(32), b"ab", {(1, 0): tally})])
+    >>> store.commit([Filled(bytes(32), 0, 1, 2, bytes(32), b"ab", {Place(1, 1): tally})])
     >>> store.tallies(bytes(32))
-    Tallies({(1, 1, 0): Tally(n=2, sums=[1, 1])})
+    Tallies({Place(span=1, period=1, part=0): Tally(n=2, sums=[1, 1])})
     >>> store.close()
 
     """
