@@ -131,11 +131,11 @@ def _judge(examples: list[Numbered], jobs: int) -> list[Verdict]:
 
         # Fresh processes: a fork of one that shows progress would copy its threads' locks.
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            futures = []
-            for numbered in examples:
-                futures.append(pool.submit(_findings, numbered))
-                futures[-1].add_done_callback(done(numbered))
-            found = [future.result() for future in futures]
+            futures = {}
+            for numbered in reversed(examples):  # later ones are larger, and are begun first
+                futures[numbered] = pool.submit(_findings, numbered)
+                futures[numbered].add_done_callback(done(numbered))
+            found = [futures[numbered].result() for numbered in examples]
     return [
         Verdict(_example(numbered), **findings)
         for numbered, findings in zip(examples, found, strict=True)
