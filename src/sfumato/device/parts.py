@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from sfumato.accounting.windows import whole_units
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Place
 from sfumato.device.door import admitted
 from sfumato.device.keys import Chain
 from sfumato.errors import InputError, MismatchError
@@ -27,8 +28,6 @@ from sfumato.wire.questions import Question
 
 __all__ = ["Asked", "Message", "Part", "Standing", "part_of"]
 
-ASKED: Final = 0
-"""What answers to questions have where others have their span; their block is the round."""
 MOST: Final = 1 << 40
 """Above every count of periods and rounds."""
 FEW_PERIODS: Final = 16
@@ -199,7 +198,8 @@ class Asked:
         looked["ledger"] = machine.save()
         if report is None:
             return looked, None
-        return looked, Message(ASKED, question.period, question.round, report.tobytes())
+        place = Place.answer(question.period, question.round)
+        return looked, Message(*place, report.tobytes())
 
     def _known(self, held: Any) -> Any:
         """Return what it answers for: the public default, if it holds nothing that the task knows.

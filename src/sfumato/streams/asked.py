@@ -8,16 +8,35 @@ its answer independently.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.core.tally import ALONE
 from sfumato.errors import MismatchError
 from sfumato.randomness import ONE, Source
 
-__all__ = ["blurred", "coin", "value_code"]
+__all__ = ["LARGEST_SYMBOL", "AskedStream", "blurred", "coin", "value_code"]
+
+LARGEST_SYMBOL: Final = 8
+"""The bytes that a symbol of a mechanism for numbers has at most."""
+
+
+class AskedStream(Stream):
+    """A stream whose devices answer questions: each is read by the mechanism it was asked with."""
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """The places of answers: one for each question of a period."""
+        return tuple((ALONE, number) for number in range(self.rounds))
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the answers to a question are read."""
+        del place
+        return None if ask is None else Form.of(ask.mechanism)
 
 
 def coin(probability: float) -> int:

@@ -20,19 +20,17 @@ from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.stream import Ask, Curator, Form, Place, Steps, Stream
-from sfumato.core.tally import ALONE, Tally
+from sfumato.core.stream import Ask, Curator, Steps
+from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import Source
-from sfumato.streams.asked import blurred, coin
+from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, blurred, coin
 
 __all__ = ["PeriodSums", "ToPL", "ToPLCurator", "ToPLDevice"]
 
 Floats = NDArray[np.float64]
-
-LARGEST_SYMBOL: Final = 8
 
 _SMALL: Final = 1e-4  # a density below this, so many times in a row, is taken for none
 _IN_A_ROW: Final = 5
@@ -80,7 +78,7 @@ class PeriodSums:
 
 
 @dataclass(frozen=True)
-class ToPL(Stream):
+class ToPL(AskedStream):
     """Sums of amounts over any periods, each value epsilon-private on its device.
 
     Parameters
@@ -154,16 +152,6 @@ class ToPL(Stream):
     def payload(self) -> int:
         """The bytes of the longest report: both mechanisms' symbols fit into eight."""
         return LARGEST_SYMBOL
-
-    @property
-    def tracks(self) -> tuple[tuple[int, int], ...]:
-        """The answers to each period's question."""
-        return ((ALONE, 0),)
-
-    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the answers to a question are read."""
-        del place
-        return None if ask is None else Form.of(ask.mechanism)
 
     def plain(self) -> dict[str, Any]:
         """Return the whole design as plain data."""

@@ -16,24 +16,20 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
 from sfumato.core.quantity import MEAN, SHARE, Quantity
-from sfumato.core.stream import Ask, Form, Place, Stream
-from sfumato.core.tally import ALONE
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.randomness import Source
+from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream
 from sfumato.streams.window import methods
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
 from sfumato.wire.values import TaskValues
 
-__all__ = ["ORACLES", "Window", "answered"]
+__all__ = ["ORACLES", "Window"]
 
 ORACLES: Final = ("auto", "grr", "oue", "ada")
 COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
 """What a device lets itself be asked with about an item; about a number it is the hybrid."""
-
-
-LARGEST_SYMBOL: Final = 8
 
 
 @lru_cache(maxsize=4096)
@@ -44,7 +40,7 @@ def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> M
 
 
 @dataclass(frozen=True)
-class Window(Stream):
+class Window(AskedStream):
     """A stream without an end: any w consecutive periods of a device are epsilon-private.
 
     Parameters
@@ -231,16 +227,6 @@ class Window(Stream):
         """How many questions a period has, at most."""
         return self.curator().rounds
 
-    @property
-    def tracks(self) -> tuple[tuple[int, int], ...]:
-        """The places of answers: one for each question of a period."""
-        return answered(self.rounds)
-
-    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the answers to a question are read."""
-        del place
-        return None if ask is None else Form.of(ask.mechanism)
-
     # ---- as plain data ---------------------------------------------------------------------
 
     def plain(self) -> dict[str, Any]:
@@ -296,11 +282,6 @@ class Window(Stream):
     def curator(self) -> WindowCurator:
         """Return a new curator of the method."""
         return methods.curator(self)
-
-
-def answered(rounds: int) -> tuple[tuple[int, int], ...]:
-    """Return the span and part of the answers to each of a period's questions."""
-    return tuple((ALONE, number) for number in range(rounds))
 
 
 def _beyond_epsilon(mechanism: Mechanism) -> dict[str, Any]:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.stream import Ask, Curator, Form, Place, Stream
+from sfumato.core.stream import Ask, Curator
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
+from sfumato.streams.asked import AskedStream
 from sfumato.streams.window.curators import WindowEstimate
 from sfumato.streams.window.device import WindowDevice
-from sfumato.streams.window.protocol import Window, answered
+from sfumato.streams.window.protocol import Window
 
 __all__ = ["MOST_TIERS", "TieredEstimate", "Tiers", "combined"]
 
@@ -38,7 +39,7 @@ class TieredEstimate(WindowEstimate):
 
 
 @dataclass(frozen=True)
-class Tiers(Stream):
+class Tiers(AskedStream):
     """One question under several windows.
 
     Each tier's estimate speaks about everybody, so whoever picks which tier must not go along with
@@ -99,16 +100,6 @@ class Tiers(Stream):
     def rounds(self) -> int:
         """How many questions a period has, at most: those of all tiers, one after the other."""
         return sum(tier.rounds for tier in self.tiers)
-
-    @property
-    def tracks(self) -> tuple[tuple[int, int], ...]:
-        """The places of answers: one for each question of a period."""
-        return answered(self.rounds)
-
-    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the answers to a question are read."""
-        del place
-        return None if ask is None else Form.of(ask.mechanism)
 
     @property
     def labels(self) -> tuple[Label, ...]:
