@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.device.collecting import Collector, published
 from tests.device.test_sdk import ALWAYS, Clock, lived, opened
 
+from sfumato.device.journal import Journal
 from sfumato.device.sdk import ROOT
 from sfumato.errors import InputError
 
@@ -82,3 +84,12 @@ def test_a_journal_that_has_paid_is_not_given_another_root(tmp_path: Path) -> No
     device.close()
     with pytest.raises(InputError, match="it has paid for tasks and has no root"):
         opened(tmp_path / "journal", collector, clock)
+
+
+def test_a_journal_in_the_wrong_thread_or_closed_is_not_called_damaged(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "app.journal")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="cannot be used here"):
+        pool.submit(journal.task_ids).result()
+    journal.close()
+    with pytest.raises(InputError, match=r"cannot be used here \(Cannot operate on a closed"):
+        journal.task_ids()

@@ -146,6 +146,8 @@ class Tables:
 
     def _translated(self, error: Exception) -> Exception:
         """Return what to raise: what is no fault of the file, such as a full disk, as it is."""
+        if isinstance(error, sqlite3.ProgrammingError):  # of another thread, or closed already
+            return InputError(f"{self.name} cannot be used here ({str(error).partition('.')[0]}).")
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         return Damaged(self.name, str(error)) if code in _OF_THE_FILE else error
 
