@@ -17,7 +17,8 @@ import numpy as np
 
 from sfumato.core.stream import replay
 from sfumato.core.tally import Tallies, Tally
-from sfumato.streams.weave import Category, Weave
+from sfumato.streams.kinds import Category
+from sfumato.streams.weave import Weave
 
 __all__ = ["main"]
 

@@ -12,7 +12,8 @@ import pytest
 from sfumato.checks import PROTOCOL_CHECKS, CheckFailed, check_protocol
 from sfumato.core.estimate import Estimate
 from sfumato.randomness import Source, seeded
-from sfumato.streams.weave import Binary, Message, Weave, WeaveDevice
+from sfumato.streams.kinds import Binary
+from sfumato.streams.weave import Message, Weave, WeaveDevice
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.strands import Strand, strand
 from sfumato.streams.weave.threads import Thread

@@ -25,7 +25,8 @@ from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, SquareWave, SubsetSelectio
 from sfumato.randomness import Coins, Source, seeded
 from sfumato.streams.asked import blurred
 from sfumato.streams.flat import Flat
-from sfumato.streams.weave import Binary, Category, Weave
+from sfumato.streams.kinds import Binary, Category
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.window import Window

@@ -11,7 +11,8 @@ from sfumato.lab.accuracy import FULL, PRINTED, Cell, Densities, Exact, fan_out_
 from sfumato.lab.simulation import simulate
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, subset_law
-from sfumato.streams.weave import Binary, Category, Items, Values, Weave
+from sfumato.streams.kinds import Binary, Category, Items, Values
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.mix import best_shares
 from sfumato.streams.weave.strands import Sized
 

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.fleets import Recorded, read_streams
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 PLACES = Category(("home", "work", "road"))
 

@@ -14,8 +14,8 @@ from sfumato.errors import InputError
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.live_fleet import LiveFleet, replayed
 from sfumato.lab.observed import Held, Moves, Numbers, observed_by
+from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.registry import spec_of
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items
 from sfumato.wire import task as task_files
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key

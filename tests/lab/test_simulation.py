@@ -9,7 +9,8 @@ from sfumato.lab.flights import PLACES, WEEKS, read_positions
 from sfumato.lab.simulation import simulate
 from sfumato.lab.streams import freeze, truth
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
+from sfumato.streams.weave import Weave
 
 KINDS: list[Values] = [
     Binary(),

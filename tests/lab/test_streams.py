@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sfumato.core.tally import Tallies
 from sfumato.lab.streams import collect, freeze, truth
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave, WeaveDevice
+from sfumato.streams.kinds import Attributes, Binary, Category, Items
+from sfumato.streams.weave import Weave, WeaveDevice
 from sfumato.streams.weave.transcripts import tallies_of
 
 ALARM = 6.5  # standard deviations: 1e-10 for each of some hundred cells

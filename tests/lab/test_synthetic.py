@@ -5,7 +5,7 @@ import pytest
 
 from sfumato.errors import ConfigurationError
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 KINDS: list[Values] = [
     Binary(),

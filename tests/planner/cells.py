@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sfumato.lab.simulation import simulate
 from sfumato.lab.synthetic import LIVES, Life, Synthetic
 from sfumato.planner import Expected, Pilot, expected
-from sfumato.streams.weave import Binary, Category, Curve, Items, Values, Weave
+from sfumato.streams.kinds import Binary, Category, Items, Values
+from sfumato.streams.weave import Curve, Weave
 
 __all__ = ["Cell", "drawn"]
 

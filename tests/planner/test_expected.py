@@ -12,7 +12,8 @@ from sfumato.lab.synthetic import Synthetic
 from sfumato.planner import Pilot, expected
 from sfumato.planner.assumed import assumed_streams
 from sfumato.planner.expected import Sample, influence
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave, online
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
+from sfumato.streams.weave import Weave, online
 
 KINDS: list[Values] = [
     Binary(),

@@ -14,8 +14,8 @@ from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.synthetic import Synthetic
 from sfumato.planner import Pilot, Plan, expected, plan, reasons, warnings
-from sfumato.streams.weave import Binary, Category, Values, Weave
-from sfumato.streams.weave.plain import values_of
+from sfumato.streams.kinds import Binary, Category, Values, values_of
+from sfumato.streams.weave import Weave
 from sfumato.wire.task import Task, parse
 
 TASK = parse("""

@@ -12,7 +12,8 @@ from sfumato.errors import ConfigurationError
 from sfumato.lab.streams import collect, truth
 from sfumato.queries.history import History
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Attributes, Category, Items, Weave
+from sfumato.streams.kinds import Attributes, Category, Items
+from sfumato.streams.weave import Weave
 
 PROTOCOL = Weave(Category(("a", "b", "c")), 12, 5, 2.0, spans=(1, 2, 0), shares=(0.3, 0.2, 0.5))
 

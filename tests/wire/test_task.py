@@ -11,10 +11,10 @@ import pytest
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.streams.flat import Flat
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, values_of
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.decoding import DECODERS
 from sfumato.streams.weave.mix import WORKLOADS
-from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.wire import task
 from sfumato.wire.task import Task, parse, read, read_any

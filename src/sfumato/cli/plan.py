@@ -104,7 +104,7 @@ def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> p
     from sfumato.cli import streams
     from sfumato.cli.columns import Kind, Table
     from sfumato.lab.observed import Held
-    from sfumato.streams.weave.plain import values_of
+    from sfumato.streams.kinds import values_of
 
     values = values_of(task.values)
     table = Table(path, dialect)

@@ -22,12 +22,12 @@ from sfumato.lab.fleets import Fleet
 from sfumato.lab.simulation import simulate
 from sfumato.lab.streams import freeze
 from sfumato.lab.synthetic import Life, Synthetic
+from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import squared_weights
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.tree import path, tree
-from sfumato.streams.weave.values import Binary, Category, Items, Values
 
 __all__ = ["DATA", "FULL", "PRINTED", "Cell", "Densities", "Exact", "fan_out_errors"]
 

@@ -27,7 +27,7 @@ from sfumato.core.domain import Label
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab import flights
 from sfumato.lab.fleets import read_streams
-from sfumato.streams.weave.values import Category
+from sfumato.streams.kinds import Category
 
 __all__ = [
     "CURVES",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import frames
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.lab.synthetic import CHUNK
-from sfumato.streams.weave.values import Attributes, Binary, Items, Values
+from sfumato.streams.kinds import Attributes, Binary, Items, Values
 
 __all__ = ["Fleet", "Recorded", "read_devices", "read_periods", "read_streams"]
 

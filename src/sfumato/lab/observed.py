@@ -19,8 +19,7 @@ from sfumato.core.domain import Label
 from sfumato.errors import InputError
 from sfumato.lab.fleets import read_devices, read_periods, read_streams
 from sfumato.lab.synthetic import CHUNK, Synthetic
-from sfumato.streams.weave.plain import values_of
-from sfumato.streams.weave.values import Attributes, Binary, Items, Values
+from sfumato.streams.kinds import Attributes, Binary, Items, Values, values_of
 from sfumato.wire.published import Published
 from sfumato.wire.values import TaskValues
 
@@ -74,7 +73,7 @@ class Held(Observed):
 
     Examples
     --------
-    >>> from sfumato.streams.weave.values import Category
+    >>> from sfumato.streams.kinds import Category
     >>> Held(Category(("home", "work")), periods=4, changes=3).said(np.int64(1))
     'work'
 

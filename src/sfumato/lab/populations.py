@@ -12,7 +12,7 @@ from sfumato.lab import flights
 from sfumato.lab.endless import CURVES, Binary, Drifting, Recorded, Stream, flights_by_day
 from sfumato.lab.fleets import read_streams
 from sfumato.lab.observed import Numbers
-from sfumato.streams.weave.values import Category
+from sfumato.streams.kinds import Category
 from sfumato.streams.window import Tiers, Window
 
 __all__ = ["KNOWN", "Levels", "RecordedNumbers", "known", "recorded"]

@@ -288,7 +288,7 @@ def simulate(
     Examples
     --------
     >>> from sfumato.lab.synthetic import Synthetic
-    >>> from sfumato.streams.weave import Binary
+    >>> from sfumato.streams.kinds import Binary
     >>> protocol = Weave.best(Binary(), periods=8, changes=2, epsilon=1.0)
     >>> outcome = simulate(protocol, Synthetic(Binary(), 8, 2, devices=20_000))
     >>> outcome.truth.shape, bool(np.abs(outcome.curve().values - outcome.truth).max() < 0.2)

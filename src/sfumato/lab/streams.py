@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.tally import Tallies, Tally
 from sfumato.randomness import Source
+from sfumato.streams.kinds import Values
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
-from sfumato.streams.weave.values import Values
 
 __all__ = ["collect", "freeze", "truth"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 __all__ = ["LIVES", "Life", "Synthetic"]
 

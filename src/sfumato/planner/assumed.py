@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 __all__ = ["assumed_streams"]
 

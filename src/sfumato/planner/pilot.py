@@ -13,7 +13,7 @@ from sfumato.core.exact import is_finite_number
 from sfumato.errors import InputError
 from sfumato.planner.assumed import assumed_streams
 from sfumato.planner.expected import Sample
-from sfumato.streams.weave.values import Values
+from sfumato.streams.kinds import Values
 
 __all__ = ["Pilot"]
 
@@ -78,7 +78,7 @@ class Pilot:
 
         Examples
         --------
-        >>> from sfumato.streams.weave.values import Binary
+        >>> from sfumato.streams.kinds import Binary
         >>> Pilot.of_changes(Binary(), 24, {1: 0.5, 2: 0.53, 4: -0.03}).most_changes
         2
 

@@ -16,11 +16,10 @@ from sfumato.errors import ConfigurationError
 from sfumato.planner.expected import Expected, expected, influence, networks
 from sfumato.planner.pilot import Pilot
 from sfumato.randomness import seeded
+from sfumato.streams.kinds import Attributes, Binary, Items, Values, values_of
 from sfumato.streams.weave.mix import best_shares
-from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
-from sfumato.streams.weave.values import Attributes, Binary, Items, Values
 from sfumato.wire.task import QUERIES, Task
 
 __all__ = ["Option", "Plan", "Reach", "plan"]

@@ -162,7 +162,8 @@ class History:
     >>> import numpy as np
     >>> from sfumato.lab.streams import collect
     >>> from sfumato.randomness import seeded
-    >>> from sfumato.streams.weave import Category, Weave
+    >>> from sfumato.streams.kinds import Category
+    >>> from sfumato.streams.weave import Weave
     >>> protocol = Weave.best(Category(("home", "work", "road")), 8, 3, 2.0)
     >>> streams = np.zeros((20_000, 8), dtype=int)
     >>> streams[:12_000, 4:] = 1  # 60% go from home to work

@@ -69,7 +69,8 @@ def stream_of(spec: Mapping[str, Any]) -> Stream:
 
     Examples
     --------
-    >>> from sfumato.streams.weave import Binary, Weave
+    >>> from sfumato.streams.kinds import Binary
+    >>> from sfumato.streams.weave import Weave
     >>> from sfumato.wire.task import parse
     >>> task = parse('''
     ... title = "On or off"

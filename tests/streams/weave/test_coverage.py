@@ -13,7 +13,8 @@ from sfumato.core.intervals import z_score
 from sfumato.lab.streams import collect, truth
 from sfumato.lab.synthetic import Synthetic
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Attributes, Binary, Category, Curve, Items, Weave
+from sfumato.streams.kinds import Attributes, Binary, Category, Items
+from sfumato.streams.weave import Curve, Weave
 from sfumato.streams.weave.curve import online, smoothed
 
 PERIODS, DEVICES = 16, 4_000

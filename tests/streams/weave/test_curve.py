@@ -14,7 +14,8 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.lab.streams import collect
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Weave, online, smoothed
+from sfumato.streams.kinds import Attributes, Binary, Category, Items
+from sfumato.streams.weave import Weave, online, smoothed
 from sfumato.streams.weave.curve import Curve
 
 PROTOCOLS = [

@@ -11,7 +11,8 @@ import pytest
 
 from sfumato.errors import MismatchError
 from sfumato.randomness import Keyed, Seeded, Source, seeded
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Message, Weave, WeaveDevice
+from sfumato.streams.kinds import Attributes, Binary, Category, Items
+from sfumato.streams.weave import Message, Weave, WeaveDevice
 from sfumato.streams.weave import protocol as protocol_module
 from sfumato.streams.weave.protocol import SHARE_UNITS
 from sfumato.streams.weave.threads import Thread

@@ -15,7 +15,8 @@ from sfumato.errors import ConfigurationError
 from sfumato.lab.streams import collect, truth
 from sfumato.queries import History
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Binary, Items, Weave
+from sfumato.streams.kinds import Binary, Items
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.curve import Curve, Reports
 

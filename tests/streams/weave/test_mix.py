@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave, passing
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
+from sfumato.streams.weave import Weave, passing
 from sfumato.streams.weave.mix import WORKLOADS, Network, best_shares, variance
 
 Floats = NDArray[np.float64]

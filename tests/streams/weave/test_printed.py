@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.weave import Binary, Weave
+from sfumato.streams.kinds import Binary
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.printed import PRINTED, printed_shares
 
 SPANS = [1, 2, 4, 8, 16, 32]

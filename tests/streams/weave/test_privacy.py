@@ -26,15 +26,8 @@ from tests.streams.weave.branching import (
 
 from sfumato.core.exact import exp_below, log_below
 from sfumato.randomness import Source
-from sfumato.streams.weave import (
-    Attributes,
-    Binary,
-    Category,
-    Items,
-    Message,
-    Weave,
-    WeaveDevice,
-)
+from sfumato.streams.kinds import Attributes, Binary, Category, Items
+from sfumato.streams.weave import Message, Weave, WeaveDevice
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.transcripts import transcript_law
 

@@ -9,7 +9,8 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.lab.streams import collect, truth
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Binary, Weave
+from sfumato.streams.kinds import Binary
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curve import Reports
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.tree import Tree, path, tree

@@ -5,16 +5,10 @@ from __future__ import annotations
 from sfumato.streams.weave.curve import Curve, online, smoothed
 from sfumato.streams.weave.device import Message, WeaveDevice
 from sfumato.streams.weave.protocol import Weave
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 
 __all__ = [
-    "Attributes",
-    "Binary",
-    "Category",
     "Curve",
-    "Items",
     "Message",
-    "Values",
     "Weave",
     "WeaveDevice",
     "online",

@@ -39,7 +39,8 @@ class WeaveCurator(Curator):
     Examples
     --------
     >>> from sfumato.core.stream import Tally, replay
-    >>> from sfumato.streams.weave import Binary, Weave
+    >>> from sfumato.streams.kinds import Binary
+    >>> from sfumato.streams.weave import Weave
     >>> protocol = Weave(Binary(), 2, 1, 1.0, spans=(0,), shares=(1.0,))
     >>> first = Tallies({(0, 1, 0): Tally(100, np.array([60, 40]))})
     >>> second = Tallies({(0, 2, 0): Tally(100, np.array([35, 65]))})

@@ -66,7 +66,8 @@ class WeaveDevice:
     Examples
     --------
     >>> from sfumato.randomness import seeded
-    >>> from sfumato.streams.weave import Binary, Weave
+    >>> from sfumato.streams.kinds import Binary
+    >>> from sfumato.streams.weave import Weave
     >>> protocol = Weave(Binary(), 4, 2, 1.0, spans=(1,), shares=(1.0,))
     >>> device = protocol.device(seeded(1))
     >>> messages = [device.observe(bit, seeded(t)) for t, bit in enumerate((0, 1, 1, 0))]

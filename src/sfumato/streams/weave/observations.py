@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.streams.weave.snapshots import Snapshot
+from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies

@@ -27,17 +27,16 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Coins, Source
 from sfumato.streams.crowd import shuffled
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
+from sfumato.streams.snapshots import Look, Snapshot, chosen
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
-from sfumato.streams.weave.plain import values_of
 from sfumato.streams.weave.printed import printed_shares
-from sfumato.streams.weave.snapshots import Look, Snapshot, chosen
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Sized, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
-from sfumato.streams.weave.values import Attributes, Binary, Category, Items, Values
 from sfumato.wire.canonical import canonical
 from sfumato.wire.values import TaskValues
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
-from sfumato.streams.weave.values import Values
+from sfumato.streams.kinds import Values
 
 __all__ = ["CARRIERS", "Carrier", "Sized", "Strand", "carrier", "strand"]
 

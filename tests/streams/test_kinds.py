@@ -11,7 +11,8 @@ import pytest
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, ReportError
 from sfumato.randomness import seeded
-from sfumato.streams.weave import Attributes, Binary, Category, Items, Values, Weave
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
+from sfumato.streams.weave import Weave
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.threads import Thread
 

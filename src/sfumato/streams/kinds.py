@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.streams.weave import snapshots
-from sfumato.streams.weave.snapshots import Look, Snapshot
+from sfumato.streams import snapshots
+from sfumato.streams.snapshots import Look, Snapshot
+from sfumato.wire.values import TaskValues
 
-__all__ = ["Attributes", "Binary", "Category", "Items", "Values"]
+__all__ = ["Attributes", "Binary", "Category", "Items", "Values", "values_of"]
 
 Bits = NDArray[np.int8]
 
@@ -442,6 +443,25 @@ class Attributes(Values):
             "attributes": [[name, _plain(items.items)] for name, items in self.categories],
             "optional": [name for name, items in self.categories if items.optional],
         }
+
+
+def values_of(given: TaskValues) -> Values:
+    """Return what a device observes; moves and numbers belong to other streams.
+
+    Examples
+    --------
+    >>> values_of(TaskValues("category", ("home", "work"))).labels
+    ('home', 'work')
+
+    """
+    if given.kind == "binary":
+        return Binary(*(given.items or ()))  # type: ignore[misc]
+    if given.kind == "attributes":
+        return Attributes(given.attributes)
+    items: Any = given.items
+    if given.kind == "category":
+        return Category(items, given.optional)
+    return Items(items, given.most)
 
 
 def _plain(items: int | tuple[Label, ...]) -> Any:
