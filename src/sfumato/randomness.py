@@ -194,6 +194,10 @@ class Source(ABC):
         del code
         return self
 
+    def coins(self) -> Coins:
+        """Return whole numbers one at a time, for code that handles one thing at a time."""
+        return Coins(self)
+
     def simulator(self) -> np.random.Generator:
         """Return a numpy generator seeded from here, to draw *simulated* people; never reports."""
         return np.random.Generator(np.random.PCG64(int.from_bytes(self.take(16), "little")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from sfumato.checks import paths
 from sfumato.checks.paths import Branching, Unlisted, every_path_follows_the_law, path_law
 from sfumato.core import Mechanism
 from sfumato.mechanisms.central import NoisyMax, SmoothQuantile
-from sfumato.randomness import ONE, Source, Wheel, seeded
+from sfumato.randomness import ONE, Coins, Source, Wheel, seeded
 
 THIRDS = np.array([ONE // 3, ONE // 5], dtype=np.uint64)
 LANES = np.array([[0b0101, 0b0001]], dtype=np.uint64)
@@ -33,6 +34,7 @@ DRAWS: dict[str, Callable[[Source], Any]] = {
     "bernoulli_lanes": lambda rng: rng.bernoulli_lanes(ONE // 3, 2, 2),
     "rational": lambda rng: rng.rational(np.array([1, 2]), 5, 2),
     "bernoulli_exp": lambda rng: rng.bernoulli_exp(Fraction(1, 2), 1),
+    "coins": lambda rng: _numbers(rng.coins()),
     "below": lambda rng: rng.below(3, 3),
     "below_each": lambda rng: rng.below_each(np.array([2, 3]), 2, 3),
     "permutation": lambda rng: rng.permutation(3),
@@ -42,6 +44,15 @@ DRAWS: dict[str, Callable[[Source], Any]] = {
     "outside": lambda rng: rng.outside(LANES, 4),
     "spin": lambda rng: rng.spin(WHEEL, 2),
 }
+
+
+def _numbers(coins: Coins) -> Any:
+    """Draw numbers that are used, compared, and compared before they are used."""
+    one, two, three = coins.below(3), coins.below(6), coins.below(4)
+    known = three >= 1, three > 2, operator.index(three)
+    return np.array([operator.index(one), two < 2, *known, 2 * coins.below(1)])
+
+
 RAW = {"take", "words", "simulator"}
 SAME = {"bound"}  # the same source for another value: nothing is drawn
 NOISE = {"geometric", "discrete_laplace"}

@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.checks.drawn import PathCoins
 from sfumato.checks.verdict import CheckFailed, demand
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
@@ -222,6 +223,10 @@ class Branching(Source):
 
     def _coins(self, weights: Sequence[int], n: int) -> list[int]:
         return [self.path.weigh(weights) for _ in range(n)]
+
+    def coins(self) -> PathCoins:
+        """Return whole numbers one at a time, each of them any one."""
+        return PathCoins(self.path)
 
     def bernoulli(self, threshold: int, n: int) -> NDArray[np.bool_]:
         """Return n coins, each both ways."""

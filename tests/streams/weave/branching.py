@@ -37,6 +37,10 @@ class Path(paths.Path):
     def below(self, k: int) -> Drawn:
         return Drawn(self, k)
 
+    def coins(self) -> Path:
+        """Return itself: it draws whole numbers."""
+        return self
+
     def bound(self, code: Iterable[int]) -> Path:
         """Return itself: of one device, one value's coins are drawn in each period."""
         del code
@@ -112,7 +116,6 @@ def branch_everywhere(patch: pytest.MonkeyPatch) -> None:
         return law.outputs[place : place + 1]
 
     patch.setattr(Mechanism, "randomize", randomize)
-    patch.setattr(device_module, "Coins", lambda path: path)
     patch.setattr(device_module, "begin", _begin)
 
 

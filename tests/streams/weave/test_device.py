@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.checks.paths import path_law
 from sfumato.errors import MismatchError
 from sfumato.randomness import Keyed, Seeded, Source, seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Message, Weave, WeaveDevice
-from sfumato.streams.weave import protocol as protocol_module
 from sfumato.streams.weave.protocol import SHARE_UNITS
 from sfumato.streams.weave.threads import Thread
 
@@ -287,34 +287,15 @@ def test_after_the_horizon_there_is_nothing_to_observe() -> None:
 # ---- threads ------------------------------------------------------------------------------------
 
 
-def test_threads_are_drawn_by_the_public_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol = Weave(Attributes({"x": 3, "y": 2}), 6, 4, 1.0, (1, 2, 0), (0.5, 0.25, 0.25))
-    drawn: list[int] = []
-
-    class Script:
-        def __init__(self, _: Source) -> None:
-            self.left = list(drawn)
-
-        def below(self, k: int) -> int:
-            return self.left.pop(0) % k
-
-    monkeypatch.setattr(protocol_module, "Coins", Script)
-    half, three = SHARE_UNITS // 2, 3 * SHARE_UNITS // 4
-    for first, span in ((0, 1), (half - 1, 1), (half, 2), (three - 1, 2), (three, 0), (-1, 0)):
-        drawn[:] = [first % SHARE_UNITS, 1, 1]
-        assert protocol.draw(seeded(1)).span == span
-    monkeypatch.undo()
-    n = 4_000
-    counts: dict[Thread, int] = {}
-    rng = seeded(5)
-    for _ in range(n):
-        thread = protocol.draw(rng)
-        counts[thread] = counts.get(thread, 0) + 1
-    shares = dict(protocol.threads())
-    assert sum(shares.values()) == pytest.approx(1, abs=1e-15)
-    assert set(counts) == set(shares)
-    statistic = sum((counts[t] - n * p) ** 2 / (n * p) for t, p in shares.items())
-    assert statistic < 65  # chi-squared with 14 degrees of freedom: 1e-8
+@pytest.mark.parametrize("shares", [(0.5, 0.25, 0.25), (1 / 3, 0.6, 1 - 1 / 3 - 0.6)])
+def test_threads_are_drawn_by_the_public_shares(shares: tuple[float, ...]) -> None:
+    protocol = Weave(Attributes({"x": 3, "y": 2}), 6, 4, 1.0, (1, 2, 0), shares)
+    drawn = path_law(protocol.draw).chances
+    assert drawn == dict(protocol.exact_threads())
+    public = dict(protocol.threads())
+    assert sum(public.values()) == pytest.approx(1, abs=1e-15)
+    assert set(drawn) == set(public)
+    assert all(abs(chance - public[thread]) <= 1 / SHARE_UNITS for thread, chance in drawn.items())
 
 
 def test_the_thread_and_the_secret_are_drawn_before_any_data() -> None:

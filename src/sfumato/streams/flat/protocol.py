@@ -24,7 +24,7 @@ from sfumato.core.stream import Ask, Curator, Due, Form, Place, Steps, Stream
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
-from sfumato.randomness import Coins, Source
+from sfumato.randomness import Source
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
@@ -270,7 +270,7 @@ class FlatDevice:
         except InputError:
             moves = self.protocol.moves(None)
         self.period += 1
-        coins = Coins(rng.bound(moves))
+        coins = rng.bound(moves).coins()
         signs = [self.stream.observe(move, coins) for move in moves]
         message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
         return Message(SPAN, self.period, 0, message.tobytes())

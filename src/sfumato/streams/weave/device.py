@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.errors import InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
-from sfumato.randomness import Coins, Source
+from sfumato.randomness import Source
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
@@ -162,7 +162,7 @@ class WeaveDevice:
         if self.stream is None or (self.protocol.anchored and self.period == self.thread.first):
             return None
         moves = [now - then for now, then in zip(self.value, before, strict=True)]
-        coins = Coins(rng.bound(moves))
+        coins = rng.bound(moves).coins()
         signs = [self.stream.observe(move, coins) for move in moves]
         message = self.protocol.difference(self.thread).write(np.array([signs], dtype=np.int8))
         return Message(self.thread.span, self.period, 0, message.tobytes())

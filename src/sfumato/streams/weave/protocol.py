@@ -25,7 +25,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
-from sfumato.randomness import Coins, Source
+from sfumato.randomness import Source
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.snapshots import Look, Snapshot, chosen
@@ -588,13 +588,13 @@ class Weave(Stream):
 
     def draw(self, rng: Source) -> Thread:
         """Draw a thread from the public mix, without the data."""
-        coins = Coins(rng)
+        coins = rng.coins()
         drawn = coins.below(SHARE_UNITS)
-        place = int(np.searchsorted(self._bounds, drawn, side="right"))
-        span = self.spans[place]
+        ends = zip(self.spans, self._bounds.tolist(), strict=False)
+        span = next((span for span, end in ends if drawn < end), self.spans[-1])
         offset = self.offsets(span)[coins.below(len(self.offsets(span)))]
-        block = coins.below(len(self.values.blocks)) if span == SNAPSHOT else 0
-        return Thread(span, offset, block)
+        blocks = range(len(self.values.blocks) if span == SNAPSHOT else 1)
+        return Thread(span, offset, blocks[coins.below(len(blocks))])
 
     @cached_property
     def _bounds(self) -> Any:
