@@ -93,6 +93,17 @@ class LawDoesNotSumToOne(GRR):
 
 
 @caught_by("epsilon_is_spent_and_not_exceeded")
+class ListsLawsThatItDoesNotHave(GRR):
+    """What is listed keeps the promise; what is said of one value does not."""
+
+    def law(self, value: Any, public: Any = None) -> Law:
+        return GRR(2 * self.epsilon, self.domain).law(value, public)
+
+    def laws(self, value: Any) -> list[Law]:
+        return [super().law(value)]
+
+
+@caught_by("epsilon_is_spent_and_not_exceeded")
 class ClaimsASmallerRatioThanItHas(GRR):
     @property
     def worst_ratio(self) -> Fraction:

@@ -19,14 +19,14 @@ __all__ = ["copies", "few", "laws_of", "people"]
 @lru_cache(maxsize=4)
 def laws_of(mechanism: Mechanism) -> list[list[Law]]:
     """Return the laws of all inputs, for each public part of a report."""
-    inputs = mechanism.inputs()
-    return [[mechanism.law(value, public) for value in inputs] for public in mechanism.publics()]
+    by_value = [mechanism.laws(value) for value in mechanism.inputs()]
+    return [list(laws) for laws in zip(*by_value, strict=True)]
 
 
-def few(inputs: Sequence[Any]) -> list[int]:
-    """Return the places of a few inputs: the first, the middle and the last one."""
-    last = len(inputs) - 1
-    return [0, len(inputs) // 2, last] if last > 2 else list(range(last + 1))
+def few(values: Sequence[Any]) -> list[int]:
+    """Return the places of a few of them: the first, the middle and the last one."""
+    last = len(values) - 1
+    return [0, len(values) // 2, last] if last > 2 else list(range(last + 1))
 
 
 def copies(value: Any, n: int) -> NDArray[Any]:

@@ -385,12 +385,11 @@ def _ends_first(mechanism: Mechanism) -> list[Any]:
 
 def _stated(mechanism: Mechanism, value: Any) -> dict[bytes, Fraction]:
     """Return the probability of each report of a value, its public part included."""
-    publics = mechanism.publics()
+    laws = mechanism.laws(value)
     chances: dict[bytes, Fraction] = {}
-    for public in publics:
-        law = mechanism.law(value, public)
+    for law in laws:
         for output, numerator in zip(law.outputs, law.numerators, strict=True):
-            chances[output.tobytes()] = Fraction(numerator, law.denominator * len(publics))
+            chances[output.tobytes()] = Fraction(numerator, law.denominator * len(laws))
     return chances
 
 

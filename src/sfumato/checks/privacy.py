@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 
-from sfumato.checks.listing import laws_of
+from sfumato.checks.listing import few, laws_of
 from sfumato.checks.verdict import BUDGET_WASTED, CheckFailed, demand
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.law import worst_ratio
@@ -47,6 +48,7 @@ def exact_ratio(mechanism: Mechanism) -> Fraction:
 def epsilon_is_spent_and_not_exceeded(mechanism: Mechanism) -> None:
     """The worst likelihood ratio is at most e^epsilon and at least e^(epsilon (1 - 1e-6))."""
     ratio = exact_ratio(mechanism)
+    _hold_each_law_to_the_listed_ones(mechanism)
     demand(
         ratio <= exp_below(mechanism.epsilon),
         f"the law leaks epsilon {log_above(ratio):.9g}, more than {mechanism.epsilon:g}",
@@ -61,6 +63,19 @@ def epsilon_is_spent_and_not_exceeded(mechanism: Mechanism) -> None:
         used >= 1 - BUDGET_WASTED or bool(mechanism.underspends),
         f"only {used:.6%} of epsilon is used, and the class does not say why (underspends)",
     )
+
+
+def _hold_each_law_to_the_listed_ones(mechanism: Mechanism) -> None:
+    """Demand that a value has the same law alone as in the list of all public parts."""
+    inputs, publics, listed = mechanism.inputs(), mechanism.publics(), laws_of(mechanism)
+    demand(len(listed) == len(publics), f"{len(listed)} laws, {len(publics)} public parts")
+    for place, index in product(few(publics), few(inputs)):
+        alone, beside = mechanism.law(inputs[index], publics[place]), listed[place][index]
+        demand(
+            (alone.numerators, alone.denominator) == (beside.numerators, beside.denominator)
+            and alone.outputs.tobytes() == beside.outputs.tobytes(),
+            f"law says of {inputs[index]!r}, given {publics[place]!r}, what laws does not",
+        )
 
 
 def reports_are_integers(mechanism: Mechanism) -> None:

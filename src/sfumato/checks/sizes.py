@@ -58,7 +58,7 @@ _SIBLINGS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {"dimension": 70_000, "subset_size": 4},
         {"dimension": 70_000, "subset_size": 20_000},
     ),
-    "hash_range": ({"dimension": 100}, {"dimension": 300}, {"dimension": 40_000}),
+    "hash_range": ({"dimension": 100}, {"dimension": 300}, {"dimension": 33_000}),
     "grid": ({"grid": 300}, {"grid": 70_000}),
 }
 """Sizes for mechanisms with such a field, the first of these that they have."""

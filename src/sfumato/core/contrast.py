@@ -233,8 +233,7 @@ def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Con
         return ()
     # The columns of the table of all laws: reports that are alike under all inputs count together.
     columns: Counter[tuple[Fraction, ...]] = Counter()
-    for public in publics:
-        laws = [mechanism.law(value, public) for value in inputs]
+    for laws in zip(*map(mechanism.laws, inputs), strict=True):
         wholes = [law.denominator for law in laws]
         for numerators in zip(*(law.numerators for law in laws), strict=True):
             columns[tuple(map(Fraction, numerators, wholes))] += 1

@@ -112,6 +112,14 @@ class Mechanism(ABC):
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the exact output law of a value, given the public part."""
 
+    def laws(self, value: Any) -> list[Law]:
+        """Return the law of a value for each public part, in the order of :meth:`publics`.
+
+        Mechanisms with many public parts may list them faster than one by one; the checks hold
+        them to what :meth:`law` says.
+        """
+        return [self.law(value, public) for public in self.publics()]
+
     @property
     @abstractmethod
     def worst_ratio(self) -> Fraction:
@@ -136,8 +144,7 @@ class Mechanism(ABC):
     def log_likelihood(self, reports: Reports, value: Any) -> NDArray[np.float64]:
         """Return log P[report | value] for each report, given its public part."""
         table: dict[bytes, float] = {}
-        for public in self.publics():
-            law = self.law(value, public)
+        for law in self.laws(value):
             for output, numerator in zip(law.outputs, law.numerators, strict=True):
                 log = math.log(Fraction(numerator, law.denominator)) if numerator else -math.inf
                 table[output.tobytes()] = log

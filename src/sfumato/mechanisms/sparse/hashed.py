@@ -214,16 +214,26 @@ class HashedVector(SparseMechanism):
 
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the law over the buckets, given a seed (by default zero)."""
-        seed = np.array([public or 0], dtype=np.uint64)
+        return self._laws(value, np.array([public or 0], dtype=np.uint64))[0]
+
+    def laws(self, value: Any) -> list[Law]:
+        """Return the laws given all seeds, which are hashed in one go."""
+        return self._laws(value, np.array(self.publics(), dtype=np.uint64))
+
+    def _laws(self, value: Any, seeds: NDArray[np.uint64]) -> list[Law]:
         encoded = self.encode(np.asarray([value]))
-        hashed = self._hashed(encoded, seed)[:, 0]
-        outputs = np.empty(self.buckets, dtype=self.report_dtype)
-        outputs["seed"] = seed[0]
+        hashed = self._hashed(np.repeat(encoded, seeds.size), seeds)
+        columns = [*map(tuple, hashed.T.tolist())]
+        outputs = np.empty((seeds.size, self.buckets), dtype=self.report_dtype)
+        outputs["seed"] = seeds[:, None]
         outputs["bucket"] = np.arange(self.buckets)
-        chances = self._chances(hashed.tolist())
         denominator = self._denominator
-        numerators = tuple(int(chance * denominator) for chance in chances)
-        return Law(outputs, numerators, denominator)
+        numerators = {
+            column: tuple(int(chance * denominator) for chance in self._chances(column))
+            for column in set(columns)
+        }
+        rows = zip(outputs, columns, strict=True)
+        return [Law(row, numerators[column], denominator) for row, column in rows]
 
     @property
     @abstractmethod

@@ -130,7 +130,7 @@ class StretchedHash(HashFamily):
         words = (rows + 1) // 2
         found = np.zeros((len(buckets), 2, words), dtype=np.int64)
         quick = seeds.size * words >= WORTH_COMPILING and available()
-        block = 1 << 14 if quick else max(16, (1 << 15) // words)  # temporaries stay in cache
+        block = 1 << 14 if quick else max(1, (1 << 15) // words)  # temporaries stay in cache
         for start in range(0, seeds.size, block):
             states = _mixed(seeds[start : start + block].astype(np.uint64))
             here = [each[start : start + block] for each in buckets]
@@ -158,11 +158,16 @@ def _count(
     states: Words, firsts: NDArray[np.uint32], widths: NDArray[np.uint32], found: Ints
 ) -> None:
     """Add how many words, lower half and upper half, lie in the intervals beside the states."""
-    places = np.arange(found.shape[2], dtype=np.uint64)[:, None]
+    places = np.arange(found.shape[2], dtype=np.uint64)
+    # Loops are quick along the longer side: words beside words, or states beside states.
+    if places.size > states.size:
+        states, firsts, widths, axis = states[:, None], firsts[..., None], widths[..., None], 0
+    else:
+        places, axis = places[:, None], 1
     words = _stretched(states, places)
     for half, numbers in enumerate((words.astype(np.uint32), (words >> _HALF).astype(np.uint32))):
         for target, (first, width) in enumerate(zip(firsts, widths, strict=True)):
-            found[target, half] += np.count_nonzero(numbers - first < width, axis=1)
+            found[target, half] += np.count_nonzero(numbers - first < width, axis=axis)
 
 
 @compiled

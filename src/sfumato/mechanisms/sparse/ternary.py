@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sfumato.errors import InputError
 __all__ = ["encode", "encoded_dtype"]
 
 
+@lru_cache(maxsize=256)
 def encoded_dtype(dimension: int, sparsity: int) -> np.dtype[Any]:
     """Return the form of one padded vector: where its non-zeros are, in order, and their signs."""
     place = np.min_scalar_type(2 * (dimension + sparsity))
@@ -44,7 +46,7 @@ def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
     if columns == sparsity and bool(held.all()):
         encoded["position"], encoded["sign"] = positions[:, :columns], signs[:, :columns]
         return encoded
-    counts = np.count_nonzero(held, axis=1)
+    counts = held.sum(axis=1)
     encoded["position"] = dimension + np.arange(sparsity) - counts[:, None]
     encoded["sign"] = 1
     np.copyto(
