@@ -13,7 +13,7 @@ from sfumato.lab.endless import Binary, Drifting, Numbers, Stream
 from sfumato.lab.windows import Run, run
 from sfumato.randomness import seeded
 from sfumato.streams.window import Window, WindowEstimate
-from sfumato.streams.window.filtered import history
+from sfumato.streams.window.filtered import Filtered, history
 
 from .driving import released
 from .people import Steady, steady
@@ -136,7 +136,7 @@ def test_a_period_in_which_nobody_answers_is_bridged() -> None:
 
 
 def test_it_is_what_auto_means_and_refuses_nonsense() -> None:
-    assert type(Window(10, 1.0, N, domain=2).curator()).name == "filtered"
+    assert isinstance(Window(10, 1.0, N, domain=2).curator(), Filtered)
     with pytest.raises(ConfigurationError, match="restart is 1; a number from 0 on"):
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("restart", 1),))
     with pytest.raises(ConfigurationError, match="switch is -1"):

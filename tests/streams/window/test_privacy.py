@@ -31,7 +31,7 @@ from sfumato.errors import BudgetError, MismatchError
 from sfumato.mechanisms import GRR, OUE, Hybrid
 from sfumato.randomness import ONE, Source, seeded
 from sfumato.streams.window import METHODS, Window, WindowDevice
-from sfumato.streams.window.adaptive import Distribution
+from sfumato.streams.window.divisions import Spent
 
 Questions = tuple[tuple[Ask, ...], ...]
 """What is asked in each period."""
@@ -321,7 +321,7 @@ def test_methods_ask_for_what_devices_can_give(
     rounds = Counter(question.period for question in questions)
     assert max(rounds.values()) <= protocol.rounds
     limit = whole_units(epsilon)
-    if curator.divides == "budget":
+    if curator.division.name == "budget":
         spent = [0] * (3 * window + 6)
         for question in questions:
             spent[question.period] += question.units
@@ -350,7 +350,7 @@ def every_way(method: str, window: int, periods: int) -> int:
 
     for questions, _ in outcomes(live):
         ways += 1
-        if protocol.curator().divides == "budget":
+        if protocol.curator().division.name == "budget":
             spent = [sum(q.units for q in questions if q.period == t) for t in range(periods + 1)]
             assert fullest(window, spent) <= limit
         else:
@@ -370,12 +370,12 @@ def test_whatever_is_answered_no_window_of_questions_is_too_much(method: str) ->
 
 
 def test_a_method_that_recycles_one_period_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = Distribution.offer
+    total = Spent.total
 
-    def early(self: Distribution, period: int) -> int:
-        return offered(replace(self, window=self.window - 1), period)
+    def early(self: Spent, period: int) -> float:
+        return total(replace(self, window=self.window - 1), period)
 
-    monkeypatch.setattr(Distribution, "offer", early)
+    monkeypatch.setattr(Spent, "total", early)
     with pytest.raises(AssertionError):
         every_way("lbd", window=3, periods=4)
 

@@ -14,8 +14,8 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
 from sfumato.randomness import seeded
-from sfumato.streams.window import METHODS, Window
-from sfumato.streams.window.methods import BEST, parameters
+from sfumato.streams.window import METHODS, Window, WindowCurator
+from sfumato.streams.window.methods import BEST
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,31 @@ def test_mechanisms_cost_no_more_than_they_are_asked_to(price: int) -> None:
 
 def test_automatic_is_ours() -> None:
     protocol = Window(5, 1.0, 100, domain=3)
-    assert type(protocol.curator()) is METHODS[BEST]
+    assert type(protocol.curator()) is METHODS[BEST].kind
 
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_says_what_it_is(method: str) -> None:
-    kind = METHODS[method]
-    assert kind.name == method
-    assert kind.summary
-    assert kind.divides in ("budget", "population")
-    assert isinstance(parameters(method), dict)
+    said = METHODS[method]
+    assert said.name == method
+    assert said.summary
+    assert said.divides == Window(3, 1.0, 300, domain=3, method=method).curator().division.name
+    assert said.divides in ("budget", "population")
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_parameter_is_taken_and_what_a_method_fixes_is_none(method: str) -> None:
+    said = METHODS[method]
+    for pair in said.parameters.items():
+        Window(7, 1.0, 700, domain=3, method=method, parameters=(pair,))
+    for name in (*said.fixed, "protocol", "division"):
+        with pytest.raises(ConfigurationError, match=f"{method} has no parameter '{name}'"):
+            Window(7, 1.0, 700, domain=3, method=method, parameters=((name, 1),))
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_method_is_one_step_away_from_what_all_share(method: str) -> None:
+    assert METHODS[method].kind.__bases__ == (WindowCurator,)
 
 
 @pytest.mark.parametrize("method", list(METHODS))

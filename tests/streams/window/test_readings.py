@@ -7,14 +7,13 @@ import pytest
 from numpy.typing import NDArray
 from tests.streams.window.people import steady
 
-from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.lab.populations import Levels
 from sfumato.lab.windows import run
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
 from sfumato.randomness import seeded
 from sfumato.streams.window import Window
-from sfumato.streams.window.readings import Reading, planned_variance, read, sampling
+from sfumato.streams.window.readings import Asking, Reading, planned_variance, read, sampling
 
 Floats = NDArray[np.float64]
 ALARM = 5.5
@@ -25,7 +24,7 @@ HELD = np.array([330, 150, 90, 30])
 SHARES = HELD / DEVICES
 
 
-def cohort_readings(mechanism: Mechanism, times: int, seed: int) -> list[Reading]:
+def cohort_readings(mechanism: Asking, times: int, seed: int) -> list[Reading]:
     """Return readings of cohorts drawn from one fixed population, without replacement."""
     rng = seeded(seed)
     draw = rng.simulator()
@@ -175,7 +174,11 @@ def test_intervals_without_the_draw_of_the_cohort_are_too_short() -> None:
 
 def test_tally_of_nobody_is_no_reading() -> None:
     curator = Window(3, 1.0, 600, domain=4, method="lpu").curator()
-    assert curator.read(curator.oracle(), Tally.zero(4)) is None
+    steps = curator.asked(200)
+    next(steps)
+    with pytest.raises(StopIteration) as done:
+        steps.send(Tally.zero(4))
+    assert done.value.value is None
 
 
 @pytest.mark.parametrize("method", ["lbu", "lpu"])

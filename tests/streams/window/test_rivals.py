@@ -47,7 +47,7 @@ def drive(
         while isinstance(step.question, Ask):
             asked.append(step.question)
             one = share[step.round] if isinstance(share, tuple) else share
-            n = max(1, round(step.question.probability * curator.devices))
+            n = max(1, round(step.question.probability * curator.protocol.devices))
             step.answer(told(step.question, one, n))
         assert isinstance(step.done, WindowEstimate)
         found.append((asked, step.done))
@@ -60,7 +60,7 @@ def drive(
 def test_dsat_lowers_its_threshold_until_it_publishes_and_is_capped() -> None:
     curator = made("lp-dsat", publications=2, window=10)
     unit = curator.threshold
-    assert unit == pytest.approx(curator.error(N // 4))
+    assert unit == pytest.approx(curator.division.error(N // 4))
     # No publication yet: 0/1 - 2/10 = -0.2 is 0.15 beyond the slack of 0.05, three times.
     deviation = sqrt(unit / 2)
     steps = drive(curator, [deviation])
@@ -94,7 +94,7 @@ def test_rescuedp_spends_a_share_of_what_is_left() -> None:
     share = 0.2 * log(2)
     assert first[0].probability == pytest.approx(int(share * N) / N)
     # From nothing to 0.3 is far more than noise: the next look is in the next period.
-    assert curator.due == 2
+    assert curator.controller.due == 2
     second, _ = drive(curator, [0.3], first=2)[0]
     left = N - int(share * N)
     assert second[0].probability == pytest.approx(int(share * left) / left)
@@ -131,7 +131,7 @@ def test_pegasus_takes_off_what_noise_does_to_a_deviation() -> None:
     curator = made("lp-pegasus", threshold=1.0)
     drive(curator, [0.3])
     group = curator.group
-    noise = sqrt(curator.error(group, None))
+    noise = sqrt(curator.division.error(group, None))
     # Two answers that are x apart deviate by x in all; noise alone by 2 s sqrt(1 / pi).
     limit = noise * (1 + 2 * sqrt((1 - 1 / 2) * 2 / pi))
     for apart, alike in ((0.97 * limit, True), (1.03 * limit, False)):

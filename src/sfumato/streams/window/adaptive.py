@@ -1,4 +1,4 @@
-"""Four methods that publish when the truth seems to have moved away: LBD, LBA, LPD and LPA.
+"""A method that publishes when the truth seems to have moved away: LBD, LBA, LPD and LPA.
 
 In every period a part of the window is spent on looking: how far is the truth from the last
 release? If further than a fresh one would be from the truth, another part is spent on publishing.
@@ -12,22 +12,20 @@ distances keep their sign, and nothing is absorbed of the time before the first 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.window.curators import Step
-from sfumato.streams.window.divisions import Budget, Divided, Population, between
+from sfumato.streams.window.curators import SHARE, Step, WindowCurator
+from sfumato.streams.window.divisions import Spent
 
-if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
-
-__all__ = ["LBA", "LBD", "LPA", "LPD", "Absorption", "Distribution"]
+__all__ = ["Absorption", "Adaptive", "Distribution", "Pool"]
 
 
 @dataclass
-class Distribution:
-    """Each publication is offered half of what the window has left.
+class Pool(ABC):
+    """What all publications of a window share.
 
     Parameters
     ----------
@@ -35,6 +33,24 @@ class Distribution:
         How many periods share the whole.
     whole
         How many parts all publications of a window have together.
+
+    """
+
+    window: int
+    whole: int
+
+    @abstractmethod
+    def offer(self, period: int) -> int:
+        """Return how many parts a publication in this period could have."""
+
+    @abstractmethod
+    def take(self, period: int, parts: int) -> None:
+        """Write down a publication."""
+
+
+@dataclass
+class Distribution(Pool):
+    """Each publication is offered half of what the window has left.
 
     Examples
     --------
@@ -48,32 +64,22 @@ class Distribution:
 
     """
 
-    window: int
-    whole: int
-    _taken: dict[int, int] = field(default_factory=dict)
+    def __post_init__(self) -> None:
+        """Begin with nothing taken."""
+        self._taken = Spent(self.window)
 
     def offer(self, period: int) -> int:
-        """Return how many parts a publication in this period could have."""
-        self._taken = {
-            past: parts for past, parts in self._taken.items() if past > period - self.window
-        }
-        return (self.whole - sum(self._taken.values())) // 2
+        """Return half of the parts that the publications before have left."""
+        return int(self.whole - self._taken.total(period)) // 2
 
     def take(self, period: int, parts: int) -> None:
         """Write down a publication."""
-        self._taken[period] = parts
+        self._taken.add(period, parts)
 
 
 @dataclass
-class Absorption:
+class Absorption(Pool):
     """Every period has its unit; a publication absorbs those unused before, and gives back after.
-
-    Parameters
-    ----------
-    window
-        How many periods share the whole.
-    whole
-        How many parts all publications of a window have together.
 
     Examples
     --------
@@ -88,8 +94,6 @@ class Absorption:
 
     """
 
-    window: int
-    whole: int
     _published: int = 0
     _nullified: int = 0
 
@@ -99,7 +103,7 @@ class Absorption:
         return self.whole // self.window
 
     def offer(self, period: int) -> int:
-        """Return how many parts a publication in this period could have; 0 if it pays one back."""
+        """Return the parts of this period and of those unused before; 0 if it pays one back."""
         since = period - self._published
         if self._published and since <= self._nullified:
             return 0
@@ -110,74 +114,48 @@ class Absorption:
         self._published, self._nullified = period, parts // self.unit - 1
 
 
-class _Adaptive(Divided):
-    """Look; offer; publish if that is nearer to the truth than the last release is."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class Adaptive(WindowCurator):
+    """Look; offer; publish if that is nearer to the truth than the last release is.
+
+    Parameters
+    ----------
+    rule
+        How publications share what is left of a window after the looks.
+    share
+        Which share of the whole goes into looking for changes.
+    least
+        How many parts a publication must have to be worth it.
+
+    """
+
+    rule: type[Pool]
+    share: float = field(default=0.5, metadata=SHARE)
+    least: int = 1
 
     rounds: ClassVar[int] = 2
-    pooled: ClassVar[type[Distribution | Absorption]]
-    """How publications share what is left of a window after the looks."""
 
-    def __init__(self, protocol: Window, *, share: float = 0.5) -> None:
-        super().__init__(protocol)
-        between("share", share, 0, 1)
-        self.look = self.parts(share / self.window, "each look")
-        self.parts((1 - share) / self.window, "each period's publication")
-        self.pool = self.pooled(self.window, int(self.whole * (1 - share)))
-        self.least = 1
+    def __post_init__(self) -> None:
+        """Divide the window into looks and publications."""
+        super().__post_init__()
+        self.look = self.division.parts(self.share / self.window, "each look")
+        rest = 1 - self.share
+        self.division.parts(rest / self.window, "each period's publication")
+        self.pool = self.rule(self.window, int(self.division.whole * rest))
+        if not isinstance(self.least, int) or isinstance(self.least, bool) or self.least < 1:
+            raise ConfigurationError(
+                f"least is {self.least!r}; the fewest devices of a publication are a whole number "
+                "from 1 on."
+            )
 
-    def step(self, period: int) -> Step:
+    def release(self, period: int) -> Step:
         """Look, and publish if the truth is further away than a fresh release would be."""
         reading = yield from self.asked(self.look)
         offered = self.pool.offer(period)
         if reading is None:
             return self.repeat()
         distance = self.dissimilarity(reading)
-        if offered < self.least or distance <= self.error(offered, reading):
+        if offered < self.least or distance <= self.division.error(offered, reading):
             return self.repeat(distance)
         self.pool.take(period, offered)
         return self.publish((yield from self.asked(offered)))
-
-
-class _AdaptiveCohorts(_Adaptive, Population):
-    """The same, where a publication of too few devices is not worth it."""
-
-    def __init__(self, protocol: Window, *, share: float = 0.5, least: int = 1) -> None:
-        super().__init__(protocol, share=share)
-        if not isinstance(least, int) or isinstance(least, bool) or least < 1:
-            raise ConfigurationError(
-                f"least is {least!r}; the fewest devices of a publication are a whole number from "
-                "1 on."
-            )
-        self.least = least
-
-
-class LBD(_Adaptive, Budget):
-    """Budget, by distribution: a publication has half of the budget that the window has left."""
-
-    name: ClassVar[str] = "lbd"
-    summary: ClassVar[str] = "publishes on change, with half of the budget left"
-    pooled = Distribution
-
-
-class LBA(_Adaptive, Budget):
-    """Budget, by absorption: a publication absorbs the budget of periods without one."""
-
-    name: ClassVar[str] = "lba"
-    summary: ClassVar[str] = "publishes on change, with the budget of periods that did not"
-    pooled = Absorption
-
-
-class LPD(_AdaptiveCohorts):
-    """Population, by distribution: a publication asks half of the devices left for it."""
-
-    name: ClassVar[str] = "lpd"
-    summary: ClassVar[str] = "publishes on change, by half of the devices left"
-    pooled = Distribution
-
-
-class LPA(_AdaptiveCohorts):
-    """Population, by absorption: a publication asks the devices of periods without one, too."""
-
-    name: ClassVar[str] = "lpa"
-    summary: ClassVar[str] = "publishes on change, by the devices of periods that did not"
-    pooled = Absorption

@@ -1,45 +1,47 @@
 """What the server does with the answers, period by period: the part all methods share.
 
-A method is one class with a generator ``step(period)`` that reads like its pseudo-code::
+A method is one class with a generator ``release(period)`` that reads like its pseudo-code::
 
-    tally = yield self.ask(mechanism, size)     # a cohort of so many devices, in expectation
-    tally = yield self.ask_all(mechanism)       # everybody
-    return self.publish(self.read(mechanism, tally))
+    reading = yield from self.asked(parts)      # of the budget, or of the devices
+    return self.publish(reading)
 
-It draws nothing and knows nobody. A cohort is everybody who is free and whose own coin says so;
-its expected size is public, and so is how many devices are free, in expectation: all but the
-cohorts of the last w - 1 periods.
+It draws nothing and knows nobody. What its parts are parts of is for its division to say
+(:mod:`sfumato.streams.window.divisions`), so that one class serves both.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.windows import whole_units
 from sfumato.core.estimate import Covariance, Estimate, checked_level
+from sfumato.core.exact import is_finite_number
 from sfumato.core.intervals import z_score
-from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.streams.window.readings import Reading, planned_variance, read
+from sfumato.streams.window.divisions import Division
+from sfumato.streams.window.readings import Reading, read
 
 if TYPE_CHECKING:  # a protocol makes its curators
     from sfumato.streams.window.protocol import Window
 
-__all__ = ["Step", "WindowCurator", "WindowEstimate"]
+__all__ = ["POSITIVE", "SHARE", "Step", "WindowCurator", "WindowEstimate"]
 
 Floats = NDArray[np.float64]
 Step = Generator[Ask, Tally, "WindowEstimate"]
 """Questions out, tallies in, and an estimate at the end."""
 
-EVERYBODY: Final = 1.0
+POSITIVE: Final = {"below": inf}
+"""The metadata of a parameter that is a number above 0."""
+SHARE: Final = {"below": 1.0}
+"""The metadata of a parameter that is a number above 0 and below 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,106 +94,70 @@ class WindowEstimate(Estimate):
         return np.asarray(self.surprise < rate / self.values.size)
 
 
+@dataclass(eq=False, repr=False)
 class WindowCurator(Curator):
     """The part of a method that is the same for all.
+
+    The further fields of a method, all of them by keyword, are its parameters.
 
     Parameters
     ----------
     protocol
         The public design.
+    division
+        What the method divides over a window.
 
     """
 
-    name: ClassVar[str]
-    """What task files call it."""
-    summary: ClassVar[str]
-    """One line for people who choose."""
-    divides: ClassVar[str]
-    """What it divides over a window: ``budget`` or ``population``."""
+    protocol: Window
+    division: Division
+
     rounds: ClassVar[int] = 1
     """How many questions a period has, at most."""
 
-    def __init__(self, protocol: Window) -> None:
-        self.protocol = protocol
-        self.window = protocol.window
-        self.devices = protocol.devices
-        self.population = protocol.population or protocol.devices
-        self.units = whole_units(protocol.epsilon)
-        """The whole budget of a window."""
+    def __post_init__(self) -> None:
+        """Refuse parameters out of their range; begin with nothing released."""
+        for each in fields(self):
+            if "below" in each.metadata:
+                _check_range(each.name, getattr(self, each.name), each.metadata["below"])
+        self.window = self.protocol.window
         self.period = 0
         self.tier = 0
         """Which tier it asks, where a task has several."""
         self.received = 0
         """How many answers were read so far."""
-        nothing = np.full(protocol.width, np.inf)
-        self.last = self.estimate(protocol.nothing, nothing, published=False)
+        nothing = np.full(self.protocol.width, np.inf)
+        self.last = self.estimate(self.protocol.nothing, nothing, published=False)
         """What was released last."""
         self.fresh = self.last
         """What was published last."""
-        self._cohorts: dict[int, float] = {}
 
     # ---- one period ------------------------------------------------------------------------
 
     @abstractmethod
-    def step(self, period: int) -> Step:
+    def release(self, period: int) -> Step:
         """Ask what the method asks in a period; return what it releases."""
 
-    def timestep(self, period: int) -> Generator[Ask, Any, WindowEstimate]:
+    def timestep(self, period: int) -> Step:
         """Ask what is needed in a period; return what is released."""
         if period <= self.period:
             raise MismatchError(
                 f"period is {period}; it was {self.period} before, and periods only go forward."
             )
         self.period = period
-        self._cohorts = {
-            past: size for past, size in self._cohorts.items() if past > period - self.window
-        }
-        self.last = yield from self.step(period)
+        self.last = yield from self.release(period)
         if self.last.published:
             self.fresh = self.last
         return self.last
 
-    # ---- questions -------------------------------------------------------------------------
+    # ---- questions and answers -------------------------------------------------------------
 
-    def oracle(self, units: int | None = None) -> Mechanism:
-        """Return the mechanism that spends so many units; by default a whole window's."""
-        return self.protocol.mechanism(self.units if units is None else units)
-
-    @property
-    def free(self) -> float:
-        """How many devices are free now, in expectation: earlier questions of this period count."""
-        return max(0.0, self.devices - sum(self._cohorts.values()))
-
-    def ask(self, mechanism: Mechanism, size: float) -> Ask:
-        """Ask a cohort of this expected size, for all that a device can spend in a window."""
-        free = self.free
-        size = min(float(size), free)
-        self._cohorts[self.period] = self._cohorts.get(self.period, 0.0) + size
-        return Ask(mechanism, size / free if free else 0.0, self.tier)
-
-    def ask_all(self, mechanism: Mechanism) -> Ask:
-        """Ask everybody for a part of the budget."""
-        return Ask(mechanism, EVERYBODY, self.tier)
-
-    # ---- answers ---------------------------------------------------------------------------
-
-    def read(self, mechanism: Mechanism, tally: Tally) -> Reading | None:
-        """Return what a cohort's answers say about everybody; None if nobody answered."""
+    def asked(self, parts: float) -> Generator[Ask, Tally, Reading | None]:
+        """Spend so many parts; return what the answers say about everybody, None without any."""
+        mechanism, _ = self.division.question(parts)
+        tally = yield Ask(mechanism, self.division.spend(self.period, parts), self.tier)
         self.received += tally.n
-        return read(mechanism, tally, self.population) if tally.n else None
-
-    def variance(self, mechanism: Mechanism, size: float, known: Reading | None = None) -> float:
-        """Return the average variance of what a cohort of this size would say, sampling included.
-
-        Parameters
-        ----------
-        mechanism, size
-            What would be asked, and of how many.
-        known
-            What is known of the present values; without it they spread as widely as they can.
-
-        """
-        return planned_variance(mechanism, size, self.population, known)
+        return read(mechanism, tally, self.protocol.people) if tally.n else None
 
     def dissimilarity(self, reading: Reading) -> float:
         """Return the mean squared distance of the truth from the last release, without bias.
@@ -228,31 +194,11 @@ class WindowCurator(Curator):
         Its variance is that of when it was published or, if it is larger, the squared distance
         that the truth seems to have moved away by since.
         """
-        covariance = Covariance(np.maximum(self.fresh.variance, distance), joint=False)
-        return replace(
-            self.last,
-            covariance=covariance,
-            n=self.received,
-            period=self.period,
-            published=False,
-        )
+        variance = np.maximum(self.fresh.variance, distance)
+        return self.estimate(self.last.values, variance, published=False)
 
-    # ---- parameters ------------------------------------------------------------------------
 
-    def part(self, share: float, what: str) -> int:
-        """Return a share of a window's budget in whole units; raise if it is less than one."""
-        units = int(self.units * share)
-        if units < 1:
-            raise ConfigurationError(
-                f"epsilon is {self.protocol.epsilon:g} over a window of {self.window}; {what} "
-                f"would get {self.protocol.epsilon * share:.2g}, and 1e-06 is the least."
-            )
-        return units
-
-    def needs_devices(self, least: int) -> None:
-        """Raise if there are too few devices to divide."""
-        if self.devices < least:
-            raise ConfigurationError(
-                f"devices is {self.devices} over a window of {self.window}; {self.name} needs "
-                f"{least} at least, or a cohort has nobody in it."
-            )
+def _check_range(name: str, value: float, below: float) -> None:
+    if not is_finite_number(value) or not 0 < value < below:
+        wanted = "a number above 0" + ("" if below == inf else f", below {below:g}")
+        raise ConfigurationError(f"{name} is {value!r}; {wanted} is expected.")

@@ -7,153 +7,197 @@ parts asks k devices, in expectation, and each of them spends everything it has 
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Generator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import ceil
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from sfumato.core.exact import is_finite_number
-from sfumato.core.mechanism import Mechanism
-from sfumato.core.stream import Ask
-from sfumato.core.tally import Tally
+from sfumato.accounting.windows import whole_units
 from sfumato.errors import ConfigurationError
-from sfumato.streams.window.curators import WindowCurator
-from sfumato.streams.window.readings import Reading
+from sfumato.streams.window.readings import Asking, Reading, planned_variance
 
-__all__ = ["Budget", "Divided", "Population", "Spent", "between"]
+if TYPE_CHECKING:  # a protocol makes its curators, and they hold a division
+    from sfumato.streams.window.protocol import Window
 
+__all__ = ["Budget", "Division", "Population", "Spent"]
 
-class Divided(WindowCurator):
-    """A method that asks in parts of a whole, whatever they are parts of."""
-
-    @property
-    @abstractmethod
-    def whole(self) -> int:
-        """How many parts a window has."""
-
-    @abstractmethod
-    def mechanism(self, parts: int) -> Mechanism:
-        """Return what so many parts are asked with."""
-
-    @abstractmethod
-    def answers(self, parts: int) -> int:
-        """Return how many answers so many parts bring."""
-
-    @abstractmethod
-    def question(self, parts: int) -> Ask:
-        """Return the question that spends so many parts."""
-
-    def asked(self, parts: int) -> Generator[Ask, Tally, Reading | None]:
-        """Spend so many parts; return what was answered, if anything."""
-        ask = self.question(parts)
-        tally = yield ask
-        return self.read(ask.mechanism, tally)
-
-    def error(self, parts: int, known: Reading | None = None) -> float:
-        """Return the variance of what so many parts would say, on average over the items."""
-        return self.variance(self.mechanism(parts), self.answers(parts), known)
-
-    @abstractmethod
-    def parts(self, share: float, what: str) -> int:
-        """Return a share of the whole; raise if it is less than one part."""
-
-
-class Budget(Divided):
-    """A method whose parts are units of budget: it asks all devices with a part of epsilon."""
-
-    divides: ClassVar[str] = "budget"
-
-    @property
-    def whole(self) -> int:
-        """How many units of budget a window has."""
-        return self.units
-
-    def parts(self, share: float, what: str) -> int:
-        """Return a share of the units."""
-        return self.part(share, what)
-
-    def mechanism(self, parts: int) -> Mechanism:
-        """Return the mechanism that spends so many units."""
-        return self.oracle(parts)
-
-    def answers(self, parts: int) -> int:
-        """Return how many devices there are: all of them answer."""
-        del parts
-        return self.devices
-
-    def question(self, parts: int) -> Ask:
-        """Return a question that all devices answer."""
-        return self.ask_all(self.mechanism(parts))
-
-
-class Population(Divided):
-    """A method whose parts are devices: it asks some of them with all of epsilon."""
-
-    divides: ClassVar[str] = "population"
-
-    @property
-    def whole(self) -> int:
-        """How many devices there are."""
-        return self.devices
-
-    def parts(self, share: float, what: str) -> int:
-        """Return a share of the devices."""
-        del what
-        self.needs_devices(ceil(1 / share))
-        return int(self.devices * share)
-
-    def mechanism(self, parts: int) -> Mechanism:
-        """Return the mechanism that spends everything."""
-        del parts
-        return self.oracle()
-
-    def answers(self, parts: int) -> int:
-        """Return how many devices are asked: each answers once."""
-        return parts
-
-    def question(self, parts: int) -> Ask:
-        """Return a question that so many devices answer, in expectation."""
-        return self.ask(self.oracle(), parts)
+EVERYBODY: Final = 1.0
 
 
 @dataclass
 class Spent:
-    """What the last w - 1 periods have spent, and how often.
+    """What the last w periods have spent, and how often.
 
     Examples
     --------
     >>> spent = Spent(window=3)
     >>> spent.add(1, 10)
     >>> spent.add(2, 5)
-    >>> spent.before(3), spent.before(4), spent.times(4)
+    >>> spent.total(3), spent.total(4), spent.times(4)
     (15, 5, 1)
 
     """
 
     window: int
-    _parts: dict[int, int] = field(default_factory=dict)
+    _parts: dict[int, float] = field(default_factory=dict)
 
-    def add(self, period: int, parts: int) -> None:
+    def add(self, period: int, parts: float) -> None:
         """Write down what a period spends."""
-        self._parts[period] = self._parts.get(period, 0) + parts
+        self._parts[period] = self._of_window(period).get(period, 0) + parts
 
-    def before(self, period: int) -> int:
-        """Return what the w - 1 periods before this one have spent."""
-        self._parts = {
-            past: parts for past, parts in self._parts.items() if past > period - self.window
-        }
-        return sum(self._parts.values())
+    def total(self, period: int) -> float:
+        """Return what the w periods until this one have spent."""
+        return sum(self._of_window(period).values())
 
     def times(self, period: int) -> int:
-        """Return in how many of the w - 1 periods before this one anything was spent."""
-        self.before(period)
-        return len(self._parts)
+        """Return in how many of the w periods until this one anything was spent."""
+        return len(self._of_window(period))
+
+    def _of_window(self, period: int) -> dict[int, float]:
+        """Forget the periods that have left the window; return the rest."""
+        first = period - self.window + 1
+        self._parts = {past: parts for past, parts in self._parts.items() if past >= first}
+        return self._parts
 
 
-def between(name: str, value: float, low: float, high: float = float("inf")) -> float:
-    """Return a parameter that lies between two numbers, the ends left out."""
-    if not is_finite_number(value) or not low < value < high:
-        wanted = f"a number above {low:g}" + ("" if high == float("inf") else f", below {high:g}")
-        raise ConfigurationError(f"{name} is {value!r}; {wanted} is expected.")
-    return float(value)
+class Division(ABC):
+    """A whole that the questions of a window share, and what each part of it asks.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    method
+        The name of the method that divides, for the sentence that says there is too little.
+
+    """
+
+    name: ClassVar[str]
+    """What is divided: ``budget`` or ``population``."""
+
+    def __init__(self, protocol: Window, method: str) -> None:
+        self.protocol = protocol
+        self.method = method
+        self.units = whole_units(protocol.epsilon)
+        """The whole budget of a window."""
+        self.spent = Spent(protocol.window)
+        """What the questions of the last periods have taken."""
+
+    @property
+    @abstractmethod
+    def whole(self) -> int:
+        """How many parts a window has."""
+
+    @property
+    @abstractmethod
+    def even(self) -> float:
+        """How many parts each period has if all have the same; raise if that is too little."""
+
+    @abstractmethod
+    def parts(self, share: float, purpose: str) -> int:
+        """Return a share of the whole; raise if it is less than one part."""
+
+    @abstractmethod
+    def question(self, parts: float) -> tuple[Asking, float]:
+        """Return what so many parts are asked with, and how many answers are expected."""
+
+    @abstractmethod
+    def spend(self, period: int, parts: float) -> float:
+        """Spend parts on a question; return how likely a device that is free is to answer it."""
+
+    def left(self, period: int) -> float:
+        """Return how many parts a period can still spend."""
+        return max(0.0, self.whole - self.spent.total(period))
+
+    def error(self, parts: float, known: Reading | None = None) -> float:
+        """Return the variance of what so many parts would say, on average over the items.
+
+        Parameters
+        ----------
+        parts
+            What would be spent.
+        known
+            What is known of the present values; without it they spread as widely as they can.
+
+        """
+        return planned_variance(*self.question(parts), self.protocol.people, known)
+
+
+class Budget(Division):
+    """Parts are units of budget: a question asks all devices with a part of epsilon."""
+
+    name: ClassVar[str] = "budget"
+
+    @property
+    def whole(self) -> int:
+        """How many units of budget a window has."""
+        return self.units
+
+    @property
+    def even(self) -> int:
+        """A w-th of the units."""
+        return self.parts(1 / self.protocol.window, "each period")
+
+    def parts(self, share: float, purpose: str) -> int:
+        """Return a share of the units."""
+        units, epsilon = int(self.units * share), self.protocol.epsilon
+        if units < 1:
+            raise ConfigurationError(
+                f"epsilon is {epsilon:g} over a window of {self.protocol.window}; {purpose} "
+                f"would get {epsilon * share:.2g}, and 1e-06 is the least."
+            )
+        return units
+
+    def question(self, parts: float) -> tuple[Asking, float]:
+        """Return the mechanism that spends so many units; all devices answer."""
+        return self.protocol.mechanism(int(parts)), self.protocol.devices
+
+    def spend(self, period: int, parts: float) -> float:
+        """Ask everybody."""
+        self.spent.add(period, parts)
+        return EVERYBODY
+
+
+class Population(Division):
+    """Parts are devices: a question asks a cohort of them with all of epsilon.
+
+    A cohort is everybody who is free and whose own coin says so. How many devices are free is
+    public, in expectation: all but the cohorts of the last w - 1 periods.
+    """
+
+    name: ClassVar[str] = "population"
+
+    @property
+    def whole(self) -> int:
+        """How many devices there are."""
+        return self.protocol.devices
+
+    @property
+    def even(self) -> float:
+        """A w-th of the devices."""
+        self._need(self.protocol.window)
+        return self.whole / self.protocol.window
+
+    def parts(self, share: float, purpose: str) -> int:
+        """Return a share of the devices."""
+        del purpose
+        self._need(ceil(1 / share))
+        return int(self.whole * share)
+
+    def question(self, parts: float) -> tuple[Asking, float]:
+        """Return the mechanism that spends everything; so many devices answer."""
+        return self.protocol.mechanism(self.units), parts
+
+    def spend(self, period: int, parts: float) -> float:
+        """Ask a cohort of so many devices, in expectation, or of all that are free."""
+        free = self.left(period)
+        size = min(float(parts), free)
+        self.spent.add(period, size)
+        return size / free if free else 0.0
+
+    def _need(self, least: int) -> None:
+        if self.whole < least:
+            raise ConfigurationError(
+                f"devices is {self.whole} over a window of {self.protocol.window}; {self.method} "
+                f"needs {least} at least, or a cohort has nobody in it."
+            )

@@ -8,25 +8,22 @@ are counted against the periods that the count is about; the threshold is a squa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.window.curators import Step
-from sfumato.streams.window.divisions import Budget, Divided, Population, Spent, between
+from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator
+from sfumato.streams.window.divisions import Spent
 
-if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
-
-__all__ = ["LBDSAT", "LPDSAT"]
+__all__ = ["DSAT"]
 
 
-class _DSAT(Divided):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DSAT(WindowCurator):
     """A threshold that falls while there are too few publications, and rises with too many.
 
     Parameters
     ----------
-    protocol
-        The public design.
     share
         Which share of the whole goes into looking for changes.
     publications
@@ -40,42 +37,36 @@ class _DSAT(Divided):
 
     """
 
+    share: float = field(default=0.5, metadata=SHARE)
+    publications: int = 0
+    threshold: float = field(default=1.0, metadata=POSITIVE)
+    pace: float = field(default=0.5, metadata=POSITIVE)
+    slack: float = field(default=0.05, metadata=POSITIVE)
+
     rounds: ClassVar[int] = 2
 
-    def __init__(
-        self,
-        protocol: Window,
-        *,
-        share: float = 0.5,
-        publications: int = 0,
-        threshold: float = 1.0,
-        pace: float = 0.5,
-        slack: float = 0.05,
-    ) -> None:
-        super().__init__(protocol)
-        between("share", share, 0, 1)
-        self.slack = between("slack", slack, 0)
-        most = publications or max(1, round(0.15 * self.window))
-        if not isinstance(most, int) or not 1 <= most <= self.window:
+    def __post_init__(self) -> None:
+        """Divide the window into looks and publications."""
+        super().__post_init__()
+        self.most = self.publications or max(1, round(0.15 * self.window))
+        if not isinstance(self.most, int) or not 1 <= self.most <= self.window:
             raise ConfigurationError(
-                f"publications is {publications!r}; a window of {self.window} periods has "
+                f"publications is {self.publications!r}; a window of {self.window} periods has "
                 f"1..{self.window} of them."
             )
-        self.most = most
-        self.look = self.parts(share / self.window, "a look")
-        self.each = self.parts((1 - share) / most, "a publication")
-        unit = self.error(self.each)
-        self.threshold = between("threshold", threshold, 0) * unit
-        self.pace = between("pace", pace, 0) * unit
-        low, high = protocol.interval or (0.0, 1.0)
+        self.look = self.division.parts(self.share / self.window, "a look")
+        self.each = self.division.parts((1 - self.share) / self.most, "a publication")
+        unit = self.division.error(self.each)
+        self.threshold *= unit
+        self.pace *= unit
         # Two histograms are at most sqrt(2) apart, two means as far as the interval is long.
-        self.ceiling = (2 if protocol.domain is not None else 1) * (high - low) ** 2
-        self.ceiling /= protocol.width
-        self.spent = Spent(self.window)
+        furthest = (2 if self.protocol.domain is not None else 1) * self.protocol.reach**2
+        self.ceiling = furthest / self.protocol.width
+        self.published = Spent(self.window)
 
-    def step(self, period: int) -> Step:
+    def release(self, period: int) -> Step:
         """Look, move the threshold, publish beyond it."""
-        count = self.spent.times(period)
+        count = self.published.times(period)
         if count >= self.most:
             return self.repeat()
         reading = yield from self.asked(self.look)
@@ -90,19 +81,5 @@ class _DSAT(Divided):
         distance = self.dissimilarity(reading)
         if distance < self.threshold:
             return self.repeat(distance)
-        self.spent.add(period, self.each)
+        self.published.add(period, self.each)
         return self.publish((yield from self.asked(self.each)))
-
-
-class LBDSAT(_DSAT, Budget):
-    """DSAT_w by budget: a look has a w-th of half the budget, a publication a C-th of the rest."""
-
-    name: ClassVar[str] = "lb-dsat"
-    summary: ClassVar[str] = "publishes beyond a threshold that adapts, dividing budget"
-
-
-class LPDSAT(_DSAT, Population):
-    """DSAT_w by population: the same of the devices."""
-
-    name: ClassVar[str] = "lp-dsat"
-    summary: ClassVar[str] = "publishes beyond a threshold that adapts, dividing devices"

@@ -7,19 +7,17 @@ have had their number of looks.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import ceil, exp
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Final
 
 import numpy as np
 
-from sfumato.streams.window.divisions import Budget, Population, between
+from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator
 from sfumato.streams.window.readings import Reading
-from sfumato.streams.window.tracking import STEP, Floats, Paced
+from sfumato.streams.window.tracking import STEP, Controller, Tracker
 
-if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
-
-__all__ = ["LBFAST", "LPFAST"]
+__all__ = ["FAST"]
 
 MEMORY: Final = 5
 """How many errors the controller remembers; as many first periods are all looked at."""
@@ -27,13 +25,12 @@ LARGEST: Final = 50.0
 """Beyond this exponent the interval is at its least, whatever the error."""
 
 
-class _FAST(Paced):
+@dataclass(eq=False, repr=False, kw_only=True)
+class FAST(WindowCurator):
     """Look, correct the filter, and decide when to look next.
 
     Parameters
     ----------
-    protocol
-        The public design.
     looks
         The share of a window's periods that are looked at, at most.
     target
@@ -45,46 +42,35 @@ class _FAST(Paced):
 
     """
 
-    def __init__(
-        self,
-        protocol: Window,
-        *,
-        looks: float = 0.15,
-        target: float = 0.1,
-        pace: float = 5.0,
-        step: float = STEP,
-    ) -> None:
-        super().__init__(protocol, pace, step, MEMORY)
-        self.most = max(1, ceil(between("looks", looks, 0, 1) * self.window))
-        self.each = self.parts(1 / self.most, "a look")
-        self.target = between("target", target, 0)
-        self.smallest = self.reach / self.devices
+    looks: float = field(default=0.15, metadata=SHARE)
+    target: float = field(default=0.1, metadata=POSITIVE)
+    pace: float = field(default=5.0, metadata=POSITIVE)
+    step: float = field(default=STEP, metadata=POSITIVE)
 
-    def offered(self, period: int) -> int:
-        """Return an equal part, as long as the window has a look left."""
-        return self.each if self.spent.times(period) < self.most else 0
+    def __post_init__(self) -> None:
+        """Divide the window into looks."""
+        super().__post_init__()
+        self.tracker = Tracker.of(self.protocol, self.step)
+        self.controller = Controller(self.pace, MEMORY)
+        self.most = max(1, ceil(self.looks * self.window))
+        self.each = self.division.parts(1 / self.most, "a look")
 
-    def waiting(self, period: int, reading: Reading, before: Floats, parts: int) -> float:
-        """Return a shorter time the more the relative error exceeds its target."""
-        del reading, parts
-        size = np.maximum(np.abs(self.tracker.mean), self.smallest)
-        error = float(np.mean(np.abs(self.tracker.mean - before) / size))
-        trouble = self.controller.feed(period, error)
-        if period < MEMORY:
-            return self.wait
-        beyond = min(LARGEST, (trouble - self.target) / self.target)
-        return self.wait + self.pace * (1 - exp(beyond))
+    def release(self, period: int) -> Step:
+        """Predict; if a look is due and the window has one left, correct."""
+        self.tracker.predict()
+        due = period >= self.controller.due and self.division.spent.times(period) < self.most
+        reading = (yield from self.asked(self.each)) if due else None
+        if reading is not None:
+            self._correct(period, reading)
+        return self.estimate(
+            self.tracker.mean, self.tracker.variance, published=reading is not None
+        )
 
-
-class LBFAST(_FAST, Budget):
-    """FAST by budget: a look has an equal part of the budget, from everybody."""
-
-    name: ClassVar[str] = "lb-fast"
-    summary: ClassVar[str] = "few looks, a controller and a filter, dividing budget"
-
-
-class LPFAST(_FAST, Population):
-    """FAST by population: a look has an equal part of the devices."""
-
-    name: ClassVar[str] = "lp-fast"
-    summary: ClassVar[str] = "few looks, a controller and a filter, dividing devices"
+    def _correct(self, period: int, reading: Reading) -> None:
+        """Wait for a shorter time the more the relative error exceeds its target."""
+        expected = self.tracker.mean if self.tracker.started else reading.values
+        self.tracker.correct(reading)
+        size = np.maximum(np.abs(self.tracker.mean), self.protocol.reach / self.protocol.devices)
+        error = float(np.mean(np.abs(self.tracker.mean - expected) / size))
+        excess = (self.controller.trouble(error) - self.target) / self.target
+        self.controller.schedule(period, 0 if period < MEMORY else 1 - exp(min(LARGEST, excess)))

@@ -9,25 +9,20 @@ of Kalman filters (:mod:`sfumato.streams.bank`), with the exact variance of each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance
-from sfumato.core.mechanism import Mechanism
 from sfumato.core.projections import simplex
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.streams.bank import MOTIONS, SWITCH, Bank
 from sfumato.streams.smoother import smoothed
-from sfumato.streams.window.curators import Step, WindowCurator, WindowEstimate
-from sfumato.streams.window.divisions import between
+from sfumato.streams.window.curators import POSITIVE, Step, WindowCurator, WindowEstimate
 from sfumato.streams.window.readings import Reading, sampling
-
-if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
 
 __all__ = ["Filtered", "history"]
 
@@ -39,6 +34,7 @@ noisy answers is a little too sure of it: without this, 95% intervals cover 92-9
 of which every step is as the bank expects it."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Filtered(WindowCurator):
     """LPU, decoded with a prior that curves move slowly.
 
@@ -48,8 +44,6 @@ class Filtered(WindowCurator):
 
     Parameters
     ----------
-    protocol
-        The public design.
     switch
         How likely a curve is to change its ways in a period.
     restart
@@ -59,45 +53,36 @@ class Filtered(WindowCurator):
 
     """
 
-    name: ClassVar[str] = "filtered"
-    summary: ClassVar[str] = "a w-th of the devices in each period, and a bank of filters (ours)"
-    divides: ClassVar[str] = "population"
+    switch: float = SWITCH
+    restart: float = 1e-6
+    doubt: float = field(default=DOUBT, metadata=POSITIVE)
 
-    def __init__(
-        self,
-        protocol: Window,
-        *,
-        switch: float = SWITCH,
-        restart: float = 1e-6,
-        doubt: float = DOUBT,
-    ) -> None:
-        super().__init__(protocol)
-        self.needs_devices(self.window)
-        if not 0 <= restart < 1:
-            raise ConfigurationError(f"restart is {restart!r}; a number from 0 on, below 1.")
-        self.doubt = between("doubt", doubt, 0)
+    def __post_init__(self) -> None:
+        """Refuse a window that has too little for each period."""
+        super().__post_init__()
+        self.each = self.division.even
+        if not 0 <= self.restart < 1:
+            raise ConfigurationError(f"restart is {self.restart!r}; a number from 0 on, below 1.")
         self.bank = Bank(
-            protocol.width, motions=MOTIONS, switch=switch, apart=True, surprise=restart
+            self.protocol.width,
+            motions=MOTIONS,
+            switch=self.switch,
+            apart=True,
+            surprise=self.restart,
         )
         self._mean: Floats | None = None
 
-    def step(self, period: int) -> Step:
+    def release(self, period: int) -> Step:
         """Ask a w-th of the devices; let the bank make the best of it."""
         del period
-        mechanism = self.oracle()
-        tally = yield self.ask(mechanism, self.devices / self.window)
-        reading = self.read(mechanism, tally)
+        reading = yield from self.asked(self.each)
         if reading is None:
-            mean, variance = self.bank.close(
-                np.zeros(0, dtype=np.int64), np.zeros((0, self.protocol.width)), np.zeros((0, 1))
-            )
-            if self._mean is None:
-                return self.repeat()
+            seen = noise = np.zeros((0, self.protocol.width))
         else:
-            noise = self._noise(mechanism, reading)
-            mean, variance = self.bank.close(
-                np.zeros(1, dtype=np.int64), reading.values[None], noise[None]
-            )
+            seen, noise = reading.values[None], self._noise(reading)[None]
+        mean, variance = self.bank.close(np.zeros(len(seen), dtype=np.int64), seen, noise)
+        if reading is None and self._mean is None:
+            return self.repeat()
         self._mean = mean
         return self.estimate(
             self._possible(mean),
@@ -108,17 +93,18 @@ class Filtered(WindowCurator):
             surprise=self.bank.tail,
         )
 
-    def _noise(self, mechanism: Mechanism, reading: Reading) -> Floats:
+    def _noise(self, reading: Reading) -> Floats:
         """Return the variance of each answer: of shares at what is known of them, not as seen now.
 
         A share that came out too low would otherwise claim too small a variance, too.
         """
+        mechanism, _ = self.division.question(self.each)
         if not isinstance(mechanism, FrequencyOracle):
             return reading.variance
         share = self._possible(reading.values if self._mean is None else self._mean)
         rare, always = mechanism.variance(0), mechanism.variance(1)  # and affine in between
         noise = (rare + share * (always - rare)) / reading.n
-        return np.asarray(noise + sampling(reading.n, self.population) * share * (1 - share))
+        return np.asarray(noise + sampling(reading.n, self.protocol.people) * share * (1 - share))
 
     def _possible(self, mean: Floats) -> Floats:
         if self.protocol.interval is not None:
@@ -138,27 +124,17 @@ def history(releases: Sequence[WindowEstimate]) -> list[WindowEstimate]:
         With the unbiased answers beside the filtered ones.
 
     """
-    heard = [release for release in releases if release.raw is not None]
-    if not heard:
+    answered = [release.raw is not None for release in releases]
+    if not any(answered):
         return list(releases)
-    width = heard[0].values.size
-    nothing = np.full(width, np.nan)
-    seen = np.array([nothing if each.raw is None else each.raw for each in releases])
-    noise = np.array(
-        [nothing if each.raw_variance is None else each.raw_variance for each in releases]
-    )
-    first = int(np.argmax(np.isfinite(seen).all(axis=1)))
-    means, variances = smoothed(seen[first:], noise[first:])
-    return [
-        *releases[:first],
-        *(
-            replace(
-                each,
-                values=mean,
-                covariance=Covariance(DOUBT * variance, joint=False),
-                surprise=None,
-                as_of=releases[-1].period,
-            )
-            for each, mean, variance in zip(releases[first:], means, variances, strict=True)
-        ),
-    ]
+    first = answered.index(True)
+    later = releases[first:]
+    nothing = np.full(later[0].values.size, np.nan)
+    seen = [nothing if each.raw is None else each.raw for each in later]
+    noise = [nothing if each.raw_variance is None else each.raw_variance for each in later]
+    smooth = list(releases[:first])
+    for each, mean, variance in zip(later, *smoothed(np.array(seen), np.array(noise)), strict=True):
+        covariance = Covariance(DOUBT * variance, joint=False)
+        as_of = releases[-1].period
+        smooth.append(replace(each, values=mean, covariance=covariance, surprise=None, as_of=as_of))
+    return smooth

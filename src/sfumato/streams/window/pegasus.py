@@ -9,21 +9,18 @@ is taken off instead.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import pi, sqrt
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.window.curators import Step, WindowEstimate
-from sfumato.streams.window.divisions import Budget, Divided, Population, between
+from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator, WindowEstimate
 from sfumato.streams.window.readings import Reading
 
-if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
-
-__all__ = ["LBPeGaSus", "LPPeGaSus"]
+__all__ = ["PeGaSus"]
 
 Floats = NDArray[np.float64]
 
@@ -32,45 +29,41 @@ LONGEST: Final = 4096
 """A stream has no end and memory has: a group does not grow beyond so many periods."""
 
 
-class _PeGaSus(Divided):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PeGaSus(WindowCurator):
     """Perturb, group, smooth.
 
     Parameters
     ----------
-    protocol
-        The public design.
     grouping
         The share of each period that the grouper has.
     threshold
-        How much deviation a group may have, in units of a grouper's answer's.
+        How much deviation a group may have, in units of the deviation of a grouper's answer.
     smoother
         What is released of a group: ``median``, ``mean`` or ``james-stein``.
 
     """
 
+    grouping: float = field(default=0.2, metadata=SHARE)
+    threshold: float = field(default=5 / sqrt(2), metadata=POSITIVE)
+    smoother: str = "median"
+
     rounds: ClassVar[int] = 2
 
-    def __init__(
-        self,
-        protocol: Window,
-        *,
-        grouping: float = 0.2,
-        threshold: float = 5 / sqrt(2),
-        smoother: str = "median",
-    ) -> None:
-        super().__init__(protocol)
-        between("grouping", grouping, 0, 1)
-        if smoother not in SMOOTHERS:
-            raise ConfigurationError(f"smoother is {smoother!r}; {', '.join(SMOOTHERS)} are there.")
-        self.smoother = smoother
-        self.threshold = between("threshold", threshold, 0)
-        self.group = self.parts(grouping / self.window, "the grouper")
-        self.perturb = self.parts((1 - grouping) / self.window, "a period")
+    def __post_init__(self) -> None:
+        """Divide each period between the grouper and what is published."""
+        super().__post_init__()
+        if self.smoother not in SMOOTHERS:
+            raise ConfigurationError(
+                f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are there."
+            )
+        self.group = self.division.parts(self.grouping / self.window, "the grouper")
+        self.perturb = self.division.parts((1 - self.grouping) / self.window, "a period")
         self._grouped: list[Floats] = []
         self._answers: list[Reading] = []
         self._open = False
 
-    def step(self, period: int) -> Step:
+    def release(self, period: int) -> Step:
         """Ask for what is published and for the grouper; release the group's smoothed value."""
         del period
         fresh = yield from self.asked(self.perturb)
@@ -91,7 +84,7 @@ class _PeGaSus(Divided):
         values = np.array([*self._grouped, look.values])
         count = len(values)
         deviation = float(np.abs(values - values.mean(axis=0)).sum(axis=0).mean())
-        noise = sqrt(self.error(self.group, look))
+        noise = sqrt(self.division.error(self.group, look))
         expected = count * noise * sqrt(2 * (1 - 1 / count) / pi)
         return deviation - expected < self.threshold * noise
 
@@ -101,27 +94,13 @@ class _PeGaSus(Divided):
         count = len(values)
         variance = noise.mean(axis=0) / count
         if self.smoother == "median":
-            found = np.median(values, axis=0)
+            level = np.median(values, axis=0)
             variance = variance * (pi / 2 if count > 2 else 1.0)
         else:
-            found = values.mean(axis=0)
+            level = values.mean(axis=0)
             if self.smoother == "james-stein":
-                found = found + (values[-1] - found) / count
+                level = level + (values[-1] - level) / count
                 others = 1 / count - 1 / count**2
                 weights = (count - 1) * others**2 + (others + 1 / count) ** 2
                 variance = noise.mean(axis=0) * weights
-        return self.estimate(found, variance, published=True)
-
-
-class LBPeGaSus(_PeGaSus, Budget):
-    """PeGaSus by budget: everybody answers twice in every period."""
-
-    name: ClassVar[str] = "lb-pegasus"
-    summary: ClassVar[str] = "groups of like periods, smoothed, dividing budget"
-
-
-class LPPeGaSus(_PeGaSus, Population):
-    """PeGaSus by population: two cohorts in every period."""
-
-    name: ClassVar[str] = "lp-pegasus"
-    summary: ClassVar[str] = "groups of like periods, smoothed, dividing devices"
+        return self.estimate(level, variance, published=True)

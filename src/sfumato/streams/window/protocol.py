@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, Self
 
@@ -18,22 +18,24 @@ from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
 from sfumato.core.quantity import MEAN, SHARE, Quantity
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
 from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream
-from sfumato.streams.window import methods
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
+from sfumato.streams.window.methods import method_of
+from sfumato.streams.window.readings import Asking
 from sfumato.wire.values import TaskValues
+from sfumato.wire.window_task import ORACLES
 
-__all__ = ["ORACLES", "Window"]
+__all__ = ["Window"]
 
-ORACLES: Final = ("auto", "grr", "oue", "ada")
 COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
 """What a device lets itself be asked with about an item; about a number it is the hybrid."""
 
 
 @lru_cache(maxsize=4096)
-def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> Mechanism:
+def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> FrequencyOracle:
     if oracle in ("grr", "oue"):
         return (GRR if oracle == "grr" else OUE)(epsilon, domain)
     return Adaptive(epsilon, domain, rule="least" if oracle == "auto" else "papers").chosen
@@ -121,10 +123,10 @@ class Window(AskedStream):
         self.mechanism(whole_units(self.epsilon))
         self.curator()
 
-    def _check_interval(self, given: Any) -> None:
-        if not isinstance(given, (list, tuple)) or len(given) != 2:
-            raise ConfigurationError(f"interval is {given!r}; two numbers are expected.")
-        low, high = given
+    def _check_interval(self, interval: Any) -> None:
+        if not isinstance(interval, (list, tuple)) or len(interval) != 2:
+            raise ConfigurationError(f"interval is {interval!r}; two numbers are expected.")
+        low, high = interval
         if not is_finite_number(low) or not is_finite_number(high) or not low < high:
             raise ConfigurationError(
                 f"interval is [{low!r}, {high!r}]; the first number must be below the second."
@@ -159,6 +161,22 @@ class Window(AskedStream):
         return 1 if self.domain is None else Domain(self.domain).size
 
     @property
+    def people(self) -> int:
+        """How many people the answers speak about."""
+        return self.population or self.devices
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The public interval that every value lies in."""
+        return self.interval or (0.0, 1.0)
+
+    @property
+    def reach(self) -> float:
+        """How far two values can be apart."""
+        low, high = self.bounds
+        return high - low
+
+    @property
     def default(self) -> Label | float:
         """What a device answers for before its first value: public, and the same for all.
 
@@ -167,7 +185,7 @@ class Window(AskedStream):
         """
         if self.domain is not None:
             return self.labels[0]
-        low, high = self.interval or (0.0, 1.0)
+        low, high = self.bounds
         return low / 2 + high / 2
 
     @cached_property
@@ -176,13 +194,12 @@ class Window(AskedStream):
         nothing = np.zeros(self.width)
         return nothing if self.interval is None else np.clip(nothing, *self.interval)
 
-    def mechanism(self, units: int) -> Mechanism:
+    def mechanism(self, units: int) -> Asking:
         """Return the mechanism that asks for a value and spends so many units."""
         epsilon = affordable(units)
         if self.domain is not None:
             return _counting(self.oracle, epsilon, self.domain)
-        low, high = self.interval or (0.0, 1.0)
-        return Hybrid(epsilon, low, high, self.clip)
+        return Hybrid(epsilon, *self.bounds, self.clip)
 
     @property
     def oracles(self) -> tuple[str, ...]:
@@ -195,10 +212,8 @@ class Window(AskedStream):
             known = type(mechanism) in COUNTING and getattr(mechanism, "domain", 0) == self.domain
             about = f"one of {', '.join(self.oracles)} over its own items"
         else:
-            usual = self.mechanism(whole_units(self.epsilon))
-            known = type(mechanism) is Hybrid and _beyond_epsilon(mechanism) == _beyond_epsilon(
-                usual
-            )
+            own = Hybrid(self.epsilon, *self.bounds, self.clip)
+            known = type(mechanism) is Hybrid and replace(mechanism, epsilon=self.epsilon) == own
             about = "hybrid over its own interval"
         if not known:
             raise MismatchError(
@@ -225,7 +240,7 @@ class Window(AskedStream):
     @property
     def rounds(self) -> int:
         """How many questions a period has, at most."""
-        return self.curator().rounds
+        return method_of(self.method).rounds
 
     # ---- as plain data ---------------------------------------------------------------------
 
@@ -281,8 +296,4 @@ class Window(AskedStream):
 
     def curator(self) -> WindowCurator:
         """Return a new curator of the method."""
-        return methods.curator(self)
-
-
-def _beyond_epsilon(mechanism: Mechanism) -> dict[str, Any]:
-    return {k: v for k, v in mechanism.configuration().items() if k != "epsilon"}
+        return method_of(self.method)(self, self.parameters)

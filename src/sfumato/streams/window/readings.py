@@ -16,15 +16,15 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
-from sfumato.errors import MismatchError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.mechanisms.mean.numeric import NumericMechanism
 
-__all__ = ["Reading", "planned_variance", "read", "sampling"]
+__all__ = ["Asking", "Reading", "planned_variance", "read", "sampling"]
 
 Floats = NDArray[np.float64]
+Asking = FrequencyOracle | NumericMechanism
+"""What devices are asked with: for shares of items, or for a mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Reading:
 
 
 @lru_cache(maxsize=4096)
-def _noise(mechanism: Mechanism) -> float:
+def _noise(mechanism: FrequencyOracle) -> float:
     """Return n times the noise of a share, averaged over the items; exact, so it takes a moment."""
     return mechanism.mse
 
@@ -67,13 +67,13 @@ def sampling(received: float, devices: int) -> float:
     return max(0.0, devices - received) / (max(1, devices - 1) * received)
 
 
-def read(mechanism: Mechanism, tally: Tally, devices: int) -> Reading:
+def read(mechanism: Asking, tally: Tally, devices: int) -> Reading:
     """Return what a tally says about so many devices."""
-    found = mechanism.estimate(tally)
-    noise = found.covariance.variances()
+    estimate = mechanism.estimate(tally)
+    noise = estimate.covariance.variances()
     drawn = sampling(tally.n, devices)
     if isinstance(mechanism, FrequencyOracle):
-        shares = found.values
+        shares = estimate.values
         # E[f'] = f and E[f'^2] = f^2 + noise + drawn f(1 - f), hence without bias:
         spreads = (shares * (1 - shares) + noise) / (1 - drawn) if drawn < 1 else noise * 0
         spread = float(spreads.mean())
@@ -81,19 +81,17 @@ def read(mechanism: Mechanism, tally: Tally, devices: int) -> Reading:
         return Reading(
             shares, noise + drawn * np.clip(spreads, 0.0, 0.25), average, spread, tally.n
         )
-    if not isinstance(mechanism, NumericMechanism):
-        raise MismatchError(f"{mechanism.name} estimates neither shares nor a mean.")
     # One bit says nothing of the spread, but then its own noise is counted as if all numbers were
     # equal, which for a small sample adds up to the same: (A^2 - E v^2) + (E v^2 - mean^2).
     point, square = mechanism.moments(tally)
     widest = (mechanism.high - mechanism.low) ** 2 / 4
     spread = min(max(mechanism.step**2 * (square - point**2) + float(noise[0]), 0.0), widest)
     variance = noise + drawn * spread
-    return Reading(found.values, variance, float(variance[0]), spread, tally.n)
+    return Reading(estimate.values, variance, float(variance[0]), spread, tally.n)
 
 
 def planned_variance(
-    mechanism: Mechanism, received: float, devices: int, known: Reading | None
+    mechanism: Asking, received: float, devices: int, known: Reading | None
 ) -> float:
     """Return the variance, averaged over the items, of what so many answers would say.
 
@@ -107,8 +105,6 @@ def planned_variance(
         widest = (1 - 1 / mechanism.size) / mechanism.size
         spread = widest if known is None else min(max(known.spread, 0.0), widest)
         return _noise(mechanism) / received + drawn * spread
-    if not isinstance(mechanism, NumericMechanism):
-        raise MismatchError(f"{mechanism.name} estimates neither shares nor a mean.")
     if known is None:
         widest = (mechanism.high - mechanism.low) ** 2 / 4
         return mechanism.worst_variance / received + drawn * widest

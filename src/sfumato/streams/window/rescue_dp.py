@@ -7,32 +7,27 @@ compared with a deviation, not with a variance. The grouping of small regions is
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Final
 
 import numpy as np
 
-from sfumato.streams.window.divisions import Budget, Population, between
-from sfumato.streams.window.readings import Reading
-from sfumato.streams.window.tracking import STEP, Floats, Paced
+from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator
+from sfumato.streams.window.tracking import STEP, Controller, Tracker
 
-if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
-
-__all__ = ["LBRescueDP", "LPRescueDP"]
-
+__all__ = ["RescueDP"]
 
 MEMORY: Final = 3
 """How many errors the controller remembers."""
 
 
-class _RescueDP(Paced):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RescueDP(WindowCurator):
     """Look, correct the filter, and decide when to look next.
 
     Parameters
     ----------
-    protocol
-        The public design.
     scale
         How fast the share of what is left grows with the time waited (phi).
     most_of_rest
@@ -46,46 +41,37 @@ class _RescueDP(Paced):
 
     """
 
-    def __init__(
-        self,
-        protocol: Window,
-        *,
-        scale: float = 0.2,
-        most_of_rest: float = 0.6,
-        most_of_whole: float = 0.2,
-        pace: float = 10.0,
-        step: float = STEP,
-    ) -> None:
-        super().__init__(protocol, pace, step, MEMORY)
-        self.scale = between("scale", scale, 0)
-        self.most_of_rest = between("most_of_rest", most_of_rest, 0, 1)
-        self.most = self.parts(between("most_of_whole", most_of_whole, 0, 1), "a look")
-        self._released = protocol.nothing
+    scale: float = field(default=0.2, metadata=POSITIVE)
+    most_of_rest: float = field(default=0.6, metadata=SHARE)
+    most_of_whole: float = field(default=0.2, metadata=SHARE)
+    pace: float = field(default=10.0, metadata=POSITIVE)
+    step: float = field(default=STEP, metadata=POSITIVE)
 
-    def offered(self, period: int) -> int:
+    def __post_init__(self) -> None:
+        """Begin with a look that is due at once."""
+        super().__post_init__()
+        self.tracker = Tracker.of(self.protocol, self.step)
+        self.controller = Controller(self.pace, MEMORY)
+        self.most = self.division.parts(self.most_of_whole, "a look")
+
+    def release(self, period: int) -> Step:
+        """Predict; if a look is due and can be paid, correct."""
+        self.tracker.predict()
+        parts = self._offered(period) if period >= self.controller.due else 0
+        reading = (yield from self.asked(parts)) if parts else None
+        if reading is not None:
+            before = self.tracker.mean
+            self.tracker.correct(reading)
+            moved = float(np.mean(np.abs(self.tracker.mean - before)))
+            # A shorter time the more the curve has moved, compared with the noise.
+            trouble = self.controller.trouble(moved)
+            noise = self.division.error(parts, reading)
+            self.controller.schedule(period, 1 - trouble**2 / noise)
+        return self.estimate(
+            self.tracker.mean, self.tracker.variance, published=reading is not None
+        )
+
+    def _offered(self, period: int) -> int:
         """Return a share of the rest that grows with the time waited."""
-        rest = self.whole - self.spent.before(period)
-        portion = min(self.scale * log(self.wait + 1), self.most_of_rest)
-        return min(int(portion * rest), self.most)
-
-    def waiting(self, period: int, reading: Reading, before: Floats, parts: int) -> float:
-        """Return a shorter time the more the curve has moved, compared with the noise."""
-        del before
-        moved = float(np.mean(np.abs(self.tracker.mean - self._released)))
-        self._released = self.tracker.mean
-        trouble = self.controller.feed(period, moved)
-        return self.wait + self.pace * (1 - trouble**2 / self.error(parts, reading))
-
-
-class LBRescueDP(_RescueDP, Budget):
-    """RescueDP by budget: a look has a share of the budget that the window has left."""
-
-    name: ClassVar[str] = "lb-rescuedp"
-    summary: ClassVar[str] = "looks when a controller says so, and filters, dividing budget"
-
-
-class LPRescueDP(_RescueDP, Population):
-    """RescueDP by population: a look has a share of the devices that are left."""
-
-    name: ClassVar[str] = "lp-rescuedp"
-    summary: ClassVar[str] = "looks when a controller says so, and filters, dividing devices"
+        share = min(self.scale * log(self.controller.wait + 1), self.most_of_rest)
+        return min(int(share * self.division.left(period)), self.most)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +18,16 @@ from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.stream import Ask, Curator
+from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedStream
 from sfumato.streams.window.curators import WindowEstimate
 from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.protocol import Window
+from sfumato.wire.window_task import MOST_TIERS
 
-__all__ = ["MOST_TIERS", "TieredEstimate", "Tiers", "combined"]
-
-MOST_TIERS: Final = 4
+__all__ = ["TieredEstimate", "Tiers", "combined"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,8 +54,9 @@ class Tiers(AskedStream):
     --------
     >>> strict = Window(window=48, epsilon=0.5, devices=40_000, domain=4, method="lpu")
     >>> usual = Window(window=24, epsilon=1.0, devices=60_000, domain=4, method="lpu")
-    >>> print(*Tiers((strict, usual)).sentences, sep="; ")
-    epsilon 0.5 over any 48 periods; epsilon 1 over any 24 periods
+    >>> tiers = Tiers((strict, usual))
+    >>> tiers.devices, [tier.population for tier in tiers.tiers]
+    (100000, [100000, 100000])
 
     """
 
@@ -64,27 +64,23 @@ class Tiers(AskedStream):
 
     def __post_init__(self) -> None:
         """Refuse tiers that do not belong together; let each speak about everybody."""
-        given = tuple(self.tiers)
-        if not 1 <= len(given) <= MOST_TIERS:
-            raise ConfigurationError(f"tiers has {len(given)}; 1..{MOST_TIERS} are possible.")
-        for place, tier in enumerate(given[1:], 1):
-            if (tier.domain, tier.interval, tier.clip) != (
-                given[0].domain,
-                given[0].interval,
-                given[0].clip,
-            ):
+        if not 1 <= len(self.tiers) <= MOST_TIERS:
+            raise ConfigurationError(f"tiers has {len(self.tiers)}; 1..{MOST_TIERS} are possible.")
+        values = [(tier.domain, tier.interval, tier.clip) for tier in self.tiers]
+        windows = [(tier.window, tier.epsilon) for tier in self.tiers]
+        for place, tier in enumerate(self.tiers):
+            if values[place] != values[0]:
                 raise ConfigurationError(
                     f"tiers[{place}] asks about something else than tiers[0]; one question is "
                     "expected."
                 )
-            if (tier.window, tier.epsilon) in {(t.window, t.epsilon) for t in given[:place]}:
+            if windows[place] in windows[:place]:
                 raise ConfigurationError(
                     f"tiers[{place}] has window {tier.window} and epsilon {tier.epsilon:g} once "
                     "more; each pair may be there once."
                 )
-        everybody = sum(tier.devices for tier in given)
-        about = tuple(replace(tier, population=everybody) for tier in given)
-        object.__setattr__(self, "tiers", about)
+        everybody = tuple(replace(tier, population=self.devices) for tier in self.tiers)
+        object.__setattr__(self, "tiers", everybody)
 
     @property
     def devices(self) -> int:
@@ -106,18 +102,10 @@ class Tiers(AskedStream):
         """What the values of a release are about."""
         return self.tiers[0].labels
 
-    @cached_property
-    def sentences(self) -> tuple[str, ...]:
-        """What an owner chooses from."""
-        return tuple(
-            f"epsilon {tier.epsilon:g} over any {tier.window} periods" for tier in self.tiers
-        )
-
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to a device of the tier that protects least; each has its own."""
-        weakest = max(self.tiers, key=lambda tier: tier.epsilon / tier.window)
-        return weakest.guarantee
+        return max(self.tiers, key=lambda tier: tier.epsilon / tier.window).guarantee
 
     def plain(self) -> dict[str, Any]:
         """Return what the stream fixes of a published task beyond the task itself: nothing."""
@@ -153,7 +141,7 @@ class TieredCurator(Curator):
         for place, curator in enumerate(self.curators):
             curator.tier = place
 
-    def timestep(self, period: int) -> Generator[Ask, Any, TieredEstimate]:
+    def timestep(self, period: int) -> Generator[Ask, Tally, TieredEstimate]:
         """Ask what each tier asks, one after the other; return what they say together."""
         estimates: list[WindowEstimate] = []
         for curator in self.curators:

@@ -6,22 +6,19 @@ and needs no tuning; the variance of a step is a public guess and is never taken
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.streams.window.curators import Step, WindowEstimate
-from sfumato.streams.window.divisions import Divided, Spent, between
 from sfumato.streams.window.readings import Reading
 
 if TYPE_CHECKING:
     from sfumato.streams.window.protocol import Window
 
-__all__ = ["STEP", "Controller", "Paced", "Tracker"]
+__all__ = ["STEP", "Controller", "Tracker"]
 
 Floats = NDArray[np.float64]
 
@@ -33,125 +30,94 @@ STEP: Final = 0.0025
 class Tracker:
     """A Kalman filter whose level takes steps of one known variance, for each item alike.
 
+    Parameters
+    ----------
+    step
+        The variance of a step.
+    mean, variance
+        What is known of each item; the variance is infinite before anything was seen.
+
     Examples
     --------
-    >>> tracker = Tracker(step=0.0)
-    >>> tracker.correct(np.array([0.2]), np.array([0.01]))
-    >>> tracker.predict()
-    >>> tracker.correct(np.array([0.4]), np.array([0.01]))
+    >>> tracker = Tracker(0.0, np.zeros(1), np.full(1, np.inf))
+    >>> for value in (0.2, 0.4):
+    ...     tracker.predict()
+    ...     tracker.correct(Reading(np.array([value]), np.array([0.01]), 0.01, 0.0, n=1))
     >>> tracker.mean.round(3).tolist(), tracker.variance.round(3).tolist()
     ([0.3], [0.005])
 
     """
 
     step: float
-    """The variance of a step."""
-    mean: Floats = field(default_factory=lambda: np.zeros(0))
-    variance: Floats = field(default_factory=lambda: np.zeros(0))
+    mean: Floats
+    variance: Floats
+
+    @classmethod
+    def of(cls, protocol: Window, step: float) -> Self:
+        """Return a filter that has seen nothing; the step is a share of the values' range."""
+        unknown = np.full(protocol.width, np.inf)
+        return cls((step * protocol.reach) ** 2, protocol.nothing, unknown)
 
     @property
     def started(self) -> bool:
         """Whether anything was seen."""
-        return bool(self.mean.size)
+        return bool(np.isfinite(self.variance).all())
 
     def predict(self) -> None:
         """Let a period pass."""
         self.variance = self.variance + self.step
 
-    def correct(self, seen: Floats, noise: Floats) -> None:
-        """Take in an answer."""
+    def correct(self, reading: Reading) -> None:
+        """Take in what was answered."""
         if not self.started:
-            self.mean, self.variance = seen, noise
+            self.mean, self.variance = reading.values, reading.variance
             return
-        gain = self.variance / (self.variance + noise)
-        self.mean = self.mean + gain * (seen - self.mean)
+        gain = self.variance / (self.variance + reading.variance)
+        self.mean = self.mean + gain * (reading.values - self.mean)
         self.variance = (1 - gain) * self.variance
 
 
 @dataclass
 class Controller:
-    """A PID controller: an error now, its mean of late, and how fast it grows.
+    """A controller of when to look next: it weighs an error now and its mean of late.
 
-    Examples
-    --------
-    >>> controller = Controller(0.9, 0.1, 0.0, memory=2)
-    >>> [round(controller.feed(period, error), 3) for period, error in ((1, 1.0), (3, 3.0))]
-    [0.95, 2.9]
-
-    """
-
-    proportional: float
-    integral: float
-    derivative: float
-    memory: int
-    _errors: deque[float] = field(default_factory=deque)
-    _period: int = 0
-
-    def feed(self, period: int, error: float) -> float:
-        """Return what is to be done about an error."""
-        before = self._errors[-1] if self._errors else error
-        grown = (error - before) / max(1, period - self._period)
-        self._period = period
-        self._errors.append(error)
-        while len(self._errors) > self.memory:
-            self._errors.popleft()
-        late = sum(self._errors) / self.memory
-        return self.proportional * error + self.integral * late + self.derivative * grown
-
-
-class Paced(Divided):
-    """Look when it is due, correct the filter, and decide when to look next.
+    Its gains are the papers', 0.9 and 0.1; how fast the error grows has none.
 
     Parameters
     ----------
-    protocol
-        The public design.
     pace
         How fast the interval between two looks changes (theta).
-    step
-        The deviation of a curve's step, as a share of its range.
     memory
-        How many errors the controller remembers.
+        How many errors it remembers.
+
+    Examples
+    --------
+    >>> controller = Controller(pace=2.0, memory=2)
+    >>> [round(controller.trouble(error), 3) for error in (1.0, 3.0)]
+    [0.95, 2.9]
+    >>> controller.schedule(period=3, change=0.75)
+    >>> controller.wait, controller.due
+    (2.5, 5)
 
     """
 
-    def __init__(self, protocol: Window, pace: float, step: float, memory: int) -> None:
-        super().__init__(protocol)
-        self.pace = between("pace", pace, 0)
-        low, high = protocol.interval or (0.0, 1.0)
-        self.reach = high - low
-        self.tracker = Tracker((between("step", step, 0) * self.reach) ** 2)
-        self.controller = Controller(0.9, 0.1, 0.0, memory=memory)
-        self.wait = 1.0
-        self.due = 1
-        self.spent = Spent(self.window)
+    pace: float
+    memory: int
+    wait: float = field(default=1.0, init=False)
+    """The interval between two looks."""
+    due: int = field(default=1, init=False)
+    """The period of the next look."""
 
-    @abstractmethod
-    def offered(self, period: int) -> int:
-        """Return how many parts a look in this period could have."""
+    def __post_init__(self) -> None:
+        """Begin with no errors."""
+        self._errors: deque[float] = deque(maxlen=self.memory)
 
-    @abstractmethod
-    def waiting(self, period: int, reading: Reading, before: Floats, parts: int) -> float:
-        """Return how long to wait after an answer, given what the filter had expected."""
+    def trouble(self, error: float) -> float:
+        """Take in an error; return how bad it is, given those before."""
+        self._errors.append(error)
+        return 0.9 * error + 0.1 * (sum(self._errors) / self.memory)
 
-    def step(self, period: int) -> Step:
-        """Predict; if a look is due and can be paid, correct and choose the next time."""
-        if self.tracker.started:
-            self.tracker.predict()
-        parts = self.offered(period)
-        if period < self.due or parts < 1:
-            return self._release(published=False)
-        self.spent.add(period, parts)
-        reading = yield from self.asked(parts)
-        if reading is None:
-            return self._release(published=False)
-        before = self.tracker.mean if self.tracker.started else reading.values
-        self.tracker.correct(reading.values, reading.variance)
-        self.wait = max(1.0, self.waiting(period, reading, before, parts))
+    def schedule(self, period: int, change: float) -> None:
+        """Change the interval by so many paces, and wait that long after a look in this period."""
+        self.wait = max(1.0, self.wait + self.pace * change)
         self.due = period + int(self.wait)
-        return self._release(published=True)
-
-    def _release(self, *, published: bool) -> WindowEstimate:
-        if not self.tracker.started:
-            return self.repeat()
-        return self.estimate(self.tracker.mean, self.tracker.variance, published=published)
