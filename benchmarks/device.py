@@ -28,7 +28,6 @@ from sfumato.device import Device, Limits, Outcome
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key, seal
-from sfumato.wire.task import Task
 
 __all__ = ["Costs", "main", "measure"]
 
@@ -75,7 +74,7 @@ class Taken:
 
 def task() -> Published:
     """Return a task of 24 hours with 16 places, sealed, where every device sends each hour."""
-    asked = Task.of(
+    asked = catalog.task(
         {
             "title": "Places",
             "epsilon": 1.0,

@@ -1,9 +1,16 @@
-"""Every mechanism by its name, with its parameters read off its fields; the stream of a task."""
+"""Every mechanism by its name, with its parameters read off its fields; tasks and their streams.
+
+A task file says which stream it asks for, by ``stream`` or, for those that are older than this
+field, by ``kind`` and ``protocol``. The stream declares its own fields and checks them, so that a
+stream of another package is asked for like any other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, replace
+from dataclasses import fields as dataclass_fields
+from pathlib import Path
 from typing import Any, Final
 
 from sfumato import mechanisms
@@ -13,20 +20,25 @@ from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.streams import registry
-from sfumato.wire.task import Task
-from sfumato.wire.window_task import WindowTask
+from sfumato.wire import fields
+from sfumato.wire.fields import Problem
+from sfumato.wire.task import MOST_PERIODS, SHARED, Task, located, text_of
+from sfumato.wire.values import TaskValues
 
 __all__ = [
     "NOISES",
     "Parameter",
     "build",
+    "changed",
     "find",
     "from_configuration",
     "names",
     "parameters",
     "parameters_of",
+    "parse",
+    "read",
     "stream",
-    "tiers",
+    "task",
 ]
 
 NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplace}
@@ -80,7 +92,7 @@ def parameters_of(kind: type[Mechanism | Noise]) -> list[Parameter]:
             required=field.default is MISSING,
             default=None if field.default is MISSING else field.default,
         )
-        for field in fields(kind)
+        for field in dataclass_fields(kind)
     ]
 
 
@@ -125,17 +137,106 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
     return build(name, **rest)
 
 
-def stream(task: Task | WindowTask) -> Stream:
+# ---- tasks -----------------------------------------------------------------------------------
+
+
+def read(path: str | Path) -> Task:
+    """Return the task of a file; a mistake is answered with one sentence that names its line."""
+    return parse(text_of(path), str(path))
+
+
+def parse(text: str, source: str = "task") -> Task:
+    """Return the task that a text describes; a mistake is told with the source and its line."""
+    return located(text, source, task)
+
+
+def task(table: Mapping[str, Any]) -> Task:
+    """Return the checked task of the fields of a task file.
+
+    Examples
+    --------
+    >>> asked = task({
+    ...     "kind": "window", "title": "Where people are", "epsilon": 1, "window": 24,
+    ...     "devices": 5000, "periods": 720, "period": "1 hour",
+    ...     "values": {"kind": "category", "items": ["home", "work"]},
+    ... })
+    >>> asked.stream, asked.design["window"], asked.design["method"]
+    ('window', 24, 'auto')
+
+    """
+    name, kind = _stream_named(table)
+    needed = {**SHARED, **kind.needed}
+    known = (*needed, *kind.optional, "stream", "kind")
+    fields.refuse_unknown(table, known, (), f"a task of the stream {name!r} has")
+    for field, words in needed.items():
+        if field not in table:
+            raise Problem((), f"{field} is missing; {words} is expected.")
+    values = TaskValues.of(table["values"])
+    title, seconds = fields.title(table["title"]), fields.seconds(table["period"])
+    epsilon = fields.epsilon(table["epsilon"], ("epsilon",))
+    fields.in_range(table["periods"], ("periods",), kind.fewest_periods, MOST_PERIODS)
+    asked = Task(title, values, epsilon, table["periods"], seconds, name)
+    return _designed(asked, {field: table[field] for field in table if field in _own(kind)})
+
+
+def changed(task: Task, **others: Any) -> Task:
+    """Return a task with some fields changed, checked once more; None leaves a field out.
+
+    Examples
+    --------
+    >>> lights = parse('''
+    ... title = "Lights"
+    ... epsilon = 1
+    ... periods = 48
+    ... period = "30 minutes"
+    ... changes = 6
+    ... values = {kind = "binary"}
+    ... ''')
+    >>> changed(lights, changes=8, epsilon=2.0).design["changes"]
+    8
+
+    """
+    mine = {field.name for field in dataclass_fields(Task)} - {"design"}
+    shared = replace(task, **{name: value for name, value in others.items() if name in mine})
+    own = {name: value for name, value in others.items() if name not in mine}
+    left = {name: value for name, value in {**task.design, **own}.items() if value is not None}
+    return _designed(shared, left)
+
+
+def _stream_named(table: Mapping[str, Any]) -> tuple[str, type[Stream]]:
+    """Return the name and the class of the stream that the fields of a task file ask for."""
+    if "kind" in table:
+        fields.choice(table["kind"], ("kind",), registry.KINDS)
+        if "stream" in table:
+            raise Problem(
+                ("kind",),
+                f"kind is {table['kind']!r} where stream is {fields.shown(table['stream'])}; the "
+                "stream alone is expected.",
+            )
+    name = registry.name_of(table)
+    try:
+        return name, registry.find(name)
+    except ConfigurationError as error:
+        raise Problem(("stream",), str(error)) from None
+
+
+def _designed(task: Task, own: Mapping[str, Any]) -> Task:
+    """Return a task with its stream's own fields, as the stream has checked them."""
+    kind = registry.find(task.stream)
+    fields.refuse_unknown(own, _own(kind), (), f"the stream {task.stream!r} has")
+    return replace(task, design=kind.fields({**task.shared(), **own}))
+
+
+def _own(kind: type[Stream]) -> tuple[str, ...]:
+    """Return the names of a stream's own fields."""
+    return tuple(name for name in (*kind.needed, *kind.optional) if name not in SHARED)
+
+
+def stream(task: Task) -> Stream:
     """Return the stream that a task asks for.
 
     Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
     queries. If reports are shuffled, epsilon is the largest one up to the task's that keeps what
     the task promises of shuffled reports.
     """
-    plain = task.plain()
-    return registry.find(registry.name_of(plain)).chosen(plain)
-
-
-def tiers(task: WindowTask) -> Stream:
-    """Return the stream of a window task with all its tiers; a window if it has one only."""
-    return registry.find("tiers" if task.tiers else "window").of(task.plain())
+    return registry.find(task.stream).chosen(task.plain())

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.running import answer, refused, run
 from tests.service.running import TOKENS, Running
 
-from sfumato.wire.task import read
+from sfumato.catalog import read
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.device import Outcome
 from sfumato.device.transport import Unreachable
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, Layout
 from sfumato.wire.sealing import OVERHEAD, new_key, open_sealed
-from sfumato.wire.task import parse
 
 HOUR = 3600
 

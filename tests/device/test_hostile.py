@@ -18,13 +18,13 @@ from tests.device.collecting import HOUR, Collector, published
 from tests.device.mutations import mutated, written
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.device import Device, Http, Limits, Outcome, parts, sdk
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.sealing import new_key
-from sfumato.wire.task import parse_any
 
 ALWAYS = "mix = {1 = 1.0}"
 HONEST, HOSTILE = "http://honest/tasks/1/reports", "http://hostile/tasks/1/reports"
@@ -59,7 +59,7 @@ def window(values: str, **changes: Any) -> Published:
     given = {"epsilon": 1.0, "window": 3, "devices": 1000, "periods": 400, "period": '"1 hour"'}
     given |= {"values": values} | changes
     rows = "\n".join(f"{name} = {value}" for name, value in given.items())
-    task = parse_any(f'kind = "window"\ntitle = "asks"\n{rows}')
+    task = parse(f'kind = "window"\ntitle = "asks"\n{rows}')
     spec = spec_of(task, catalog.stream(task), start=0)
     return Published(spec, {1: new_key().public_key().public_bytes_raw()}, HOSTILE)
 

@@ -20,6 +20,7 @@ import pytest
 from tests.device.collecting import HOUR
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.core.stream import Ask
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
@@ -33,7 +34,6 @@ from sfumato.streams.window import METHODS
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch, Layout
-from sfumato.wire.task import parse_any
 
 MISSING, BAD, LATE = "missing", object(), "late"
 PERIODS = 2
@@ -54,7 +54,7 @@ VALUES: dict[str, tuple[str, list[Any]]] = {
 
 
 def published(task: str, periods: int = PERIODS) -> Published:
-    asked = parse_any(f'title = "t"\nepsilon = 2\nperiods = {periods}\nperiod = "1 hour"\n{task}')
+    asked = parse(f'title = "t"\nepsilon = 2\nperiods = {periods}\nperiod = "1 hour"\n{task}')
     spec = spec_of(asked, catalog.stream(asked), start=0, sealed=False)
     return Published(spec, {}, "http://collector/reports")
 

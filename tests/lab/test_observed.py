@@ -16,7 +16,6 @@ from sfumato.lab.live_fleet import LiveFleet, replayed
 from sfumato.lab.observed import Held, Moves, Numbers, observed_by
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.registry import spec_of
-from sfumato.wire import task as task_files
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key
 from sfumato.wire.values import VALUES
@@ -40,7 +39,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 
 def _published(plain: dict[str, Any]) -> tuple[Published, Any]:
-    task, key = task_files.task_of(plain), new_key()
+    task, key = catalog.task(plain), new_key()
     spec = spec_of(task, catalog.stream(task), start=0)
     return Published(spec, {1: key.public_key().public_bytes_raw()}, "http://collector"), key
 

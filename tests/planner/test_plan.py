@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.synthetic import Synthetic
 from sfumato.planner import Pilot, Plan, expected, plan, reasons, warnings
 from sfumato.streams.kinds import Binary, Category, Values, values_of
 from sfumato.streams.weave import Weave
-from sfumato.wire.task import Task, parse
+from sfumato.wire.task import Task
 
 TASK = parse("""
 title = "Lights"
@@ -26,7 +27,7 @@ period = "1 hour"
 changes = 3
 values = {kind = "binary"}
 """)
-CATEGORY = dataclasses.replace(
+CATEGORY = catalog.changed(
     TASK,
     values=parse("""
 title = "Places"
@@ -81,7 +82,7 @@ def worst_ratio(task: Task, devices: int, pilot: Pilot | None, units: int) -> fl
     """Return how many times as large the plan's error is as the least of all."""
     values = values_of(task.values)
     found = plan(task, devices, pilot=pilot)
-    changes = [task.changes] if pilot is None else [1, 2, 3, 4, 5, 6]
+    changes = [task.design["changes"]] if pilot is None else [1, 2, 3, 4, 5, 6]
     chosen = found.chosen.errors["online"].rmse
     least = min(
         expected(protocol, devices, found.pilot.sample)["online"].rmse
@@ -100,7 +101,7 @@ def test_no_mix_on_a_grid_is_much_better_than_the_choice() -> None:
 @pytest.mark.parametrize("task", [TASK, CATEGORY], ids=["binary", "category"])
 @pytest.mark.parametrize("devices", [10_000, 1_000_000])
 def test_none_is_anywhere(task: Task, epsilon: float, devices: int) -> None:
-    asked = dataclasses.replace(task, epsilon=epsilon)
+    asked = catalog.changed(task, epsilon=epsilon)
     assert worst_ratio(asked, devices, None, units=6) < 1.05
 
 
@@ -108,7 +109,7 @@ def test_none_is_anywhere(task: Task, epsilon: float, devices: int) -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("devices", [10_000, 1_000_000])
 def test_no_number_of_changes_is_much_better_than_the_choice(epsilon: float, devices: int) -> None:
-    asked = dataclasses.replace(TASK, epsilon=epsilon)
+    asked = catalog.changed(TASK, epsilon=epsilon)
     pilot = Pilot(Binary(), Synthetic(Binary(), 16, 6, 3000, "uniform", 1).all())
     assert worst_ratio(asked, devices, pilot, units=4) < 1.05
 
@@ -123,10 +124,10 @@ def test_the_best_option_comes_first_and_beats_what_the_papers_do(usual: Plan) -
 
 
 def test_many_changes_leave_snapshots_alone() -> None:
-    found = plan(dataclasses.replace(TASK, changes=16), 100_000)
+    found = plan(catalog.changed(TASK, changes=16), 100_000)
     assert found.chosen.name == "snapshots"
     assert any("snapshots alone are best" in reason for reason in reasons(found))
-    assert found.recommended.mix == ((0, 1.0),)
+    assert found.recommended.design["mix"] == [[0, 1.0]]
 
 
 def test_the_recommended_task_is_the_chosen_protocol(usual: Plan) -> None:
@@ -143,7 +144,7 @@ def test_the_recommended_task_is_the_chosen_protocol(usual: Plan) -> None:
 
 
 def test_few_changes_in_a_pilot_lower_the_number_of_changes() -> None:
-    asked = dataclasses.replace(TASK, changes=12)
+    asked = catalog.changed(TASK, changes=12)
     found = plan(asked, 50_000, pilot=Pilot.of_changes(Binary(), 16, {0: 0.5, 1: 0.3, 2: 0.2}))
     assert found.chosen.protocol.changes == 2
     at_twelve = [o for o in found.options if o.name == "weave" and o.protocol.changes == 12]
@@ -189,7 +190,7 @@ def test_what_reaches_a_target_reaches_it(usual: Plan) -> None:
     found = expected(usual.chosen.protocol, reach.devices, sample)["online"].reported
     assert 1.96 * found**0.5 == pytest.approx(0.01, rel=0.1)
     assert reach.epsilon is not None
-    sharper = plan(dataclasses.replace(TASK, epsilon=reach.epsilon), 100_000)
+    sharper = plan(catalog.changed(TASK, epsilon=reach.epsilon), 100_000)
     assert 0.007 < sharper.chosen.half_width("online") < 0.0102
 
 
@@ -233,7 +234,7 @@ def test_half_the_epsilon_is_about_twice_the_error(usual: Plan) -> None:
 def test_what_a_privacy_engineer_would_say(
     changed: dict[str, Any], devices: int, sentence: str
 ) -> None:
-    said = warnings(plan(dataclasses.replace(TASK, **changed), devices))
+    said = warnings(plan(catalog.changed(TASK, **changed), devices))
     assert any(sentence in one for one in said), said
 
 
@@ -271,8 +272,9 @@ def test_what_cannot_be_planned(given: dict[str, Any], sentence: str) -> None:
 
 
 def test_moves_need_no_plan() -> None:
-    moves = dataclasses.replace(
+    moves = catalog.changed(
         TASK,
+        stream="flat",
         values=dataclasses.replace(TASK.values, kind="moves"),
         protocol="flat",
     )

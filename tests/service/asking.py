@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato import catalog
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
 from sfumato.randomness import seeded
 from sfumato.service import Collector
 from sfumato.store import SQLiteStore
 from sfumato.wire.questions import Question
-from sfumato.wire.window_task import WindowTask
+from sfumato.wire.task import Task
 
 __all__ = ["SECONDS", "START", "Line", "Scene", "asking"]
 
@@ -21,7 +22,7 @@ START = 1_000_000
 SECONDS = 10
 
 
-def asking(**given: Any) -> WindowTask:
+def asking(**given: Any) -> Task:
     """Return a task that ends soon."""
     usual: dict[str, Any] = {
         "kind": "window",
@@ -34,7 +35,7 @@ def asking(**given: Any) -> WindowTask:
         "values": {"kind": "category", "items": ["home", "work", "road"]},
         "method": "lpu",
     }
-    return WindowTask.of(usual | given)
+    return catalog.task(usual | given)
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Line:
 class Scene:
     """A collector with a store, and devices with journals, under one clock."""
 
-    def __init__(self, folder: Path, task: WindowTask, grace: int = 6, **more: Any) -> None:
+    def __init__(self, folder: Path, task: Task, grace: int = 6, **more: Any) -> None:
         self.folder, self.now = folder, float(START)
         self.task, self.grace, self.more = task, grace, more
         self.made = 0

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from sfumato.catalog import parse
 from sfumato.randomness import seeded
 from sfumato.service import Desk
 from sfumato.store import StoredTask
 from sfumato.wire.reports import Batch, report_id
 from sfumato.wire.sealing import seal
-from sfumato.wire.task import Task, parse
+from sfumato.wire.task import Task
 
 __all__ = ["LISTENING", "Fleet", "batch", "joined", "report"]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from tests.service.fleets import LISTENING, Fleet, batch, report
 
+from sfumato import catalog
 from sfumato.errors import ReportError
 from sfumato.service import Collector, Desk, page, questions
 from sfumato.service.metrics import Metrics
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import Batch
-from sfumato.wire.task import Task
 
 START = 1_000_000
 
@@ -148,7 +148,7 @@ def test_each_fault_is_refused_with_its_own_reason(setting: Setting) -> None:
 def test_padding_must_be_zero(setting: Setting) -> None:
     # Differences of 12 items take 3 bytes, and snapshots 2.
     values = {"kind": "category", "items": 12}
-    wide = Task.of(TASK_FIELDS | {"values": values, "mix": {"snapshot": 0.5, "1": 0.5}})
+    wide = catalog.task(TASK_FIELDS | {"values": values, "mix": {"snapshot": 0.5, "1": 0.5}})
     desk = setting.collector.publish(wide, START, sealed=False)
     setting.end_of(1)
     held = list(range(12)) * 5
@@ -236,7 +236,7 @@ def test_periods_close_in_order_and_releases_survive(setting: Setting) -> None:
 
 def test_moves_are_collected_and_released_as_well(setting: Setting) -> None:
     values = {"kind": "moves", "items": ["up", "down"]}
-    desk = setting.collector.publish(Task.of(TASK_FIELDS | {"values": values}), START, grace=5)
+    desk = setting.collector.publish(catalog.task(TASK_FIELDS | {"values": values}), START, grace=5)
     fleet = Fleet(desk, 200)
     setting.end_of(1)
     receipt = setting.collector.take(desk, fleet.body([[1, -1]] * 200))

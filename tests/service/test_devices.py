@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.service.running import Running
 
+from sfumato import catalog
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.transport import Unreachable
 from sfumato.service import Collector
 from sfumato.store import SQLiteStore
-from sfumato.wire.task import Task
 
 START = 1_000_000
 FIELDS: dict[str, Any] = {
@@ -52,7 +52,7 @@ class World:
 
 def test_what_devices_have_sent_is_what_was_counted(tmp_path: Path) -> None:
     world = World(tmp_path / "collector.db")
-    mixed = Task.of(FIELDS | {"mix": {"snapshot": 0.5, "1": 0.5}})
+    mixed = catalog.task(FIELDS | {"mix": {"snapshot": 0.5, "1": 0.5}})
     desk = world.collector.publish(mixed, START, grace=5)
     url = f"http://here/v1/tasks/{desk.name}"
     devices = [Device.open(":memory:", Limits(2.0), world, lambda: world.now) for _ in range(150)]

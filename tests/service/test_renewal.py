@@ -10,13 +10,13 @@ import pytest
 from tests.service.fleets import Fleet, batch, report
 from tests.service.test_collector import START, TASK_FIELDS, VALUES, Setting
 
+from sfumato import catalog
 from sfumato.device import Device, Limits, Outcome
 from sfumato.errors import ConfigurationError
 from sfumato.service import Desk
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
-from sfumato.wire.task import Task
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ class Line:
 
 def test_a_device_picks_the_new_key_up_and_says_nothing_twice(setting: Setting) -> None:
     values = {"kind": "category", "items": ["home", "work"]}
-    every = Task.of(TASK_FIELDS | {"values": values, "mix": {"1": 1.0}})
+    every = catalog.task(TASK_FIELDS | {"values": values, "mix": {"1": 1.0}})
     desk = setting.collector.publish(every, START, grace=5)
     line = Line(setting, desk)
     device = Device.open(":memory:", Limits(2.0), line, setting.clock)

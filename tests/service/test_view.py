@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from tests.service.fleets import Fleet
 
+from sfumato import catalog
 from sfumato.cli import query
 from sfumato.service import Collector, Desk, page, questions
 from sfumato.service.metrics import Metrics
 from sfumato.service.view import MOST_POINTS, View
 from sfumato.store import Release, SQLiteStore
-from sfumato.wire.task import task_of
 
 START = 1_000_000
 HORIZON: dict[str, Any] = {"epsilon": 4.0, "periods": 6, "period": "10 seconds", "changes": 3}
@@ -56,7 +56,7 @@ class House:
         self.metrics = Metrics(self.collector)
 
     def publish(self, task: dict[str, Any], **more: Any) -> Desk:
-        given = task_of({"title": "A task"} | task)
+        given = catalog.task({"title": "A task"} | task)
         return self.collector.publish(given, START, grace=5, sealed=False, **more)
 
     def release(self, desk: Desk, *rows: Any, variance: float = 0.0001) -> None:

@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from sfumato.accounting.shuffle import Requirement, amplify, best, holds
-from sfumato.catalog import stream
+from sfumato.catalog import parse, stream
 from sfumato.errors import ConfigurationError
 from sfumato.streams.crowd import promised, shuffled
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Binary
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.streams.weave.protocol import Weave
-from sfumato.wire.task import parse
 
 WOVEN = Weave(Binary(), 8, 2, 2.0, (0, 1, 4), (0.5, 0.25, 0.25))
 

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import seeded
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.wire.published import LARGEST, Published
 from sfumato.wire.sealing import new_key
-from sfumato.wire.task import parse
 
 KINDS = [
     '{kind = "binary"}',

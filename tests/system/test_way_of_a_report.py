@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.core.stream import Place
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
@@ -21,7 +22,6 @@ from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch
 from sfumato.wire.sealing import open_sealed
-from sfumato.wire.task import parse_any
 
 START, SECONDS = 1_000_000, 10
 
@@ -81,7 +81,7 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     now = float(START)
 
     # wire/ reads the task file; streams/ chooses what the task leaves open, and writes it out.
-    task = parse_any(text)
+    task = parse(text)
     stream = catalog.stream(task)
     spec = spec_of(task, stream, START, grace=SECONDS)
     assert stream_of(spec).plain() == stream.plain()

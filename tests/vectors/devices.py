@@ -17,6 +17,7 @@ from typing import Any, Final
 from tests.vectors.keeping import FOLDER, Files, dumped, sql_of
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
 from sfumato.device.keys import Root
@@ -27,7 +28,6 @@ from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch, Layout
-from sfumato.wire.task import parse_any
 
 __all__ = ["KEPT_AFTER", "STEPS", "Life", "files", "openable"]
 
@@ -96,7 +96,7 @@ def tasks() -> dict[str, Published]:
     """Return the tasks that the device takes part in."""
     made = {}
     for name, text in TEXTS.items():
-        task = parse_any(text.format(name))
+        task = parse(text.format(name))
         spec = spec_of(task, catalog.stream(task), 0, sealed=False)
         made[name] = Published(spec, {}, f"http://collector/{name}/reports")
     return made

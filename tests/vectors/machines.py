@@ -17,6 +17,7 @@ from tests.vectors.keeping import Files, dumped
 from tests.vectors.tasks import published
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.core.stream import Ask, Stream, Timestep
 from sfumato.core.tally import Tally
 from sfumato.device.keys import Chain
@@ -28,7 +29,6 @@ from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.methods import METHODS
 from sfumato.streams.window.tiers import Tiers
 from sfumato.wire.questions import Question
-from sfumato.wire.task import parse_any
 
 __all__ = [
     "Asking",
@@ -326,8 +326,8 @@ def known(numbers: Any) -> list[float | None]:
 
 def _asking() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, text in ASKING.items():
-        task = parse_any(text)
-        plain = spec_of(task, catalog.tiers(task), 0)  # type: ignore[arg-type]
+        task = parse(text)
+        plain = spec_of(task, catalog.stream(task), 0)
         yield name, plain
     for variant in ("white", "plain"):
         topl = ToPL(epsilon=2.0, bound=100.0, learning=2, limit=64, variant=variant)

@@ -19,6 +19,7 @@ from tests.vectors.keeping import Files, dumped, sql_of
 from tests.vectors.machines import Asking, key_of, known
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.errors import SfumatoError
 from sfumato.service import Collector, Desk
 from sfumato.service.questions import answer
@@ -27,7 +28,6 @@ from sfumato.store.schema import APPLICATION, STEPS
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import report_id
-from sfumato.wire.task import parse_any
 
 __all__ = ["AS_OF", "Scene", "answers", "files", "opened", "releases"]
 
@@ -89,7 +89,7 @@ QUERIES: Final = {name: [_USUAL[1], _USUAL[2], _USUAL[5]] for name in TEXTS} | {
 
 def published(name: str) -> Published:
     """Return what devices are told of a task."""
-    task = parse_any(TEXTS[name].format(name))
+    task = parse(TEXTS[name].format(name))
     sealed = name == "sealed"
     spec = spec_of(task, catalog.stream(task), START, grace=GRACE, sealed=sealed)
     key = X25519PrivateKey.from_private_bytes(KEYS[2]).public_key().public_bytes_raw()

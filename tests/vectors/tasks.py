@@ -10,13 +10,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.vectors.keeping import Files, dumped
 
 from sfumato import catalog
+from sfumato.catalog import parse
 from sfumato.errors import SfumatoError
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
-from sfumato.wire.task import parse_any
-from sfumato.wire.window_task import WindowTask
+from sfumato.wire.task import Task
 
-__all__ = ["START", "files", "published", "refusal", "slow_files", "texts"]
+__all__ = ["START", "alone", "files", "published", "refusal", "slow_files", "texts"]
 
 VERSION: Final = 1
 START: Final = 1_000_000
@@ -103,10 +103,20 @@ def texts() -> dict[str, str]:
     return {f"example_{path.stem}": path.read_text() for path in documented} | TEXTS
 
 
+def alone(task: Task) -> list[Task]:
+    """Return a task for each of a task's windows, its own one first: what a device can join."""
+    if task.stream != "tiers":
+        return [task]
+    own = (task.design["window"], task.epsilon, task.design["devices"])
+    return [
+        catalog.changed(task, stream="window", tiers=None, window=w, epsilon=e, devices=n)
+        for w, e, n in (own, *task.design["tiers"])
+    ]
+
+
 def published(text: str) -> list[Published]:
     """Return what devices are told of a task, one for each of its tiers."""
-    task = parse_any(text)
-    each = task.alone() if isinstance(task, WindowTask) else (task,)
+    each = alone(parse(text))
     public = {name: key.public_key().public_bytes_raw() for name, key in KEYS.items()}
     specs = (spec_of(one, catalog.stream(one), START, grace=60) for one in each)
     return [Published(spec, public, ENDPOINT) for spec in specs]
@@ -114,7 +124,7 @@ def published(text: str) -> list[Published]:
 
 def described(text: str) -> dict[str, Any]:
     """Return all that follows from a task file."""
-    task = parse_any(text)
+    task = parse(text)
     told = published(text)
     return {
         "toml": text,
@@ -129,7 +139,7 @@ def described(text: str) -> dict[str, Any]:
 def refusal(text: str) -> str:
     """Return the sentence that a task file is refused with."""
     try:
-        parse_any(text)
+        parse(text)
     except SfumatoError as error:
         return str(error)
     raise AssertionError(text)

@@ -8,6 +8,7 @@ import pytest
 from tests.vectors import keeping, tasks, wire
 from tests.vectors.keeping import FOLDER, cases, load
 
+from sfumato.catalog import parse
 from sfumato.core.tally import Tallies, Tally
 from sfumato.device.parts import part_of
 from sfumato.streams.registry import spec_of, stream_of
@@ -15,8 +16,6 @@ from sfumato.wire.canonical import canonical
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch, report_id
-from sfumato.wire.task import parse_any
-from sfumato.wire.window_task import WindowTask
 
 TASKS = list(tasks.texts())
 BAD = [
@@ -29,10 +28,10 @@ BAD = [
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_is_what_it_was(name: str) -> None:
     kept = load(f"tasks/{name}.json")
-    task = parse_any(kept["toml"])
+    task = parse(kept["toml"])
     assert task.canonical().decode() == kept["canonical"]
     assert task.task_id == kept["task_id"]
-    each = task.alone() if isinstance(task, WindowTask) else (task,)
+    each = tasks.alone(task)
     assert len(each) == len(kept["published"])
     for one, text, task_id, spec_hash in zip(
         each, kept["published"], kept["published_ids"], kept["spec_hashes"], strict=True

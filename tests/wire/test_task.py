@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -9,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from sfumato import catalog
+from sfumato.catalog import changed as altered
+from sfumato.catalog import parse, read
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
+from sfumato.streams import horizon
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, values_of
 from sfumato.streams.weave import Weave
@@ -17,8 +19,6 @@ from sfumato.streams.weave.decoding import DECODERS
 from sfumato.streams.weave.mix import WORKLOADS
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.wire import task
-from sfumato.wire.task import Task, parse, read, read_any
-from sfumato.wire.window_task import WindowTask
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -56,18 +56,19 @@ def changed(before: str, after: str) -> str:
 def test_a_task_is_read_from_its_file() -> None:
     found = parse(GOOD)
     assert found.title == "Who is [home] = 1"
-    assert (found.epsilon, found.periods, found.period_seconds, found.changes) == (1, 24, 3600, 4)
-    assert found.queries == (("online", 0.5), ("ranges", 0.5))
+    assert (found.epsilon, found.periods, found.period_seconds) == (1, 24, 3600)
+    assert (found.stream, found.design["changes"]) == ("weave", 4)
+    assert found.design["queries"] == [["online", 0.5], ["ranges", 0.5]]
     assert found.values.items == ("home", "work")
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_every_example_is_a_task_with_a_protocol(path: Path) -> None:
-    found = read_any(path)
-    if isinstance(found, WindowTask):
-        assert catalog.tiers(found).guarantee.window
+    found = read(path)
+    if found.stream in ("window", "tiers"):
+        assert catalog.stream(found).guarantee.window
         return
-    made = catalog.stream(dataclasses.replace(found, periods=min(found.periods, 24), mix=None))
+    made = catalog.stream(altered(found, periods=min(found.periods, 24), mix=None))
     assert isinstance(made, (Flat, Weave))
     assert made.epsilon == found.epsilon
     assert (made if isinstance(made, Flat) else made.values).width == found.values.width
@@ -82,9 +83,9 @@ def test_moves_are_asked_for_as_they_are(items: object) -> None:
 
 
 def test_the_names_in_a_task_file_are_those_of_the_streams() -> None:
-    assert set(task.QUERIES) == set(WORKLOADS)
-    assert task.MECHANISMS == CARRIERS
-    assert task.DECODERS == DECODERS
+    assert set(horizon.QUERIES) == set(WORKLOADS)
+    assert horizon.MECHANISMS == CARRIERS
+    assert horizon.DECODERS == DECODERS
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_every_protocol_by_its_name(protocol: str, spans: set[int]) -> None:
     made = catalog.stream(parse(changed('"weave"', f'"{protocol}"')))
     assert isinstance(made, Weave)
     assert set(made.spans) <= spans
-    assert made.aligned == (protocol in task.LEVELLED)
+    assert made.aligned == (protocol in horizon.LEVELLED)
     assert made.mechanism == ("exsub-printed" if protocol == "hierarchy" else "auto")
 
 
@@ -160,7 +161,7 @@ def test_lengths_of_a_period(said: str, seconds: int) -> None:
         ("epsilon = 1", 'epsilon = "1"', 3, "epsilon is '1'; a number in"),
         ("epsilon = 1", "epsilon = true", 3, "epsilon is True; a number in"),
         ("epsilon = 1", "epsilom = 1", 3, "epsilom is no field of a task; did you mean 'epsilon'?"),
-        ("epsilon = 1", "epsilon = 1\ncolour = 2", 4, "a task has title, epsilon, periods,"),
+        ("epsilon = 1", "epsilon = 1\ncolour = 2", 4, "a task of the stream 'weave' has title,"),
         ("epsilon = 1", "", None, "epsilon is missing; a positive number, the privacy of"),
         ('title = "Who is [home] = 1"', "title = 7", 2, "title is 7; printable text in one line"),
         ('title = "Who is [home] = 1"', 'title = " "', 2, "title is ' '; printable text"),
@@ -188,7 +189,10 @@ def test_lengths_of_a_period(said: str, seconds: int) -> None:
         ('"weave"', '"weave"\nmix = {1 = -1}', 12, "mix.1 is -1; a share above 0"),
         ('"weave"', '"weave"\nmix = {one = 1}', 12, "mix.one is no span; snapshot or a number"),
         ('"weave"', '"weave"\nmix = 3', 12, "mix is 3; a table of spans"),
-        ('"weave"', '"weave"\nkind = "window"', 12, "kind is 'window'; horizon is expected."),
+        ('"weave"', '"weave"\nkind = "window"', 6, "changes is no field of a task; a task of the"),
+        ('"weave"', '"weave"\nkind = "windows"', 12, "kind is 'windows'; horizon or window is"),
+        ('"weave"', '"weave"\nstream = "wave"', 12, "stream is 'wave'; there are flat, tiers,"),
+        ('"weave"', '"weave"\nstream = "weave"\nkind = "horizon"', 13, "the stream alone is"),
         ('"auto"', '"concrod"', 12, "mechanism is 'concrod'; auto, concord, exsub or"),
         ('decoder = "online"', 'decoder = ["online"]', 13, "decoder is ['online']; online,"),
         ('kind = "category"', 'kind = "categories"', 16, "values.kind is 'categories'; binary (on"),
@@ -346,5 +350,16 @@ def test_a_task_made_in_code_is_judged_too() -> None:
     found = parse(GOOD)
     assert json.loads(found.canonical()) == json.loads(json.dumps(found.plain()))
     with pytest.raises(ConfigurationError, match="changes is 1000"):
-        dataclasses.replace(found, changes=1000)
-    assert isinstance(found, Task)
+        altered(found, changes=1000)
+    with pytest.raises(ConfigurationError, match="colour is no field of a task"):
+        altered(found, colour="red")
+    with pytest.raises(ConfigurationError, match="periods is 0; a whole number"):
+        altered(found, periods=0)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_what_a_stream_has_checked_is_taken_again_as_it_is(path: Path) -> None:
+    found = read(path)
+    assert altered(found) == found
+    assert altered(found).task_id == found.task_id
+    assert hash(altered(found)) == hash(found)

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sfumato import catalog
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window import Tiers, Window
-from sfumato.wire.task import parse_any
-from sfumato.wire.window_task import WindowTask
+from sfumato.wire.task import Task
 
 FILE = """
 kind = "window"
@@ -22,10 +19,8 @@ values = {kind = "category", items = ["home", "work"]}
 """
 
 
-def parsed(text: str) -> WindowTask:
-    task = parse_any(text, "w.toml")
-    assert isinstance(task, WindowTask)
-    return task
+def parsed(text: str) -> Task:
+    return catalog.parse(text, "w.toml")
 
 
 def test_a_file_is_a_window() -> None:
@@ -34,7 +29,6 @@ def test_a_file_is_a_window() -> None:
     assert (protocol.window, protocol.epsilon, protocol.devices) == (24, 1.0, 5000)
     assert protocol.labels == ("home", "work")
     assert protocol.method == "auto"
-    assert catalog.tiers(parsed(FILE)) == protocol
 
 
 def test_a_number_has_an_interval() -> None:
@@ -50,28 +44,15 @@ def test_a_number_has_an_interval() -> None:
 
 def test_tiers_are_windows_to_pick_from() -> None:
     task = parsed(FILE + "tiers = [{window = 48, epsilon = 0.5, devices = 2000}]\n")
-    both = catalog.tiers(task)
+    assert task.stream == "tiers"
+    both = catalog.stream(task)
     assert isinstance(both, Tiers)
     assert [(t.window, t.epsilon, t.devices) for t in both.tiers] == [
         (24, 1.0, 5000),
         (48, 0.5, 2000),
     ]
-    alone = task.alone()
-    assert len({one.task_id for one in alone}) == 2
-    assert alone[0].task_id == parsed(FILE).task_id != task.task_id
-    assert WindowTask.of({"title": "t", "period": "1 hour"} | _table(task)).tiers == task.tiers
-    with pytest.raises(ConfigurationError, match="tiers has 1 beside the task's own window; dev"):
-        catalog.stream(task)
-
-
-def _table(task: WindowTask) -> dict[str, Any]:
-    names = ("window", "epsilon", "devices")
-    return {
-        "kind": "window",
-        **{name: getattr(task, name) for name in (*names, "periods")},
-        "values": {"kind": "category", "items": ["home", "work"]},
-        "tiers": [dict(zip(names, tier, strict=True)) for tier in task.tiers],
-    }
+    own = catalog.changed(task, stream="window", tiers=None)
+    assert own.task_id == parsed(FILE).task_id != task.task_id
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,8 @@ class Show:
         from sfumato.streams.registry import spec_of
         from sfumato.wire.published import Published
         from sfumato.wire.sealing import new_key
-        from sfumato.wire.task import Task
 
-        task = Task.of(self._task(1) | {"protocol": "snapshots"})
+        task = catalog.task(self._task(1) | {"protocol": "snapshots"})
         keys = {1: new_key().public_key().public_bytes_raw()}
         published = Published(spec_of(task, catalog.stream(task), 0), keys, "http://nowhere")
         return pace(published, lives[0][:TRIED])

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from sfumato import planner
+from sfumato import catalog, planner
 from sfumato.cli import console, tables, windows
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Json, reads_tables
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
-from sfumato.wire import task as task_files
-from sfumato.wire.described import MOST_PEOPLE
-from sfumato.wire.task import Task
+from sfumato.wire.task import MOST_PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.planner import Option, Plan
+    from sfumato.wire.task import Task
 
 __all__ = ["plan"]
 
@@ -73,8 +72,8 @@ def plan(
 
     Example:  sfumato plan task.toml --devices 250000 --target 0.01
     """
-    asked = task_files.read_any(task)
-    if not isinstance(asked, Task):
+    asked = catalog.read(task)
+    if "window" in asked.design:
         _refuse_pilot(pilot)
         windows.plan(asked, devices, target, as_json=as_json)
         if not as_json:

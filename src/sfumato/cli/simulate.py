@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.lab.simulation import Simulation
     from sfumato.streams.weave import Weave
     from sfumato.wire.task import Task
-    from sfumato.wire.window_task import WindowTask
 
 __all__ = ["simulate"]
 
@@ -105,10 +104,10 @@ def simulate(  # noqa: PLR0913 - one argument for each option
         files.refuse_target(plot, files.PICTURES, force=force)
     if output is not None:
         files.refuse_target(output, _TABLES, force=force)
-    from sfumato.wire import task as tasks
+    from sfumato import catalog
 
-    task = tasks.read_any(source)
-    if not isinstance(task, tasks.Task):
+    task = catalog.read(source)
+    if "window" in task.design:
         _refuse_horizon_options(changes)
         _window(
             task,
@@ -146,7 +145,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
                 "data": data if data != _SYNTHETIC else f"{_SYNTHETIC}, {life.value}",
                 "seed": seed,
                 "mix": {_span(span): share for span, share in _mix(protocol)},
-                "decoder": task.decoder,
+                "decoder": task.design["decoder"],
                 "decoders": {decoder: metrics.plain() for decoder, metrics in found.items()},
                 "curves": outcome.columns(),
                 "seconds": outcome.seconds,
@@ -169,7 +168,7 @@ def _refuse_horizon_options(changes: int | None) -> None:
 
 
 def _window(  # noqa: PLR0913 - what was asked for
-    task: WindowTask,
+    task: Task,
     *,
     data: str,
     dialect: Dialect,
@@ -205,7 +204,7 @@ def _protocol(task: Task) -> Weave:
     from sfumato import catalog
     from sfumato.streams.weave import Weave
 
-    if task.protocol == "flat":
+    if task.stream == "flat":
         raise ConfigurationError(
             "protocol is 'flat', which has no curves; weave, snapshots, tree or hierarchy can be "
             "simulated."
@@ -315,13 +314,14 @@ def _print(task: Task, outcome: Simulation, found: dict[str, Any]) -> None:
             held,
         )
     console.out().print(table)
-    rows, truth = _last(outcome, task.decoder)
-    console.say(f"\nPeriod {protocol.periods}, {task.decoder}\n", "bold")
+    decoder = task.design["decoder"]
+    rows, truth = _last(outcome, decoder)
+    console.say(f"\nPeriod {protocol.periods}, {decoder}\n", "bold")
     console.out().print(tables.rows_table(rows, 0.95, truth))
-    if found[task.decoder].clipping > 1e-9:
+    if found[decoder].clipping > 1e-9:
         console.say(
             f"\nSome streams have more than {protocol.changes} changes. What differences no longer "
-            f"see biases the curves by up to {found[task.decoder].clipping:.5f}: no interval shows "
+            f"see biases the curves by up to {found[decoder].clipping:.5f}: no interval shows "
             "that, only a simulation can."
         )
     console.say(
@@ -357,6 +357,10 @@ def _draw(task: Task, outcome: Simulation, path: Path, *, force: bool) -> None:
 
     with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
         picture = stream_plots.bands(
-            outcome, task.decoder, title=task.title, unit=task.period_seconds, most=_DRAWN
+            outcome,
+            task.design["decoder"],
+            title=task.title,
+            unit=task.period_seconds,
+            most=_DRAWN,
         )
         picture.savefig(file, format=path.suffix.lower()[1:])

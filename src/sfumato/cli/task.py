@@ -12,7 +12,7 @@ import typer
 from sfumato.cli import collectors, console, files, tables
 from sfumato.cli.options import Force, Json
 from sfumato.core.duration import length
-from sfumato.wire.described import MOST_PEOPLE
+from sfumato.wire.task import MOST_PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.wire.task import Task
@@ -108,7 +108,7 @@ def new(  # noqa: PLR0913 - one for each option
 
     Example:  sfumato task new my-task.toml --guided
     """
-    from sfumato.wire.task import parse_any
+    from sfumato import catalog
 
     files.refuse_target(file, (".toml",), force=force)
     chosen: dict[str, Any] = {
@@ -132,7 +132,7 @@ def new(  # noqa: PLR0913 - one for each option
         title_text=json.dumps(chosen["title"], ensure_ascii=False),
         items="" if only else f"items = {shown}\n",
     )
-    parse_any(text, str(file))
+    catalog.parse(text, str(file))
     with files.complete_or_absent(file, force=force) as target:
         target.write(text.encode())
     if as_json:
@@ -162,10 +162,9 @@ def check(
     """
     from sfumato import catalog
     from sfumato.wire.sealing import OVERHEAD
-    from sfumato.wire.task import Task, read_any
 
-    task = read_any(file)
-    if not isinstance(task, Task):
+    task = catalog.read(file)
+    if "window" in task.design:
         from sfumato.cli import windows
 
         windows.check(task, devices, as_json=as_json)
@@ -196,7 +195,7 @@ def check(
                 "horizon": f"{task.periods:,} periods of {length(task.period_seconds)}",
                 "threads": _threads(protocol),
                 "a report": f"{size} bytes, sealed; every report of the task has this size",
-                "error": "unknown for moves"
+                "error": "unknown before there are data"
                 if half is None
                 else f"± {half:.3g} (95%) for a share in a typical period, {devices:,} devices",
             }
@@ -207,9 +206,12 @@ def check(
 
 
 def _half_width(task: Task, protocol: Any, devices: int) -> float | None:
-    if task.protocol == "flat":
+    from sfumato.streams.horizon import workload
+
+    if not hasattr(protocol, "expected_variance"):
         return None
-    return float(1.96 * (protocol.expected_variance(task.workload) / devices) ** 0.5)
+    asked = workload(task.design["queries"])
+    return float(1.96 * (protocol.expected_variance(asked) / devices) ** 0.5)
 
 
 def _threads(protocol: Any) -> str:
@@ -260,9 +262,9 @@ def publish(
     """
     import tomllib
 
-    from sfumato.wire.task import read_any
+    from sfumato import catalog
 
-    task = read_any(file)  # a mistake is told with its line
+    task = catalog.read(file)  # a mistake is told with its line
     given = tomllib.loads(file.read_text("utf-8-sig"))
     own = {name: value for name, value in given.items() if name != "tiers"}
     base = to.rstrip("/")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.lab.windows import Run
     from sfumato.planner.windows import WindowOption, WindowPlan
     from sfumato.streams.window import Tiers, Window
-    from sfumato.wire.window_task import WindowTask
+    from sfumato.wire.task import Task
 
 __all__ = ["check", "plan", "simulate"]
 
@@ -31,10 +31,10 @@ ENVELOPE: Final = 20 + 5
 """Bytes around a payload before it is sealed: the report's id, its period and its header."""
 
 
-def _protocol(task: WindowTask, devices: int | None) -> Any:
+def _protocol(task: Task, devices: int | None) -> Any:
     from sfumato import catalog
 
-    protocol: Any = catalog.tiers(task)
+    protocol: Any = catalog.stream(task)
     if devices is None:
         return protocol
     if len(protocol.tiers) == 1:
@@ -63,7 +63,7 @@ def _promises(protocol: Window | Tiers) -> str:
 
 
 def simulate(
-    task: WindowTask,
+    task: Task,
     *,
     data: str,
     dialect: Dialect,
@@ -125,7 +125,7 @@ def report_bytes(protocol: Any) -> int:
     return ENVELOPE + OVERHEAD + max(int(tier.payload) for tier in tiers)
 
 
-def record(task: WindowTask, protocol: Any, outcome: Run, data: str, seed: int) -> dict[str, Any]:
+def record(task: Task, protocol: Any, outcome: Run, data: str, seed: int) -> dict[str, Any]:
     """Return a simulation as plain data."""
     return {
         "simulated": True,
@@ -176,7 +176,7 @@ def _known(ends: Any) -> list[float | None]:
     return [float(end) if np.isfinite(end) else None for end in ends.ravel()]
 
 
-def print_simulation(task: WindowTask, protocol: Any, outcome: Run) -> None:
+def print_simulation(task: Task, protocol: Any, outcome: Run) -> None:
     """Show people what came of it."""
     found = metrics(protocol, outcome)
     console.say(f"{task.title}\n", "bold")
@@ -221,7 +221,7 @@ def write(protocol: Any, outcome: Run, path: Path, *, force: bool) -> None:
             pq.write_table(table, file)
 
 
-def draw(task: WindowTask, protocol: Any, outcome: Run, path: Path, *, force: bool) -> None:
+def draw(task: Task, protocol: Any, outcome: Run, path: Path, *, force: bool) -> None:
     """Draw the curves."""
     from sfumato.cli import stream_plots
 
@@ -250,7 +250,7 @@ def draw(task: WindowTask, protocol: Any, outcome: Run, path: Path, *, force: bo
 # ---- before any device takes part ------------------------------------------------------------
 
 
-def plan(task: WindowTask, devices: int | None, target: float | None, *, as_json: bool) -> None:
+def plan(task: Task, devices: int | None, target: float | None, *, as_json: bool) -> None:
     """Say what to expect of each method."""
     from sfumato.planner.windows import plan_window
 
@@ -295,7 +295,7 @@ def _plan_record(found: WindowPlan) -> dict[str, Any]:
     }
 
 
-def check(task: WindowTask, devices: int | None, *, as_json: bool) -> None:
+def check(task: Task, devices: int | None, *, as_json: bool) -> None:
     """Say what a task file means."""
     from sfumato.planner.windows import plan_window
 

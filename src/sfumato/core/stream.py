@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,13 @@ class Curator(ABC):
 class Stream(ABC):
     """A stream of values under one guarantee."""
 
+    needed: ClassVar[Mapping[str, str]] = {}
+    """Fields that a task of this stream must have, each with what is expected, in words."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Fields that a task of this stream may have."""
+    fewest_periods: ClassVar[int] = 1
+    """How many periods a task of this stream has at least."""
+
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
@@ -190,6 +197,23 @@ class Stream(ABC):
     @abstractmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a published task, as plain data; nothing is chosen."""
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the stream's own fields of a task, checked and with their defaults, as plain data.
+
+        What is wrong is raised as a :class:`sfumato.wire.fields.Problem`, which names the field.
+        What this returns is taken again as it is.
+
+        Parameters
+        ----------
+        task
+            What all tasks have (``title``, ``values``, ``epsilon``, ``periods``,
+            ``period_seconds``), checked and as plain data; and the fields that are named in
+            ``needed`` and ``optional``, as they stand in the task's file.
+
+        """
+        return {name: task[name] for name in (*cls.needed, *cls.optional) if name in task}
 
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Stream:

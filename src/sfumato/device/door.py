@@ -15,16 +15,14 @@ from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset import Concord
 from sfumato.mechanisms.sparse.subset_sampler import SubsetSampler
 from sfumato.streams.flat import Flat
-from sfumato.streams.registry import name_of, stream_of
+from sfumato.streams.registry import WINDOW, name_of, stream_of
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.wire import fields
-from sfumato.wire.described import MOST_PERIODS
 from sfumato.wire.reports import LARGEST_PAYLOAD
-from sfumato.wire.task import MOST_ENTRIES
+from sfumato.wire.task import MOST_ENTRIES, MOST_PERIODS
 from sfumato.wire.values import TaskValues
-from sfumato.wire.window_task import WINDOW
 
 __all__ = ["admitted"]
 

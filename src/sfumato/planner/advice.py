@@ -73,7 +73,7 @@ def _comparisons(found: Plan) -> Iterator[str]:
 
 
 def _changes(found: Plan) -> Iterator[str]:
-    best, asked = found.chosen, found.task.changes
+    best, asked = found.chosen, found.task.design["changes"]
     if not found.pilot.is_data:
         return
     error = best.errors[found.main]

@@ -16,11 +16,12 @@ from sfumato.errors import ConfigurationError
 from sfumato.planner.expected import Expected, expected, influence, networks
 from sfumato.planner.pilot import Pilot
 from sfumato.randomness import seeded
+from sfumato.streams.horizon import QUERIES, workload
 from sfumato.streams.kinds import Attributes, Binary, Items, Values, values_of
 from sfumato.streams.weave.mix import best_shares
 from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT
-from sfumato.wire.task import QUERIES, Task
+from sfumato.wire.task import Task
 
 __all__ = ["Option", "Plan", "Reach", "plan"]
 
@@ -197,7 +198,7 @@ class Plan:
     @property
     def main(self) -> str:
         """The kind of query that matters most."""
-        asked = dict(self.task.queries)
+        asked: dict[str, float] = dict(self.task.design["queries"])
         return max(asked, key=lambda name: asked[name])
 
     @property
@@ -210,15 +211,16 @@ class Plan:
         """The task with all that was left open written down."""
         best = self.chosen
         mix = tuple(sorted(zip(best.protocol.spans, best.protocol.shares, strict=True)))
-        decoder = "smoothed" if "history" in dict(self.task.queries) else self.task.decoder
+        design = self.task.design
+        decoder = "smoothed" if "history" in dict(design["queries"]) else design["decoder"]
         woven = not best.protocol.aligned
-        return replace(
+        return catalog.changed(
             self.task,
             protocol="weave" if woven else best.name,
             mechanism=best.protocol.mechanism,
             changes=best.protocol.changes,
             decoder=decoder,
-            fan_out=self.task.fan_out if not woven else None,
+            fan_out=design.get("fan_out") if not woven else None,
             mix=mix if woven else None,
         )
 
@@ -248,6 +250,8 @@ def plan(
         Is told what is being looked into.
 
     """
+    if task.stream not in ("weave", "flat"):
+        raise ConfigurationError(f"stream is {task.stream!r}; weave is what can be planned.")
     if task.values.kind == "moves":
         raise ConfigurationError(
             "values.kind is 'moves'; their one protocol needs no plan (sfumato compare "
@@ -261,7 +265,7 @@ def plan(
         )
     values = values_of(task.values)
     if pilot is None:
-        pilot = Pilot.assumed(values, task.periods, task.changes)
+        pilot = Pilot.assumed(values, task.periods, task.design["changes"])
     judge = _Judge(task, devices, values, pilot, notice)
     options = judge.ranked(_options(judge))
     best = options[0]
@@ -271,7 +275,7 @@ def plan(
         task.periods,
         best.protocol.changes,
         best.protocol.epsilon / 2,
-        workload=task.workload,
+        workload=workload(task.design["queries"]),
     )
     query = judge.main
     ratio = halved.expected_variance(query) / best.protocol.expected_variance(query)
@@ -293,7 +297,7 @@ class _Judge:
         self.values = values
         self.pilot = pilot
         self.notice = notice
-        self.asked = dict(task.queries)
+        self.asked: dict[str, float] = dict(task.design["queries"])
         self.main = max(self.asked, key=lambda name: self.asked[name])
         self.shown = [
             name
@@ -317,7 +321,7 @@ class _Judge:
     def score(self, option: Option) -> float:
         """Return the squared error of all that is asked, each in units of snapshots' alone."""
         if self._unit is None:
-            alone = self.made("snapshots", self.task.changes)
+            alone = self.made("snapshots", self.task.design["changes"])
             self._unit = self.option("snapshots", alone, list(self.asked)).errors
         return sum(
             weight * option.errors[name].mse / self._unit[name].mse
@@ -328,14 +332,15 @@ class _Judge:
         self, name: str, changes: int, mechanism: str = "", periods: int | None = None
     ) -> Weave:
         """Return a protocol by its name."""
-        asked = replace(
+        design = self.task.design
+        asked = catalog.changed(
             self.task,
             protocol=name,
             periods=periods or self.task.periods,
             changes=changes,
-            mechanism=mechanism or self.task.mechanism,
+            mechanism=mechanism or design["mechanism"],
             mix=None,
-            fan_out=self.task.fan_out if name in ("tree", "hierarchy") else None,
+            fan_out=design.get("fan_out") if name in ("tree", "hierarchy") else None,
         )
         protocol = catalog.stream(asked)
         assert isinstance(protocol, Weave)  # noqa: S101 -- the only others are for moves
@@ -347,8 +352,8 @@ class _Judge:
 
 
 def _options(judge: _Judge) -> list[Option]:
-    task = judge.task
-    changes = task.changes
+    task, design = judge.task, judge.task.design
+    changes = design["changes"]
     found: list[Option] = []
     if judge.pilot.is_data:
         changes = _best_changes(judge)
@@ -356,20 +361,20 @@ def _options(judge: _Judge) -> list[Option]:
         judge.notice(name)
         found.append(judge.option(name, judge.made(name, changes)))
     found.append(judge.option("hierarchy", found[-1].protocol, decoder="path"))
-    if changes != task.changes:
-        judge.notice(f"weave, changes = {task.changes}")
-        found.append(judge.option("weave", judge.made("weave", task.changes)))
+    if changes != design["changes"]:
+        judge.notice(f"weave, changes = {design['changes']}")
+        found.append(judge.option("weave", judge.made("weave", design["changes"])))
     woven = found[0].protocol
     judge.notice("weave, for streams like these")
     tuned = min(_tuned(judge, changes), key=judge.score, default=None)
     if tuned is not None:
         found.append(judge.option("weave", tuned.protocol))
-    if task.mechanism == "auto" and len(woven.spans) > 1:
+    if design["mechanism"] == "auto" and len(woven.spans) > 1:
         for mechanism in ("concord", "exsub"):
             if found[0].carriers != (mechanism,):
                 judge.notice(f"weave with {mechanism}")
                 found.append(judge.option("weave", judge.made("weave", changes, mechanism)))
-    if task.mix is not None:
+    if "mix" in design:
         judge.notice("the mix of the task file")
         given = catalog.stream(task)
         assert isinstance(given, Weave)  # noqa: S101 -- moves have no mix
@@ -382,15 +387,18 @@ def _options(judge: _Judge) -> list[Option]:
 def _tuned(judge: _Judge, changes: int) -> Iterator[Option]:
     """Yield Weave with each mechanism, its shares the best for streams like those expected."""
     task = judge.task
-    if task.shuffle is not None or task.periods > TUNED:
+    design = task.design
+    if "shuffle" in design or task.periods > TUNED:
         return
     spans = [span for span in (1, 2, 4, 8, 16) if 2 * span <= task.periods]
     even = (1 / (len(spans) + 1),) * (len(spans) + 1)
     asked = (judge.values, task.periods, changes, task.epsilon, (*spans, SNAPSHOT), even)
     mechanisms: tuple[Any, ...] = ("concord", "exsub")
-    for mechanism in mechanisms if task.mechanism == "auto" else (task.mechanism,):
+    told = design["mechanism"]
+    for mechanism in mechanisms if told == "auto" else (told,):
         whole = Weave(*asked, mechanism)
-        shares, _ = best_shares(networks(whole, judge.pilot.sample), task.workload)
+        asked_for = workload(design["queries"])
+        shares, _ = best_shares(networks(whole, judge.pilot.sample), asked_for)
         yield judge.option("weave", whole.trimmed(shares.tolist()), list(judge.asked))
 
 
@@ -398,8 +406,9 @@ def _best_changes(judge: _Judge) -> int:
     """Return the number of changes of least error: noise grows with it, and clipping falls."""
     most = max(judge.pilot.most_changes, judge.values.least_changes)
     least = judge.values.least_changes
-    tried = sorted({s for s in (*LADDER, judge.task.changes, most) if least <= s <= most} | {least})
-    best, lowest, worse = judge.task.changes, np.inf, 0
+    asked: int = judge.task.design["changes"]
+    tried = sorted({s for s in (*LADDER, asked, most) if least <= s <= most} | {least})
+    best, lowest, worse = asked, np.inf, 0
     for changes in tried:
         judge.notice(f"changes = {changes}")
         option = judge.option("weave", judge.made("weave", changes), list(judge.asked))

@@ -25,7 +25,6 @@ from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
 from sfumato.wire.sealing import new_key, open_sealed
 from sfumato.wire.task import Task
-from sfumato.wire.window_task import WindowTask
 
 __all__ = ["REASONS", "Collector", "Entry", "Receipt"]
 
@@ -141,7 +140,7 @@ class Collector:
 
     def publish(
         self,
-        task: Task | WindowTask,
+        task: Task,
         start: int | None = None,
         *,
         grace: int | None = None,
@@ -157,6 +156,11 @@ class Collector:
         if start is None:
             start = (int(self.clock()) // length + 1) * length
         grace = length if grace is None else grace
+        if "tiers" in task.design:
+            raise ConfigurationError(
+                f"tiers has {len(task.design['tiers'])} beside the task's own window; devices join "
+                "a task with one, so take its tiers one by one."
+            )
         stream = catalog.stream(task)
         if stream.rounds and not 1 <= grace <= length:
             raise ConfigurationError(

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sfumato import catalog
 from sfumato.errors import InputError
 from sfumato.service.collector import Collector
 from sfumato.service.desk import Desk
 from sfumato.wire.reading import read_json
-from sfumato.wire.task import Task, task_of
-from sfumato.wire.window_task import WindowTask
+from sfumato.wire.task import Task
 
 __all__ = ["PublishRequest"]
 
@@ -42,7 +42,7 @@ class PublishRequest:
 
     """
 
-    task: Task | WindowTask
+    task: Task
     start: int | None = None
     grace: int | None = None
     sealed: bool = True
@@ -62,7 +62,7 @@ class PublishRequest:
                     f"{', '.join(cls.__dataclass_fields__)}."
                 )
         return cls(
-            task_of(given["task"]),
+            catalog.task(given["task"]),
             _whole(given, "start", LATEST),
             _whole(given, "grace", LONGEST_GRACE),
             sealed=_truth(given, "sealed", usual=True),

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
-from sfumato.wire.described import Described
-from sfumato.wire.window_task import WINDOW
+from sfumato.wire.task import Task
 
-__all__ = ["STREAMS", "find", "name_of", "spec_of", "stream_of"]
+__all__ = ["KINDS", "STREAMS", "find", "name_of", "spec_of", "stream_of"]
 
 STREAMS: Final[dict[str, str]] = {
     "flat": "sfumato.streams.flat.protocol:Flat",
@@ -27,6 +26,10 @@ STREAMS: Final[dict[str, str]] = {
 """Where each stream's class is."""
 
 GROUP: Final = "sfumato.streams"
+HORIZON: Final = "horizon"
+WINDOW: Final = "window"
+KINDS: Final = (HORIZON, WINDOW)
+"""The kinds of tasks that are older than the field ``stream``."""
 
 
 def find(name: str) -> type[Stream]:
@@ -55,13 +58,15 @@ def _look_further() -> None:
         STREAMS.setdefault(point.name, point.value)
 
 
-def name_of(spec: Mapping[str, Any]) -> str:
-    """Return the name of the stream that a spec asks for."""
-    if "stream" in spec:
-        return str(spec["stream"])
-    if spec["kind"] == WINDOW:
-        return "window"
-    return "flat" if spec["protocol"] == "flat" else "weave"
+def name_of(task: Mapping[str, Any]) -> str:
+    """Return the name of the stream that a spec, or the fields of a task file, ask for."""
+    if "stream" in task:
+        return str(task["stream"])
+    if task.get("kind") == WINDOW:
+        return "tiers" if task.get("tiers") else "window"
+    values = task.get("values")
+    moves = isinstance(values, Mapping) and values.get("kind") == "moves"
+    return "flat" if moves or task.get("protocol") == "flat" else "weave"
 
 
 def stream_of(spec: Mapping[str, Any]) -> Stream:
@@ -69,9 +74,9 @@ def stream_of(spec: Mapping[str, Any]) -> Stream:
 
     Examples
     --------
+    >>> from sfumato.catalog import parse
     >>> from sfumato.streams.kinds import Binary
     >>> from sfumato.streams.weave import Weave
-    >>> from sfumato.wire.task import parse
     >>> task = parse('''
     ... title = "On or off"
     ... epsilon = 1
@@ -94,7 +99,7 @@ def stream_of(spec: Mapping[str, Any]) -> Stream:
 
 
 def spec_of(
-    task: Described, stream: Stream, start: int, *, grace: int = 0, sealed: bool = True
+    task: Task, stream: Stream, start: int, *, grace: int = 0, sealed: bool = True
 ) -> dict[str, Any]:
     """Return the task with everything written out, as plain data that devices obey.
 

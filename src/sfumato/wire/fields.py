@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sfumato.core.domain import Domain, Label
+from sfumato.core.exact import is_finite_number
+from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
 from sfumato.errors import ConfigurationError
 
 __all__ = [
     "Path",
     "Problem",
     "choice",
+    "epsilon",
     "in_range",
     "is_whole",
     "items",
@@ -21,6 +24,7 @@ __all__ = [
     "refuse_unknown",
     "seconds",
     "shown",
+    "table",
     "text",
     "title",
 ]
@@ -63,6 +67,33 @@ def in_range(given: Any, path: Path, low: int, high: int) -> int:
             f"{'.'.join(path)} is {shown(given)}; a whole number in {low}..{high} is expected.",
         )
     return int(given)
+
+
+def epsilon(given: Any, path: Path) -> float:
+    """Return an epsilon that mechanisms can keep."""
+    low, high = SMALLEST_EPSILON, LARGEST_EPSILON
+    if not is_finite_number(given) or not low <= given <= high:
+        name = ".".join(path)
+        raise Problem(path, f"{name} is {shown(given)}; a number in {low:g}..{high:g} is expected.")
+    return float(given)
+
+
+def table(given: Any) -> Any:
+    """Return a table, also if it comes as the pairs by which the canonical form writes it.
+
+    Whatever is neither comes back as it is.
+
+    Examples
+    --------
+    >>> table([["online", 1.0]]), table(["online"])
+    ({'online': 1.0}, ['online'])
+
+    """
+    if not isinstance(given, (list, tuple)):
+        return given
+    pairs = [tuple(pair) for pair in given if isinstance(pair, (list, tuple)) and len(pair) == 2]
+    named = all(isinstance(name, (int, str)) for name, _ in pairs)
+    return dict(pairs) if len(pairs) == len(given) and named else given
 
 
 def text(given: Any, path: Path) -> str:

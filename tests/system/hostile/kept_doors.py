@@ -15,6 +15,7 @@ from tests.system.hostile.judging import Door, Faulty, is_sentence
 from tests.system.hostile.mutation import damaged, damaged_plain, json_text
 from tests.system.hostile.wire_doors import JOINED, TASKS, Silent, published
 
+from sfumato import catalog
 from sfumato.cli import released
 from sfumato.cli.follow import follow
 from sfumato.cli.journal import beside
@@ -28,7 +29,6 @@ from sfumato.service.page import of_task
 from sfumato.store import SQLiteStore
 from sfumato.streams.values import plan
 from sfumato.streams.values.amounts import Amounts
-from sfumato.wire import task as tasks
 
 __all__ = ["DeviceJournals", "ReleaseJournals", "Stores"]
 
@@ -180,7 +180,7 @@ class Stores(Door):
         store = SQLiteStore(self._path)
         collector = Collector(store, "http://here", lambda: 25.0)
         for place in (1, -1):
-            desk = collector.publish(tasks.task_of(TASKS[place]), 0, grace=5, sealed=place == 1)
+            desk = collector.publish(catalog.task(TASKS[place]), 0, grace=5, sealed=place == 1)
             collector.take(desk, _batch(desk)) if place == 1 else None
         store.set_token("analyst", bytes(32))
         collector.close_due()

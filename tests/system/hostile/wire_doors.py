@@ -18,7 +18,6 @@ from sfumato.device.parts import Asked, part_of
 from sfumato.device.transport import Unreachable
 from sfumato.service.publishing import PublishRequest
 from sfumato.streams.registry import spec_of
-from sfumato.wire import task as tasks
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch, Layout
@@ -75,7 +74,7 @@ JOINED: Final = tuple(plain for plain in TASKS if "tiers" not in plain)
 
 def published(plain: dict[str, Any]) -> Published:
     """Return a task as devices are given it; its reports are not sealed."""
-    task = tasks.task_of(plain)
+    task = catalog.task(plain)
     spec = spec_of(task, catalog.stream(task), start=0)
     return Published(spec, {}, "http://collector/v1/tasks/1f3a/reports")
 
@@ -96,7 +95,7 @@ class TaskFiles(Door):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._path = folder / "task.toml"
-        examples = Path(tasks.__file__).parents[3] / "docs" / "examples"
+        examples = Path(catalog.__file__).parents[2] / "docs" / "examples"
         self._texts = [path.read_bytes() for path in sorted(examples.glob("*.toml"))]
         self._texts += [toml_text(plain).encode() for plain in TASKS]
         self._plain = [tomllib.loads(text.decode()) for text in self._texts]
@@ -111,7 +110,7 @@ class TaskFiles(Door):
     def enter(self, item: bytes) -> str:
         """Read the file, and hash the task if it is one."""
         self._path.write_bytes(item)
-        task = tasks.read_any(self._path)
+        task = catalog.read(self._path)
         assert len(task.task_id) == 64
         return "taken"
 

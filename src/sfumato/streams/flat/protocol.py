@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Source
+from sfumato.streams import horizon
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
@@ -80,6 +81,10 @@ class Flat(Stream):
     changes: int
     epsilon: float
     mechanism: Carrier = "auto"
+
+    needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
+    optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
+    fewest_periods: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have."""
@@ -174,6 +179,11 @@ class Flat(Stream):
         items: Any = TaskValues.of_spec(spec).items
         design = (spec["periods"], spec["changes"], spec["epsilon"], spec["mechanism"])
         return cls(items, *design)
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task over a horizon."""
+        return horizon.checked(task)
 
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Flat:

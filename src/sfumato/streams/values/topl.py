@@ -9,9 +9,10 @@ with the hybrid mechanism.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,10 @@ from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import Source
 from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, blurred, coin
+from sfumato.wire import fields
+from sfumato.wire.fields import Problem
+from sfumato.wire.task import MOST_PEOPLE, MOST_PERIODS
+from sfumato.wire.values import TaskValues
 
 __all__ = ["PeriodSums", "ToPL", "ToPLCurator", "ToPLDevice"]
 
@@ -34,6 +39,7 @@ Floats = NDArray[np.float64]
 
 _SMALL: Final = 1e-4  # a density below this, so many times in a row, is taken for none
 _IN_A_ROW: Final = 5
+VARIANTS: Final = ("white", "plain")
 
 
 class PeriodSums:
@@ -121,6 +127,13 @@ class ToPL(AskedStream):
     limit: int = 1 << 20
     variant: Literal["white", "plain"] = "white"
 
+    needed: ClassVar[Mapping[str, str]] = {
+        "epsilon": "a positive number, the privacy of each value,",
+        "values": 'a table of numbers from 0 on, as in {kind = "number", low = 0, high = 1000},',
+    }
+    optional: ClassVar[tuple[str, ...]] = ("learning", "limit", "variant")
+    fewest_periods: ClassVar[int] = 2
+
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
         if not is_finite_number(self.bound) or self.bound <= 0:
@@ -129,7 +142,7 @@ class ToPL(AskedStream):
             raise ConfigurationError(f"learning is {self.learning}; it must be at least 1.")
         if self.limit < 1:
             raise ConfigurationError(f"limit is {self.limit}; it must be at least 1.")
-        if self.variant not in {"white", "plain"}:
+        if self.variant not in VARIANTS:
             raise ConfigurationError(f"variant is {self.variant!r}; white or plain is expected.")
         _ = self.learner  # refuses an epsilon that cannot be
 
@@ -160,7 +173,29 @@ class ToPL(AskedStream):
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of plain data."""
-        return cls(**{field.name: spec[field.name] for field in fields(cls)})
+        return cls(**{field.name: spec[field.name] for field in dataclass_fields(cls)})
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task; its numbers begin at 0 and end at the bound."""
+        values = TaskValues.of_spec(task)
+        if values.kind != "number" or values.low != 0:
+            raise Problem(
+                ("values",),
+                f"values is {fields.shown(task['values'])} where stream is 'topl'; numbers from "
+                "low = 0 on are expected.",
+            )
+        learning = fields.in_range(
+            task.get("learning", 1), ("learning",), 1, min(task["periods"] - 1, MOST_PERIODS)
+        )
+        limit = fields.in_range(task.get("limit", 1 << 20), ("limit",), 1, MOST_PEOPLE)
+        variant = fields.choice(task.get("variant", "white"), ("variant",), VARIANTS)
+        return {"learning": learning, "limit": limit, "variant": variant}
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Self:
+        """Return the stream for a task; the end of its numbers is the bound."""
+        return cls.of({**task, "bound": TaskValues.of_spec(task).high})
 
     def estimate(self, n: int, total: float, variance: float) -> Estimate:
         """Return a sum of cut values as an estimate."""

@@ -26,6 +26,7 @@ from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
+from sfumato.streams import horizon
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.snapshots import Look, Snapshot, chosen
@@ -109,6 +110,9 @@ class Weave(Stream):
     looks: tuple[Look, ...] = ()
 
     name: ClassVar[str] = "weave"
+    needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
+    optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
+    fewest_periods: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have."""
@@ -367,6 +371,11 @@ class Weave(Stream):
         )
 
     @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task over a horizon."""
+        return horizon.checked(task)
+
+    @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Weave:
         """Return the stream of least exact error for a task's queries.
 
@@ -390,8 +399,8 @@ class Weave(Stream):
             "epsilon": epsilon,
             "mechanism": task["mechanism"],
         }
-        named, queries = task["protocol"], dict(task["queries"])
-        workload = next(iter(queries)) if len(queries) == 1 else queries
+        named = task["protocol"]
+        workload: Any = horizon.workload(task["queries"])
         if "mix" in task:
             spans, shares = zip(*task["mix"], strict=True)
             return cls(spans=spans, shares=shares, **design)

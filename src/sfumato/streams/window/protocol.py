@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
 from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream
+from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.methods import method_of
 from sfumato.streams.window.readings import Asking
 from sfumato.wire.values import TaskValues
-from sfumato.wire.window_task import ORACLES
 
 __all__ = ["Window"]
 
@@ -97,6 +97,9 @@ class Window(AskedStream):
     parameters: tuple[tuple[str, Any], ...] = ()
     population: int | None = None
 
+    needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
+    optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
+
     def __post_init__(self) -> None:
         """Refuse what no stream can have, with one sentence."""
         WindowLedger(self.window, self.epsilon)
@@ -113,8 +116,9 @@ class Window(AskedStream):
                 f"domain is {self.domain!r} and interval is {self.interval!r}; one of them is "
                 "expected: shares of items have a domain, a mean has an interval."
             )
-        if self.oracle not in ORACLES:
-            raise ConfigurationError(f"oracle is {self.oracle!r}; {', '.join(ORACLES)} are there.")
+        if self.oracle not in task_fields.ORACLES:
+            known = ", ".join(task_fields.ORACLES)
+            raise ConfigurationError(f"oracle is {self.oracle!r}; {known} are there.")
         if self.domain is not None:
             object.__setattr__(self, "domain", Domain.of(self.domain).items)
         else:
@@ -266,14 +270,9 @@ class Window(AskedStream):
         )
 
     @classmethod
-    def chosen(cls, task: Mapping[str, Any]) -> Self:
-        """Return the stream for a task; devices join a task with one window."""
-        if task.get("tiers"):
-            raise ConfigurationError(
-                f"tiers has {len(task['tiers'])} beside the task's own window; devices join a "
-                "task with one, so take its tiers one by one."
-            )
-        return cls.of(task)
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task with one window."""
+        return task_fields.checked(task)
 
     # ---- both halves -----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedStream
+from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowEstimate
 from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.protocol import Window
-from sfumato.wire.window_task import MOST_TIERS
+from sfumato.streams.window.task_fields import MOST_TIERS
 
 __all__ = ["TieredEstimate", "Tiers", "combined"]
 
@@ -61,6 +62,12 @@ class Tiers(AskedStream):
     """
 
     tiers: tuple[Window, ...]
+
+    needed: ClassVar[Mapping[str, str]] = {
+        **task_fields.NEEDED,
+        "tiers": "a list of tables, the other windows that an owner may pick,",
+    }
+    optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
 
     def __post_init__(self) -> None:
         """Refuse tiers that do not belong together; let each speak about everybody."""
@@ -118,6 +125,12 @@ class Tiers(AskedStream):
         names = ("window", "epsilon", "devices")
         each = (own, *(tuple(tier) for tier in spec.get("tiers", ())))
         return cls(tuple(Window.of({**spec, **dict(zip(names, one, strict=True))}) for one in each))
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task with several windows."""
+        design = task_fields.checked(task)
+        return {**design, "tiers": task_fields.tiers(task)}
 
     def device(self, rng: Source, tier: int = 0) -> WindowDevice:
         """Return a new device of a tier that its owner picked before there were any data."""

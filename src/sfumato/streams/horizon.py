@@ -1,0 +1,201 @@
+"""The fields of tasks over a horizon: of values that change a few times, and of moves."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sfumato.core.exact import is_finite_number
+from sfumato.wire import fields
+from sfumato.wire.fields import Problem
+from sfumato.wire.task import MOST_ENTRIES, MOST_PEOPLE, MOST_PERIODS
+from sfumato.wire.values import TaskValues
+
+__all__ = ["NEEDED", "OPTIONAL", "QUERIES", "checked", "workload"]
+
+QUERIES: Final = ("online", "history", "prefix", "ranges")
+PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
+LEVELLED: Final = ("tree", "hierarchy")
+MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
+DECODERS: Final = ("online", "smoothed", "filtered")
+SNAPSHOT: Final = "snapshot"
+"""What a task file calls the span of snapshots."""
+
+NEEDED: Final = {
+    "epsilon": "a positive number, the privacy of a device's whole stream,",
+    "changes": "a whole number, how many entries of a device's value change at most,",
+}
+OPTIONAL: Final = ("queries", "protocol", "mechanism", "decoder", "fan_out", "mix", "shuffle")
+
+
+def checked(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a task over a horizon, beyond what all tasks have.
+
+    ``changes`` is how many entries of a device's value change over the horizon, at most.
+    ``queries`` are what will be asked, with weights. ``protocol`` is ``weave``, ``snapshots``,
+    ``tree``, the papers' ``hierarchy``, or for moves ``flat``. ``mechanism`` carries differences;
+    ``auto`` is the one of least exact error, but for the papers' hierarchy theirs as printed.
+    ``decoder`` says how answers are read. ``fan_out`` is how many spans of a hierarchy or a tree
+    make one of the next level. ``mix`` is which share of the devices draws each span, 0 for
+    snapshots. ``shuffle`` is what is promised if reports are mixed with others, which lowers the
+    local epsilon as far as needed.
+    """
+    values = TaskValues.of_spec(task)
+    if values.kind == "number":
+        raise Problem(
+            ("values", "kind"),
+            "values.kind is 'number' over a horizon; numbers are for kind = 'window'.",
+        )
+    usual = "flat" if values.kind == "moves" else "weave"
+    design = {
+        "changes": task["changes"],
+        "queries": _queries(task.get("queries", "online")),
+        "protocol": fields.choice(task.get("protocol", usual), ("protocol",), PROTOCOLS),
+        "mechanism": fields.choice(task.get("mechanism", "auto"), ("mechanism",), MECHANISMS),
+        "decoder": fields.choice(task.get("decoder", "online"), ("decoder",), DECODERS),
+    }
+    if "fan_out" in task:
+        design["fan_out"] = task["fan_out"]
+    if "mix" in task:
+        design["mix"] = _mix(task["mix"])
+    if "shuffle" in task:
+        design["shuffle"] = _shuffle(task["shuffle"])
+    _check_numbers(values, task["periods"], task["changes"])
+    if (values.kind == "moves") != (design["protocol"] == "flat"):
+        raise Problem(
+            ("protocol",),
+            f"protocol is {design['protocol']!r} for values of kind {values.kind!r}; flat is "
+            "for moves, the others for everything else.",
+        )
+    _check_spans(design, task["periods"])
+    return design
+
+
+def workload(queries: Any) -> str | dict[str, float]:
+    """Return a task's queries in the terms in which a mix is chosen.
+
+    Examples
+    --------
+    >>> workload([["online", 1.0]]), workload([["online", 0.5], ["ranges", 0.5]])
+    ('online', {'online': 0.5, 'ranges': 0.5})
+
+    """
+    weights = dict(queries)
+    return next(iter(weights)) if len(weights) == 1 else weights
+
+
+def _check_numbers(values: TaskValues, periods: int, changes: Any) -> None:
+    width = values.width
+    if 2 * width > MOST_ENTRIES:
+        raise Problem(
+            ("values",), f"values has {width:,} items; up to {MOST_ENTRIES // 2:,} are expected."
+        )
+    fields.in_range(periods, ("periods",), 2, min(MOST_PERIODS, MOST_ENTRIES // width))
+    fields.in_range(changes, ("changes",), values.least_changes, width * periods)
+
+
+def _check_spans(design: Mapping[str, Any], periods: int) -> None:
+    protocol = design["protocol"]
+    if "fan_out" in design:
+        if protocol not in LEVELLED:
+            raise Problem(
+                ("fan_out",),
+                f"fan_out is {fields.shown(design['fan_out'])} where protocol is {protocol!r}; "
+                f"only {' and '.join(LEVELLED)} have one.",
+            )
+        fields.in_range(design["fan_out"], ("fan_out",), 2, periods)
+    if "mix" in design and protocol != "weave":
+        raise Problem(
+            ("mix",), f"mix is given where protocol is {protocol!r}; only weave takes one."
+        )
+    for span, _ in design.get("mix", ()):
+        if 2 * span > periods:
+            raise Problem(
+                ("mix", str(span)),
+                f"mix has the span {span}; spans of 1..{periods // 2} periods, or {SNAPSHOT}, are "
+                "expected.",
+            )
+
+
+def _queries(told: Any) -> list[list[Any]]:
+    at = ("queries",)
+    if isinstance(told, str):
+        return [[fields.choice(told, at, QUERIES), 1.0]]
+    told = told if told == [] else fields.table(told)
+    if not isinstance(told, (list, tuple, Mapping)) or not told:
+        raise Problem(
+            at,
+            f"queries is {fields.shown(told)}; one of {', '.join(QUERIES)}, a list of them or a "
+            "table of weights is expected.",
+        )
+    names = [fields.choice(name, at, QUERIES) for name in told]
+    if len(set(names)) < len(names):
+        raise Problem(at, f"queries is {fields.shown(told)}; each may be there once.")
+    weights = dict(told) if isinstance(told, Mapping) else dict.fromkeys(names, 1.0)
+    for name, weight in weights.items():
+        if not is_finite_number(weight) or weight <= 0:
+            raise Problem(
+                (*at, name),
+                f"queries.{name} is {fields.shown(weight)}; a positive weight is expected.",
+            )
+    total = sum(weights.values())
+    return sorted([name, weight / total] for name, weight in weights.items())
+
+
+def _shuffle(told: Any) -> list[list[Any]]:
+    at = ("shuffle",)
+    told = fields.table(told)
+    if not isinstance(told, Mapping):
+        raise Problem(
+            at,
+            f"shuffle is {fields.shown(told)}; a table is expected, as in {{epsilon = 0.5, "
+            "delta = 1e-6, min_batch = 20000, colluding = 0.1}.",
+        )
+    fields.refuse_unknown(told, ("epsilon", "delta", "min_batch", "colluding"), at, "shuffle has")
+    ranges = {"epsilon": "a positive number", "delta": "a number above 0 and below 1"}
+    for name, words in ranges.items():
+        value: Any = told.get(name)
+        if not is_finite_number(value) or not 0 < value < (1 if name == "delta" else math.inf):
+            raise Problem(
+                (*at, name), f"shuffle.{name} is {fields.shown(value)}; {words} is expected."
+            )
+    fields.in_range(told.get("min_batch"), (*at, "min_batch"), 1, MOST_PEOPLE)
+    colluding = told.get("colluding", 0.0)
+    if not is_finite_number(colluding) or not 0 <= colluding < 1:
+        raise Problem(
+            (*at, "colluding"),
+            f"shuffle.colluding is {fields.shown(colluding)}; a fraction from 0 to below 1 is "
+            "expected.",
+        )
+    return [list(pair) for pair in sorted({"colluding": 0.0, **told}.items())]
+
+
+def _mix(told: Any) -> list[list[Any]]:
+    at = ("mix",)
+    told = fields.table(told)
+    if not isinstance(told, Mapping) or not told:
+        raise Problem(
+            at,
+            f"mix is {fields.shown(told)}; a table of spans and their shares is expected, as in "
+            f"{{{SNAPSHOT} = 0.6, 1 = 0.4}}.",
+        )
+    mix = []
+    for span, share in told.items():
+        name = SNAPSHOT if span == 0 else str(span)
+        if name != SNAPSHOT and not re.fullmatch(r"[1-9]\d{0,5}", name):
+            raise Problem(
+                (*at, name),
+                f"mix.{name} is no span; {SNAPSHOT} or a number of periods is expected.",
+            )
+        if not is_finite_number(share) or not 0 < share <= 1:
+            raise Problem(
+                (*at, name),
+                f"mix.{name} is {fields.shown(share)}; a share above 0 and up to 1 is expected.",
+            )
+        mix.append([0 if name == SNAPSHOT else int(name), float(share)])
+    total = sum(share for _, share in mix)
+    if abs(total - 1) > 1e-6:
+        raise Problem(at, f"mix sums to {total:.6g}; shares that sum to 1 are expected.")
+    return sorted(mix)
