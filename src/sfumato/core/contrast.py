@@ -94,8 +94,9 @@ class Cover:
     apart
         What the first of two inputs favours and the second does not, at most.
     exposed
-        What exactly one of two inputs favours and some third input does not, at most: the rest of
-        what tells the two apart is favoured by whatever a third person holds.
+        What exactly one of two inputs favours and some input that others hold, which may be one of
+        the two, does not, at most: the rest of what tells the two apart is favoured by whatever
+        another person holds.
     plain
         As ``apart``, for pairs of inputs of which ``exposed`` is not known to hold.
 

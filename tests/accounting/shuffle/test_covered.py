@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -11,9 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato import OUE, Concord, ExSub, SubsetSelection
-from sfumato.accounting.shuffle import amplify, best, delta_above, delta_below
+from sfumato.accounting.shuffle import amplify, best, covered, delta_above, delta_below
 from sfumato.accounting.shuffle.covered import covered_delta, covered_epsilon
+from sfumato.accounting.shuffle.profile import epsilon_above
 from sfumato.core.contrast import Cover, favoured
+from sfumato.core.mechanism import Mechanism
 from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.mechanisms.sparse.subset_cover import subset_cover
 
@@ -157,6 +160,44 @@ def test_few_people_and_large_epsilons_are_left_to_other_bounds() -> None:
     assert covered_epsilon(cover, 10**4, 0.0, 1.0) == 1.0
     assert covered_epsilon(cover, 10**4, 0.5, 1.0) == 0.0
     assert best(Concord(1.0, 256, 8), 5, 1e-6).bound == "blanket"
+
+
+@pytest.mark.parametrize("mechanism", [Concord(1.0, 256, 8), OUE(1.0, 100)], ids=str)
+def test_what_is_promised_was_computed_in_every_slice(
+    mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bound that were to grow with epsilon again would not go unnoticed in any of them."""
+    cover = mechanism.contrasts()[0].cover
+    assert cover is not None
+    seen: dict[float, dict[tuple[int, int], float]] = {}
+    honest = covered._Case.delta  # noqa: SLF001
+
+    def watched(self: covered._Case, epsilon: float, place: tuple[int, int]) -> float:
+        found = honest(self, epsilon, place)
+        if place == self.slices[3] and epsilon > 0.12:
+            found *= 3  # as no slice does: it holds up to here, and then no longer
+        seen.setdefault(epsilon, {})[place] = found
+        return found
+
+    monkeypatch.setattr(covered._Case, "delta", watched)  # noqa: SLF001
+    epsilon = covered_epsilon(cover, 1000, 1e-6, 1.0)
+    assert len(seen[epsilon]) == 16
+    assert max(seen[epsilon].values()) <= 1e-6
+
+
+def test_pairs_of_which_nothing_is_covered_have_the_plain_blanket() -> None:
+    """Where no cover is known of a pair, what everybody sends whatever they hold has to do."""
+    cover, n, delta = THREE[1], 1000, 1e-6
+    for plain in (0.1, 0.3):
+        pair = favoured(
+            RATIO, {(1, 0): plain, (0, 1): plain, (1, 1): 2 / 3 - plain, (0, 0): 1 / 3 - plain}
+        )
+        needed = epsilon_above([pair], n, delta, 1.0)
+        least = covered_epsilon(cover, n, delta, 1.0)
+        found = covered_epsilon(replace(cover, plain=plain), n, delta, 1.0)
+        assert found == pytest.approx(max(needed, least), rel=1e-6)
+        assert found >= max(needed, least) * (1 - 1e-9)
+        assert (found > least) == (plain == 0.3)
 
 
 def test_a_delta_that_holds_is_never_below_what_is_reached() -> None:

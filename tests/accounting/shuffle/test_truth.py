@@ -89,6 +89,14 @@ def test_stronger_clones_cover_mechanisms_made_to_break_them() -> None:
         assert (np.array(bound) >= truth * (1 - 1e-12)).all()
 
 
+def test_another_mechanism_of_one_epsilon_may_tell_more_than_randomized_response() -> None:
+    """What the stronger clones bound is not the truth of randomized response, but its blanket."""
+    n, epsilon = 8, 0.1
+    laws = [laws_of(GRR(1.0, kinds)) for kinds in (2, 3)]
+    binary, ternary = (float(Shuffled(each, n).deltas([epsilon])[0]) for each in laws)
+    assert binary < ternary <= delta_above([stronger_clones(GRR(1.0, 2).worst_ratio)], n, epsilon)
+
+
 def test_the_printed_tight_bound_is_below_the_truth() -> None:
     mechanism = GRR(1.0, 3)
     # Two people; the other one holds what the one in question holds in the first dataset.

@@ -7,9 +7,10 @@ for comparison only.
 
 The stronger clones are rigorous for every mechanism of a given local epsilon: under any two inputs
 a, b every person sends each report y at least with probability e^-epsilon max(P_a(y), P_b(y)).
-That part alone hides as well as binary randomized response does: split each pair of probabilities
-(P_a(y), P_b(y)) into multiples of (e^epsilon, 1) and (1, e^epsilon); this keeps the mean of G and
-moves it, and the zeros that this takes, to the two ends of its range.
+That part alone hides as well as the same part of binary randomized response does: split each pair
+of probabilities (P_a(y), P_b(y)) into multiples of (e^epsilon, 1) and (1, e^epsilon); this keeps
+the mean of G and moves it, and the zeros that this takes, to the two ends of its range. (A whole
+report of another mechanism may hide less than one of randomized response.)
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ V = sum b over the n - 1 others (the same law whatever they hold: x favours its 
 r a/(1 + (r-1) a), where a is the base measure it favours), and as E[1/(1 + N)] <= 1/V for the
 number N of coins that came up,
 
-    delta(epsilon) <= (1/v) E[(G + b_2 G_2 + ... + b_n G_n + shift)_+] + P[V < v] max G,
+    delta(epsilon) <= gamma ((1/v) E[(G + b_2 G_2 + ... + b_n G_n + shift)_+] + P[V < v] max G),
 
-G = (P_a - e^epsilon P_b)/c as in the blanket, G_i = G(y_i) for y_i ~ P_(x_i), and
+gamma = 1/(1 + (r-1) a), G = (P_a - e^epsilon P_b)/c as in the blanket, G_i = G(y_i) for
+y_i ~ P_(x_i), and
 shift = (n - 1) max (b (1 - b) G_-)/(v - 2) for what 1/(1 + N) varies with the place. (If all others
 hold one value this is nearly what truly happens: b G has the law of (P_a - e^epsilon P_b)/P_x under
 P_x. For long sums it is the value that hides least, so nothing is lost.)
@@ -77,17 +78,19 @@ def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: i
     case = _Case(cover, n, fineness)
     if not delta or not case.applies(0.0):
         return most
-    start = case.crossing(case.slices[0], delta, 0.0, most)
-    if start >= most:
+    found = case.crossing(case.slices[0], delta, 0.0, most)
+    # The shift grows with epsilon, so what holds in a slice at an epsilon is not known to hold at
+    # a larger one: all slices are computed at the very epsilon that is returned.
+    for _ in case.slices:
+        if found >= most:
+            return most
+        reached = {place: case.delta(found, place) for place in case.slices}
+        worst = max(reached, key=reached.__getitem__)
+        if reached[worst] <= delta:
+            break
+        found = case.crossing(worst, delta, found, most)
+    else:
         return most
-    # What holds in a slice at an epsilon holds at a larger one; the worst slice goes first.
-    reached = {place: case.delta(start, place) for place in case.slices[1:]}
-    found = start
-    for place in sorted(reached, key=reached.__getitem__, reverse=True):
-        if reached[place] > delta and case.delta(found, place) > delta:
-            found = case.crossing(place, delta, found, most)
-            if found >= most:
-                return most
     if cover.plain and case.plain_delta(found) > delta:
         return max(found, epsilon_above([case.plain], n, delta, most))
     return found
