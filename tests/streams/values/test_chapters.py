@@ -51,6 +51,7 @@ class Recorder:
     """A threshold that remembers which values each choice was made from."""
 
     name: ClassVar[str] = "recorder"
+    epsilon: ClassVar[float] = 0.0
     delta: ClassVar[float] = 0.0
 
     def __init__(self) -> None:

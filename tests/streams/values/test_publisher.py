@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,7 @@ from sfumato.core.noise import NoiseLaw
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.values import METHODS, Publisher, Release, plan
-from sfumato.streams.values.thresholds import Fixed, ScaleFree
+from sfumato.streams.values.thresholds import Fixed, Quantile, ScaleFree
 from sfumato.streams.values.tree import Tree
 
 Ints = NDArray[np.int64]
@@ -132,6 +133,22 @@ def test_a_plan_that_cannot_be_is_refused(change: dict[str, object], says: str) 
     with pytest.raises(ConfigurationError) as caught:
         plan(**({"epsilon": 1.0, "bound": 100} | change))  # type: ignore[arg-type]
     assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [
+        ({"threshold": ScaleFree(0.6, 5.0)}, 0.5),
+        ({"per_person": 2}, 0.25),
+        ({"reuse": 0.25}, 0.125),
+        ({"threshold": Fixed(9), "reuse": 0.5, "renew": 9, "later": ScaleFree(0.3, 5.0)}, 0.25),
+        ({"threshold": Quantile(0.6, 1e-6, 0.9)}, 0.5),
+    ],
+)
+def test_a_choice_that_takes_more_than_its_share_is_refused(change: Any, most: float) -> None:
+    """What is promised to a value covers the choice of thresholds, whoever put it together."""
+    with pytest.raises(ConfigurationError, match=f"epsilon 0.[356]; {most:g} is the most"):
+        replace(RELEASE, **change)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -173,7 +173,8 @@ def _shared(made: Callable[[Wish], Release], wish: Wish, reuse: float, renew: in
     share = Fraction(repr(reuse))
     choosing = replace(wish, epsilon=share_of(wish.epsilon, share))
     release = made(replace(wish, epsilon=share_of(wish.epsilon, 1 - share)))
-    release = replace(release, threshold=made(choosing).threshold, reuse=reuse)
+    chosen = made(choosing).threshold
+    release = replace(release, epsilon=wish.epsilon, threshold=chosen, reuse=reuse)
     if not renew:
         return release
     later = made(replace(choosing, holdout=min(renew, MOST_WATCHED))).threshold

@@ -121,6 +121,18 @@ class Release:
             raise ConfigurationError(
                 f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are known."
             )
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        """Refuse a threshold that is chosen with more of epsilon than is promised to a value."""
+        share = Fraction(repr(self.reuse)) or Fraction(1)
+        most = exact_epsilon(self.epsilon) * share / max(self.per_person, 1)
+        for choice in (self.threshold, self.later):
+            if choice is not None and Fraction(repr(float(choice.epsilon))) > most:
+                raise ConfigurationError(
+                    f"threshold is chosen with epsilon {choice.epsilon:g}; {float(most):g} is the "
+                    "most that a choice may take of each value."
+                )
 
     def noise(self, threshold: int) -> DiscreteLaplace:
         """Return the noise of each node."""

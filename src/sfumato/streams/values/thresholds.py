@@ -36,6 +36,10 @@ class Threshold(Protocol):
     name: ClassVar[str]
 
     @property
+    def epsilon(self) -> float:
+        """The epsilon of the choice; 0 if it looks at no value."""
+
+    @property
     def delta(self) -> float:
         """The delta of the choice."""
 
@@ -57,6 +61,7 @@ class Fixed:
 
     threshold: int
     name: ClassVar[str] = "fixed"
+    epsilon: ClassVar[float] = 0.0
     delta: ClassVar[float] = 0.0
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
