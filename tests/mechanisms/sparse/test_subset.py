@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 from typing import Any
 
@@ -402,3 +404,48 @@ def test_no_other_threshold_is_better(
         for threshold in range(1, min(sparsity, size) + 1):
             law = subset_law(epsilon, dimension + sparsity, sparsity, size, threshold)
             assert best.mse(goal, dimension) <= law.mse(goal, dimension) * (1 + 1e-9)
+
+
+def _pairs(dimension: int, vector: tuple[int, ...], size: int) -> Iterator[tuple[int, int]]:
+    """Yield (J, K) of every signed subset: how often it agrees with a vector, and hits it."""
+    for positions in combinations(range(dimension), size):
+        for signs in product((1, -1), repeat=size):
+            met = [vector[p] * sign for p, sign in zip(positions, signs, strict=True)]
+            yield met.count(1), size - met.count(0)
+
+
+def _sets(pairs: Iterable[tuple[int, int]]) -> Iterator[set[tuple[int, int]]]:
+    kinds = sorted(set(pairs))
+    for chosen in product((False, True), repeat=len(kinds)):
+        yield {pair for pair, there in zip(kinds, chosen, strict=True) if there}
+
+
+def test_any_set_of_pairs_has_one_normaliser_for_all_vectors() -> None:
+    """So that every subset is e^epsilon times as likely under one of them as under another."""
+    vectors = [v for v in product((-1, 0, 1), repeat=3) if v.count(0) == 1]
+    counts = [Counter(_pairs(3, vector, 2)) for vector in vectors]
+    assert len(vectors) == 12
+    for accepted in _sets(counts[0]):
+        sizes = {sum(count[pair] for pair in accepted) for count in counts}
+        assert len(sizes) == 1
+
+
+@pytest.mark.parametrize(("dimension", "sparsity", "size"), [(4, 2, 2), (4, 3, 3), (5, 2, 4)])
+@pytest.mark.parametrize("weight", [Fraction(1, 100), Fraction(1, 3), Fraction(9, 10)])
+def test_no_set_of_pairs_is_better_than_a_threshold(
+    dimension: int, sparsity: int, size: int, weight: Fraction
+) -> None:
+    """The mean of X = 2J - K under every accept set there is, in rational numbers."""
+    vector = (1,) * sparsity + (0,) * (dimension - sparsity)
+    counts = Counter(_pairs(dimension, vector, size))
+
+    def mean(accepted: set[tuple[int, int]]) -> Fraction:
+        weights = {p: n * (1 if p in accepted else weight) for p, n in counts.items()}
+        return sum(n * (2 * j - k) for (j, k), n in weights.items()) / Fraction(
+            sum(weights.values())
+        )
+
+    thresholds = [
+        mean({(j, k) for j, k in counts if 2 * j - k >= least}) for least in range(1, size + 1)
+    ]
+    assert max(map(mean, _sets(counts))) == max(thresholds)

@@ -149,6 +149,23 @@ def test_streams_chosen_while_watching_have_the_law_of_what_they_became(
         assert chance == definition(mechanism, tuple(became)).get(sent, 0)
 
 
+@pytest.mark.parametrize(
+    "mechanism", [ExSub(1.0, 2, 1, subset_size=2), Concord(1.0, 2, 2, subset_size=4)], ids=str
+)
+def test_no_way_of_choosing_while_watching_learns_more_than_epsilon(
+    mechanism: SignedSubset,
+) -> None:
+    """Every first entry, and every second entry for each symbol that was sent for the first."""
+    make = DenseStream if mechanism.form.dense else SubsetStream
+    ways = product((-1, 0, 1), product((-1, 0, 1), repeat=3))
+
+    def law(first: int, then: Sent) -> Law:
+        found = online_law(mechanism, lambda sent: then[sent[0] + 1] if sent else first, make)
+        return {sent: chance for sent, chance in found.items() if chance}
+
+    assert worst([law(*way) for way in ways]) == mechanism.worst_ratio <= exp_below(1.0)
+
+
 def test_the_secret_draw_follows_its_law() -> None:
     mechanism = Concord(1.0, 6, 3, subset_size=4)
     n = 200_000
@@ -255,8 +272,23 @@ def test_printed_slips_are_caught(slip: type[SubsetStream]) -> None:
     laws = laws_of(slip)
     right = [definition(MECHANISM, vector) for vector in MECHANISM.inputs()]
     assert laws != right
-    if slip is AsPrinted:
-        assert worst(laws) is None  # no bound at all
+    ratio = worst([{sent: chance for sent, chance in law.items() if chance} for law in laws])
+    if slip in {CountsBeforeDividing, AsPrinted}:
+        assert ratio is None  # no bound at all
+    else:
+        assert ratio is not None
+        assert ratio > 2 * exp_below(1.0)
+
+
+def test_zeros_that_start_too_high_cost_as_much_as_the_proof_says() -> None:
+    mechanism = ExSub(1.0, 4, 2, subset_size=2)
+    laws = [
+        online_law(mechanism, fixed(vector), ZerosFromThePaddedDimension)
+        for vector in ((1, 1, 0, 0), (0, 0, 1, 1), (0, 0, 0, 0))
+    ]
+    ratio = worst([{sent: chance for sent, chance in law.items() if chance} for law in laws])
+    assert ratio is not None
+    assert round(float(ratio), 1) == 6.8
 
 
 def test_a_server_that_draws_the_secret_reads_the_data() -> None:
