@@ -31,7 +31,7 @@ def test_the_first_values_of_each_person_count(batches: list[list[str]], most: i
 def test_all_values_of_a_person_together_spend_at_most_epsilon(people: int, reuse: float) -> None:
     """However they are divided between the values held out and the others."""
     release = plan(epsilon=0.3, bound=100, per_person=people, reuse=reuse)
-    chosen = Fraction(repr(release.threshold.epsilon))  # type: ignore[attr-defined]
+    chosen = Fraction(repr(release.threshold.epsilon))
     noise = Fraction(repr(release.noise(10).epsilon))
     each = chosen + noise if reuse else max(chosen, noise)
     assert each * people <= Fraction("0.3")

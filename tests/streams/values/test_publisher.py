@@ -162,7 +162,7 @@ def test_a_reused_holdout_is_published_and_the_shares_never_exceed_epsilon(
     epsilon: float, reuse: float
 ) -> None:
     release = plan(epsilon=epsilon, bound=100, holdout=40, limit=256, reuse=reuse, block=4)
-    spent = Fraction(repr(release.threshold.epsilon)) + Fraction(repr(release.noise(7).epsilon))  # type: ignore[attr-defined]
+    spent = Fraction(repr(release.threshold.epsilon)) + Fraction(repr(release.noise(7).epsilon))
     assert spent <= Fraction(repr(epsilon))
     assert spent > Fraction(repr(epsilon)) * (1 - Fraction(1, 10**12))
     assert release.guarantee.epsilon == epsilon
