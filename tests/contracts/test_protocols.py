@@ -11,9 +11,10 @@ import pytest
 
 from sfumato.checks import PROTOCOL_CHECKS, CheckFailed, check_protocol
 from sfumato.core.estimate import Estimate
+from sfumato.core.stream import Message
 from sfumato.randomness import Source, seeded
 from sfumato.streams.kinds import Binary
-from sfumato.streams.weave import Message, Weave, WeaveDevice
+from sfumato.streams.weave import Weave, WeaveDevice
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.strands import Strand, strand
 from sfumato.streams.weave.threads import Thread
@@ -50,25 +51,28 @@ class Honest(WeaveDevice):
         message = super()._difference(rng)
         if message is None:
             return None
-        return Message(message.span, message.period, 0, bytes(self.value))
+        return Message(message.place, bytes(self.value))
 
 
 @dataclass(frozen=True)
 class SendsNothingWhenNothingChanged(Weave):
-    def device(self, rng: Source) -> WeaveDevice:
-        return Quiet.join(self, rng)
+    def device(self, coins: Source, tier: int = 0) -> WeaveDevice:
+        self.offer(tier)
+        return Quiet.join(self, coins)
 
 
 @dataclass(frozen=True)
 class LosesItsCount(Weave):
-    def device(self, rng: Source) -> WeaveDevice:
-        return Forgetful.join(self, rng)
+    def device(self, coins: Source, tier: int = 0) -> WeaveDevice:
+        self.offer(tier)
+        return Forgetful.join(self, coins)
 
 
 @dataclass(frozen=True)
 class SendsInTheClear(Weave):
-    def device(self, rng: Source) -> WeaveDevice:
-        return Honest.join(self, rng)
+    def device(self, coins: Source, tier: int = 0) -> WeaveDevice:
+        self.offer(tier)
+        return Honest.join(self, coins)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sfumato.core.exact import exp_below
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask
 from sfumato.device.keys import Chain, Root
-from sfumato.device.parts import part_of
+from sfumato.device.part import Part
 from sfumato.device.sdk import BOUNDED, UNBOUNDED
 from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, SquareWave, SubsetSelection
 from sfumato.randomness import Coins, Source, seeded
@@ -44,8 +44,9 @@ def asked(mechanism: Mechanism, tape: type[Tape], pair: tuple[Any, ...]) -> Law:
         answers = []
         for value in pair:
             device = window.device(seeded(0))
-            report = device.answer(1, Ask(mechanism, 0.5), value, tape(path, "question"))
-            answers.append(None if report is None else report.tobytes())
+            device.observe(value, seeded(0))
+            answer = device.answer(Ask(mechanism, 0.5), tape(path, "question"))
+            answers.append(None if answer is None else answer.payload)
         return tuple(answers)
 
     return law_of(run)
@@ -164,19 +165,18 @@ def test_all_that_blurs_an_answer_is_bound_to_its_code(mechanism: Any, values: A
 def test_reports_of_copies_that_differ_are_no_longer_the_values(format_: int) -> None:
     """With coins of the period alone all of these are true; else little more than half are."""
     made, _ = published('{kind = "binary"}', 0.1, periods=4, mix="mix = {snapshot = 1.0}")
-    part = part_of(made)
-    assert not part.is_asked
+    stream = Part.of(made).stream
     true = differing = 0
     for number in range(400):
         task_key, _ = Root.fresh(bytes(seeded(number).take(32))).take(made.task_id)
         _, coins, chain = Chain.start(task_key)
-        state, _ = part.begin(coins)
+        state = stream.device(coins).save()
         chain = Chain(chain.key, format_).after(state["thread"][1] - 1)
         state |= {"period": state["thread"][1] - 1}
-        one, two = (part.step(part.resume(state), value, chain.next()[0]) for value in (0, 1))
+        one, two = (stream.restore(state).observe(value, chain.next()[0]) for value in (0, 1))
         assert one is not None
         assert two is not None
-        assert one.key == two.key
+        assert one.place == two.place
         differing += one.payload != two.payload
         true += one.payload < two.payload
     if format_ == 1:

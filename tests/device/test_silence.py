@@ -25,7 +25,7 @@ from sfumato.core.stream import Ask
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
 from sfumato.device.keys import Chain
-from sfumato.device.parts import part_of
+from sfumato.device.part import Part
 from sfumato.errors import SfumatoError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.registry import spec_of, stream_of
@@ -179,7 +179,7 @@ def test_machines_of_every_standing_task_send_the_same_pattern() -> None:
             for stream in itertools.product([*values, None, BAD], repeat=PERIODS):
                 device: Any = protocol.device(seeded(seed))
                 sent = [device.observe(value, seeded(9)) for value in stream]
-                seen.add(tuple(m and (m.key, len(m.payload)) for m in sent))
+                seen.add(tuple(m and (m.place, len(m.payload)) for m in sent))
             assert len(seen) == 1
 
 
@@ -193,12 +193,11 @@ def test_topl_answers_the_same_number_of_times() -> None:
             device = protocol.device(seeded(seed))
             sizes = []
             for period, value in enumerate(stream):
-                if value is not MISSING and value is not LATE:
-                    device.observe(value)
-                for number, ask in enumerate(asks):  # one question more than a value pays for
-                    sizes.append(len(device.answer(ask, Keyed(key, f"ask {period} {number}"))))
-                if value is LATE:
-                    device.observe(4.0)
+                device.observe(None if value is MISSING or value is LATE else value, seeded(1))
+                for number, ask in enumerate(asks):  # one question more than a period has
+                    device.round = -1
+                    said = device.answer(ask, Keyed(key, f"ask {period} {number}"))
+                    sizes.append(said and (said.place, len(said.payload)))
             seen.add(tuple(sizes))
         assert len(seen) == 1
 
@@ -249,13 +248,12 @@ def test_no_value_is_an_error_or_makes_a_journal_that_cannot_be_read(name: str) 
 
 @pytest.mark.parametrize("held", [None, "z", 7, ["a"], {"a": 1}])
 def test_a_device_answers_whatever_its_journal_holds(held: Any) -> None:
-    part = part_of(window("lpu", "category")[0])
-    assert part.is_asked
-    state, _ = part.begin(seeded(1))
+    part = Part.of(window("lpu", "category")[0])
+    state = part.stream.device(seeded(1)).save()
     asked = Question(1, 0, {"mechanism": "grr", "domain": ["a", "b"], "epsilon": 2.0}, 1.0)
-    after, message = part.answer(state | {"period": 1, "held": held}, asked, Chain(bytes(32)))
-    assert message is not None
-    assert after["ledger"]["spent"]
+    machine = part.stream.restore(state | {"period": 1, "held": held})
+    assert part.answer(machine, asked, Chain(bytes(32))) is not None
+    assert machine.save()["ledger"]["spent"]
 
 
 def test_an_app_may_hold_its_values_in_numpy() -> None:

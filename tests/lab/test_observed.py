@@ -9,7 +9,7 @@ import pytest
 from tests.device.collecting import Collector
 
 from sfumato import catalog
-from sfumato.device.parts import part_of
+from sfumato.device.part import Part
 from sfumato.errors import InputError
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.live_fleet import LiveFleet, replayed
@@ -55,10 +55,10 @@ def test_made_up_devices_see_only_what_their_task_takes_and_not_all_the_same(nam
     assert (streams == replayed(made, 50, seed=1)).all()
     assert (streams != replayed(made, 50, seed=2)).any()
     assert streams.shape[:2] == (50, 6)
-    observed, part = observed_by(made), part_of(made)
+    observed, part = observed_by(made), Part.of(made)
     for stream in streams:
         for cell in stream:
-            part.check(observed.said(cell))
+            part.stream.check(observed.said(cell))
     flat = streams.reshape(50, -1)
     assert len(np.unique(flat, axis=0)) > 2
     assert (flat[:, 0] != flat[:, -1]).any()

@@ -14,7 +14,6 @@ from sfumato.lab.streams import collect, freeze, truth
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, WeaveDevice
-from sfumato.streams.weave.transcripts import tallies_of
 
 ALARM = 6.5  # standard deviations: 1e-10 for each of some hundred cells
 
@@ -52,7 +51,7 @@ def one_by_one(design: Weave, streams: list[list[Any]]) -> Tallies[Any]:
     for stream in streams:
         device: WeaveDevice = design.device(rng)
         messages += [device.observe(value, rng) for value in stream]
-    return tallies_of(design, [message for message in messages if message is not None])
+    return design.tallies(message for message in messages if message is not None)
 
 
 def apart(one: Tallies[Any], two: Tallies[Any], devices: tuple[int, int]) -> float:

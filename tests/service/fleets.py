@@ -45,9 +45,10 @@ class Fleet:
         for machine, secret, value in zip(self.machines, self.secrets, values, strict=True):
             message = machine.observe(value, self.rng)
             if message is not None:
-                name = report_id(secret, self.desk.task_id, message.period)
-                content = self.desk.layout.content(message.span, message.block, message.payload)
-                made.append((name, message.period, content))
+                span, period, part = message.place
+                name = report_id(secret, self.desk.task_id, period)
+                content = self.desk.layout.content(span, part, message.payload)
+                made.append((name, period, content))
         return made
 
     def body(self, values: Sequence[Any]) -> bytes:

@@ -139,7 +139,7 @@ def test_what_the_task_does_not_allow_is_not_answered(
     [
         *(b"", b"{", b"null", b"[]", b'{"version": 2}', b"[" * 100_000),
         *(b'{"version": 1, "question": 7}', b'{"version": 1, "question": {"period": "x"}}'),
-        json.dumps({"version": 1, "question": asked(1)._plain() | {"probability": 2}}).encode(),  # noqa: SLF001
+        json.dumps({"version": 1, "question": asked(1)._asked() | {"probability": 2}}).encode(),  # noqa: SLF001
     ],
 )
 def test_nonsense_stops_no_app(scene: Scene, nonsense: bytes) -> None:

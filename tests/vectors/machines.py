@@ -18,16 +18,13 @@ from tests.vectors.tasks import published
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.core.stream import Ask, Stream, Timestep
+from sfumato.core.stream import Ask, Stream, StreamDevice, Timestep
 from sfumato.core.tally import Tally
 from sfumato.device.keys import Chain
-from sfumato.streams.flat.protocol import Flat, FlatDevice
+from sfumato.device.part import coins_for
 from sfumato.streams.registry import spec_of, stream_of
-from sfumato.streams.values.topl import ToPL, ToPLDevice
-from sfumato.streams.weave.device import WeaveDevice
-from sfumato.streams.window.device import WindowDevice
+from sfumato.streams.values.topl import ToPL
 from sfumato.streams.window.methods import METHODS
-from sfumato.streams.window.tiers import Tiers
 from sfumato.wire.questions import Question
 
 __all__ = [
@@ -38,9 +35,8 @@ __all__ = [
     "key_of",
     "known",
     "lived",
-    "resumed",
+    "saved",
     "states",
-    "stream",
     "whole",
 ]
 
@@ -141,9 +137,7 @@ def lived(machine: Any, chain: Chain, values: list[Any]) -> Iterator[dict[str, A
     for value in values:
         coins, chain = chain.next()
         said = machine.observe(value, coins)
-        message = None
-        if said is not None:
-            message = [said.span, said.period, said.block, said.payload.hex()]
+        message = None if said is None else [*said.place, said.payload.hex()]
         state = machine.save()
         changed = {name: part for name, part in state.items() if part != before[name]}
         before = state
@@ -156,12 +150,6 @@ def states(device: Mapping[str, Any]) -> list[dict[str, Any]]:
     for one in device["periods"]:
         whole.append(whole[-1] | one["changed"])
     return whole
-
-
-def resumed(protocol: Any, state: dict[str, Any]) -> Any:
-    """Return the device that goes on from a state."""
-    kind = FlatDevice if isinstance(protocol, Flat) else WeaveDevice
-    return kind.restore(protocol, state)
 
 
 def _standing(name: str) -> dict[str, Any]:
@@ -194,63 +182,49 @@ def _standing(name: str) -> dict[str, Any]:
 # ---- asked -----------------------------------------------------------------------------------
 
 
-def stream(plain: Mapping[str, Any]) -> Stream:
-    """Return the stream that a file of questions is of."""
-    return ToPL.of(plain) if plain.get("stream") == "topl" else _tiered(plain)
-
-
-def _tiered(plain: Mapping[str, Any]) -> Stream:
-    return Tiers.of(plain) if plain.get("tiers") else stream_of(plain)
-
-
-def answer(machine: Any, asked: Question, ask: Ask, value: Any, chain: Chain) -> bytes | None:
+def answer(machine: StreamDevice, asked: Question, ask: Ask, chain: Chain) -> bytes | None:
     """Return what a device answers; None if it keeps silent."""
-    coins = chain.coins("ask " + hashlib.sha256(asked.digest).hexdigest())
-    if isinstance(machine, ToPLDevice):
-        return machine.answer(ask, coins) or None
-    report = machine.answer(asked.period, ask, value, coins)
-    return None if report is None else bytes(report.tobytes())
+    said = machine.answer(ask, coins_for(asked, chain))
+    return None if said is None else said.payload
 
 
 class Asking:
     """A crowd of devices, each with its keys, and how they answer."""
 
     def __init__(self, name: str, protocol: Stream, crowd: int = CROWD) -> None:
-        self.machines: list[tuple[int, Any]] = []
+        self.machines: list[StreamDevice] = []
         self.chains: list[Chain] = []
         for number in range(crowd):
             join, chain = chain_of(key_of(name, number))
-            tier = 1 - number % len(protocol.tiers) if isinstance(protocol, Tiers) else 0
-            made = protocol.device(join, tier) if isinstance(protocol, Tiers) else None
-            self.machines.append((tier, made or protocol.device(join)))
+            tiers = len(protocol.offers)
+            self.machines.append(protocol.device(join, (tiers - 1 - number) % tiers))
             self.chains.append(chain)
 
     def saved(self) -> list[Any]:
-        """Return the states of the devices that are shown; one of amounts has its value."""
-        return [_saved(machine) for _, machine in self.machines[:SHOWN]]
+        """Return what the devices that are shown have saved, but for time and tier."""
+        return [saved(machine) for machine in self.machines[:SHOWN]]
 
     def see(self, values: list[Any]) -> None:
-        """Let devices of amounts take in the values of a period; step all keys on."""
-        for (_, machine), value in zip(self.machines, values, strict=True):
-            if isinstance(machine, ToPLDevice):
-                machine.observe(value)
+        """Let devices live through a period with these values."""
+        for machine, chain, value in zip(self.machines, self.chains, values, strict=True):
+            machine.observe(value, chain.coins("period"))
 
     def step(self) -> None:
         """Go on to the keys of the next period."""
         self.chains = [chain.after(1) for chain in self.chains]
 
-    def answers(self, asked: Question, ask: Ask, values: list[Any]) -> list[bytes | None]:
+    def answers(self, asked: Question, ask: Ask) -> list[bytes | None]:
         """Return what each device answers."""
         return [
-            answer(machine, asked, ask, value, chain) if tier == ask.tier else None
-            for (tier, machine), chain, value in zip(
-                self.machines, self.chains, values, strict=True
-            )
+            answer(machine, asked, ask, chain)
+            for machine, chain in zip(self.machines, self.chains, strict=True)
         ]
 
 
-def _saved(machine: Any) -> Any:
-    return machine.save() if isinstance(machine, WindowDevice) else {"value": machine.value}
+def saved(machine: StreamDevice) -> Any:
+    """Return the ledger of a window's device; of one of amounts its value."""
+    state = machine.save()
+    return state.get("ledger", {"value": state["held"]})
 
 
 def _values(plain: Mapping[str, Any], period: int) -> list[Any]:
@@ -266,7 +240,7 @@ def _values(plain: Mapping[str, Any], period: int) -> list[Any]:
 
 
 def _asked(name: str, plain: dict[str, Any]) -> dict[str, Any]:
-    protocol = stream(plain)
+    protocol = stream_of(plain)
     curator, crowd = protocol.curator(), Asking(name, protocol)
     periods = []
     for period in range(1, PERIODS + 1):
@@ -275,8 +249,8 @@ def _asked(name: str, plain: dict[str, Any]) -> dict[str, Any]:
         step, rounds = Timestep(curator, period), []
         while isinstance(step.question, Ask):
             ask = step.question
-            asked = Question(period, step.round, ask.mechanism.configuration(), ask.probability)
-            said = crowd.answers(asked, ask, values)
+            asked = Question.of(period, ask)
+            said = crowd.answers(asked, ask)
             tally = _tally(ask, said)
             rounds.append(
                 {

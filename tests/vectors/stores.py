@@ -140,8 +140,9 @@ class Crowd:
         asked = driver.question
         assert asked is not None
         ask = driver.asked[driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
-        values = [_seen(name, i, asked.period) for i in range(len(asking.machines))]
-        said = asking.answers(asked, ask, values)
+        if not asked.round:
+            asking.see([_seen(name, i, asked.period) for i in range(len(asking.machines))])
+        said = asking.answers(asked, ask)
         reports = []
         for number, payload in enumerate(said):
             if payload is not None:

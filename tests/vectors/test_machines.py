@@ -11,12 +11,11 @@ from tests.vectors import machines
 from tests.vectors.keeping import like, load
 
 from sfumato.catalog import from_configuration
-from sfumato.core.stream import Ask, Place, Timestep
+from sfumato.core.stream import Ask, Place, StreamDevice, Timestep
 from sfumato.core.tally import Tallies
 from sfumato.device.keys import Chain
 from sfumato.errors import MismatchError
 from sfumato.streams.registry import stream_of
-from sfumato.streams.window.device import WindowDevice
 from sfumato.wire.questions import Question
 
 SPOILT: tuple[Any, ...] = (-1, "x", {}, [[]])
@@ -36,7 +35,7 @@ def test_a_device_goes_on_from_every_state_to_the_byte(name: str) -> None:
         lived = device["periods"]
         values = [one["value"] for one in lived]
         for period, state in enumerate(machines.states(device)):
-            machine = machines.resumed(protocol, state)
+            machine = protocol.restore(state)
             assert machine.message_bytes == device["message_bytes"]
             rest = machines.lived(machine, chain.after(period), values[period:])
             assert list(rest) == lived[period:]
@@ -68,42 +67,28 @@ def test_a_state_that_was_spoilt_is_refused(name: str) -> None:
             for field in state:
                 for bad in SPOILT:
                     with pytest.raises(MismatchError, match="the saved state"):
-                        machines.resumed(protocol, state | {field: bad})
+                        protocol.restore(state | {field: bad})
                 rest = {key: part for key, part in state.items() if key != field}
                 with pytest.raises(MismatchError, match="the saved state has"):
-                    machines.resumed(protocol, rest)
+                    protocol.restore(rest)
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_devices_answer_kept_questions_to_the_byte(name: str) -> None:
     kept = load(f"machines/{name}.json")
-    protocol: Any = machines.stream(kept["spec"])
+    protocol: Any = stream_of(kept["spec"])
     assert protocol.payload == kept["payload"]
     crowd = machines.Asking(name, protocol)
     for number, key in enumerate(kept["keys"]):
-        tier, machine = crowd.machines[number]
+        machine = crowd.machines[number]
         _, chain = machines.chain_of(bytes.fromhex(key))
         for period, lived in enumerate(kept["periods"], 1):
             keys = chain.after(period - 1)
-            machine = _observed(machine, lived["values"][number])
+            machine.observe(lived["values"][number], keys.coins("period"))
             for one in lived["rounds"]:
-                machine = _restored(machine)
-                said = _answer(machine, one, tier, lived["values"][number], keys)
-                assert said == one["answers"][number], (period, one["question"])
-                assert machines._saved(machine) == one["states"][number]  # noqa: SLF001
-
-
-def _observed(machine: Any, value: Any) -> Any:
-    if not isinstance(machine, WindowDevice):
-        machine.observe(value)
-    return machine
-
-
-def _restored(machine: Any) -> Any:
-    """Return a device of a window as it comes back from what it saved."""
-    if not isinstance(machine, WindowDevice):
-        return machine
-    return WindowDevice.restore(machine.protocol, json.loads(json.dumps(machine.save())))
+                machine = protocol.restore(json.loads(json.dumps(machine.save())))
+                assert _answer(machine, one, keys) == one["answers"][number], (period, one)
+                assert machines.saved(machine) == one["states"][number]
 
 
 def _question(one: Any) -> Question:
@@ -112,30 +97,27 @@ def _question(one: Any) -> Question:
     return asked
 
 
-def _answer(machine: Any, one: Any, tier: int, value: Any, keys: Chain) -> str | None:
-    if one["tier"] != tier:
-        return None
+def _answer(machine: StreamDevice, one: Any, keys: Chain) -> str | None:
     asked = _question(one)
+    assert asked.tier == one["tier"]
     given = dict(asked.mechanism)
     if isinstance(given.get("domain"), list):
         given["domain"] = tuple(given["domain"])
-    ask = Ask(from_configuration(given), asked.probability, one["tier"])
-    said = machines.answer(machine, asked, ask, value, keys)
+    ask = Ask(from_configuration(given), asked.probability, asked.tier, asked.round)
+    said = machines.answer(machine, asked, ask, keys)
     return None if said is None else said.hex()
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_curator_that_is_fed_the_kept_tallies_asks_and_releases_the_same(name: str) -> None:
     kept = load(f"machines/{name}.json")
-    curator = machines.stream(kept["spec"]).curator()
+    curator = stream_of(kept["spec"]).curator()
     for period, lived in enumerate(kept["periods"], 1):
         step = Timestep(curator, period)
         for one in lived["rounds"]:
             ask = step.question
             assert isinstance(ask, Ask)
-            plain = ask.mechanism.configuration()
-            asked = Question(period, step.round, plain, ask.probability)
-            assert like(json.loads(asked.encode()), one["question"])
+            assert like(json.loads(Question.of(period, ask).encode()), one["question"])
             tally = machines.whole(one["tally"])
             assert step.brought(Tallies({step.place: tally})) == tally
             step.answer(tally)

@@ -10,7 +10,7 @@ from tests.vectors.keeping import FOLDER, cases, load
 
 from sfumato.catalog import parse
 from sfumato.core.tally import Tallies, Tally
-from sfumato.device.parts import part_of
+from sfumato.device.part import Part
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.canonical import canonical
 from sfumato.wire.published import Published
@@ -43,8 +43,7 @@ def test_a_task_is_what_it_was(name: str) -> None:
         # Whoever reads the spec comes to the same stream, and would publish the same spec.
         again = spec_of(one, stream_of(told.spec), tasks.START, grace=60)
         assert Published(again, told.keys, told.endpoint).encode() == told.encode()
-        part = part_of(told)
-        assert part.protocol == stream_of(told.spec)
+        assert Part.of(told).stream == stream_of(told.spec)
 
 
 @pytest.mark.parametrize("bad", cases("tasks/bad_tasks.json"), ids=lambda bad: bad["name"])

@@ -32,7 +32,7 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.randomness import seeded
 from sfumato.streams.weave.protocol import Weave
-from sfumato.streams.weave.transcripts import Transcript, tallies_of, transcript_law
+from sfumato.streams.weave.transcripts import Transcript, transcript_law
 
 __all__ = ["PROTOCOL_CHECKS", "check_protocol"]
 
@@ -137,7 +137,7 @@ def _collected(protocol: Weave, seed: int) -> list[Tallies[Any]]:
         for message in _heard(protocol, streams[device % len(streams)], seed + device)
     ]
     return [
-        tallies_of(protocol, [message for message in messages if message.period == period])
+        protocol.tallies(m for m in messages if m.place.period == period)
         for period in range(1, protocol.periods + 1)
     ]
 

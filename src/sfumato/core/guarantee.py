@@ -61,11 +61,22 @@ class Guarantee:
             assumptions=("the device takes part in this horizon once",),
         )
 
+    @property
+    def promise(self) -> str:
+        """How far the epsilon that a device pays reaches, in words: for ever, or for a window."""
+        if self.window is None:
+            return "for everything it will ever send"
+        if self.window == 1:
+            return "for what it sends in any one period"
+        return f"for what it sends in any {self.window} consecutive periods"
+
     def __str__(self) -> str:
         strength = f"epsilon {_rounded_up(self.epsilon, 6)}"
         if self.delta:
             strength += f", delta {_rounded_up(self.delta, 3)}"
         within = f" over any {self.window} consecutive periods" if self.window else ""
+        if self.window == 1:
+            within = " in any one period"
         sentence = (
             f"{self.unit[:1].upper()}{self.unit[1:]} is protected with {strength}{within} "
             f"({self.model}: {_MODELS[self.model]})"

@@ -182,7 +182,10 @@ class Mechanism(ABC):
             ``randomness.secure()``; ``seeded`` is for simulated people only.
 
         """
-        encoded = self.encode(values)
+        return self.blur(self.encode(values), rng)
+
+    def blur(self, encoded: NDArray[Any], rng: Source) -> Reports:
+        """Return one report for each value as :meth:`encode` returns it."""
         reports = np.zeros(len(encoded), dtype=self.report_dtype)
         for start in range(0, len(encoded), self.chunk):
             chunk = slice(start, start + self.chunk)

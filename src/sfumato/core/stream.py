@@ -1,31 +1,29 @@
 """The contract of a stream: who is asked what, when, and what comes of it.
 
 A stream carries its :class:`Guarantee`, makes devices (small state machines that are saved and
-restored) and a curator, and says how the reports of each :class:`Place` are read. A curator is
-deterministic and draws nothing; its ``timestep(period)`` is a generator that yields what it needs
-and returns an estimate, so that a simulation, a collector and a cluster drive the same code, and
-replaying the recorded tallies restores it. :func:`drive` and :class:`Timestep` are the only code
-that steps a curator.
+restored) and a curator (see :mod:`sfumato.core.curator`), and says how the reports of each
+:class:`Place` are read. Whoever runs a stream, on a device, in a collector or in a simulation,
+knows this contract only.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.curator import Ask, Curator, Due, Question, Steps, Timestep, drive, replay
 from sfumato.core.decoded import Decoded, ReleasedPeriods
 from sfumato.core.domain import Label
-from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import SHARE, Quantity
 from sfumato.core.tally import Place, Tallies, Tally
-from sfumato.errors import MismatchError
+from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source
 
 __all__ = [
@@ -33,10 +31,12 @@ __all__ = [
     "Curator",
     "Due",
     "Form",
+    "Message",
     "Place",
     "Question",
     "Steps",
     "Stream",
+    "StreamDevice",
     "Timestep",
     "drive",
     "replay",
@@ -44,38 +44,93 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Due:
-    """A standing question: the curator wants the tallies of what devices send in a period."""
-
-    period: int
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A question to every device that is free: it answers with this probability, by its own coin.
+class Message:
+    """What leaves a device: where it belongs, and bytes of a size that tells nothing.
 
     Parameters
     ----------
-    mechanism
-        What an answer is blurred with.
-    probability
-        How likely a device that is free answers.
-    tier
-        Which of a task's tiers is asked, counted from 0; most tasks have one.
+    place
+        The key of the tally that it is counted in.
+    payload
+        What the place's :class:`Form` reads.
 
     """
 
-    mechanism: Mechanism
-    probability: float
-    tier: int = 0
+    place: Place
+    payload: bytes
 
 
-Question = Due | Ask
-Steps = Generator[Question, Any, Estimate]
-"""Questions out, tallies in, and an estimate at the end.
+class StreamDevice(ABC):
+    """The device's half of a stream: it lives through periods, and says what is due.
 
-:class:`Due` is answered with the period's :class:`Tallies`, :class:`Ask` with one :class:`Tally`.
-"""
+    Whether, when and how much it says never depends on what it has seen. It is a small state
+    machine: save it before a message leaves, and a crash may lose a message, but never sends two
+    that differ.
+    """
+
+    period: int = 0
+    """The last period that it has lived through; 0 before the first."""
+    round: int = -1
+    """The last question about that period that it has looked at, counted from 0; -1 for none."""
+
+    @property
+    @abstractmethod
+    def message_bytes(self) -> int:
+        """The bytes of its longest payload."""
+
+    @property
+    def bounds_copies(self) -> bool:
+        """Whether a copy of it that sees other values shows no more than twice the epsilon.
+
+        It does if each value is blurred on its own, with coins that are bound to the value.
+        """
+        return False
+
+    @abstractmethod
+    def observe(self, value: Any, coins: Source) -> Message | None:
+        """Live through the next period; return the message that is due at its end, if any.
+
+        Parameters
+        ----------
+        value
+            What is held at the end of the period. None stands for no news, and so does a value
+            that the stream does not know.
+        coins
+            Coins for this period alone.
+
+        """
+
+    def answer(self, ask: Ask, coins: Source) -> Message | None:
+        """Return the answer to a question about the last period; None if it keeps silent.
+
+        Raises MismatchError if the stream's devices do not let themselves be asked so. A question
+        that was looked at before, or that the stream does not have, changes nothing.
+
+        Parameters
+        ----------
+        ask
+            The question, whoever asks it.
+        coins
+            Coins for this question alone.
+
+        """
+        del coins
+        raise MismatchError(
+            f"{ask.mechanism.name} is asked; devices of this stream answer nothing."
+        )
+
+    def miss(self, periods: int) -> None:
+        """Let periods pass that the device's own clock cannot vouch for: they free no budget.
+
+        Only devices that are asked can do without these periods.
+        """
+        raise MismatchError(
+            f"{periods} periods are to be missed; devices of this stream live through each."
+        )
+
+    @abstractmethod
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain data; it is as secret as the values themselves."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +163,6 @@ class Form:
         return cut.reshape(-1).view(self.dtype)
 
 
-class Curator(ABC):
-    """What the server does with the tallies, period by period."""
-
-    @abstractmethod
-    def timestep(self, period: int) -> Steps:
-        """Yield what is needed in a period; return what is released."""
-
-
 class Stream(ABC):
     """A stream of values under one guarantee."""
 
@@ -140,6 +187,20 @@ class Stream(ABC):
     @abstractmethod
     def labels(self) -> tuple[Label, ...]:
         """What the entries of an estimate are called."""
+
+    @property
+    def offers(self) -> tuple[Guarantee, ...]:
+        """What is promised to a device, by tier: its owner picks one before there are any data."""
+        return (self.guarantee,)
+
+    def offer(self, tier: int) -> Guarantee:
+        """Return what is promised to a device of a tier; raise if there is no such tier."""
+        there = range(len(self.offers))
+        if isinstance(tier, bool) or not isinstance(tier, int) or tier not in there:
+            known = ", ".join(map(str, there))
+            verb = "is" if len(there) == 1 else "are"
+            raise ConfigurationError(f"tier is {tier!r}; {known} {verb} there.")
+        return self.offers[tier]
 
     @property
     def horizon(self) -> int | None:
@@ -189,6 +250,36 @@ class Stream(ABC):
 
         """
 
+    def tallies(
+        self, messages: Iterable[Message], asked: Mapping[Place, Ask] | None = None
+    ) -> Tallies[Place]:
+        """Return what messages add up to; raise ReportError on one that no device sends.
+
+        Parameters
+        ----------
+        messages
+            What devices have sent.
+        asked
+            The questions that they answer, if devices are asked, by place.
+
+        """
+        payloads: dict[Place, list[bytes]] = {}
+        for message in messages:
+            payloads.setdefault(message.place, []).append(message.payload)
+        tallies: dict[Place, Tally] = {}
+        for place, parts in payloads.items():
+            form = self.form(place, (asked or {}).get(place))
+            if form is None:
+                raise ReportError(f"a message belongs to {place}; no device sends any there.")
+            wrong = [len(part) for part in parts if len(part) != form.dtype.itemsize]
+            if wrong:
+                raise ReportError(
+                    f"a message of span {place.span}, period {place.period} has {wrong[0]} bytes; "
+                    f"{form.dtype.itemsize} are expected."
+                )
+            tallies[place] = form.tally(np.frombuffer(b"".join(parts), dtype=form.dtype))
+        return Tallies(tallies)
+
     @abstractmethod
     def plain(self) -> dict[str, Any]:
         """Return what the stream fixes of a published task, as plain data."""
@@ -220,9 +311,84 @@ class Stream(ABC):
         """Return the stream for a task, as plain data; what the task leaves open is chosen here."""
         return cls.of(task)
 
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Stream:
+        """Return the stream of a published task that comes from a stranger.
+
+        Raises ConfigurationError, with one sentence and before anything large is built, if the
+        stream would cost a device too much time, memory or bytes.
+        """
+        return cls.of(spec)
+
+    @classmethod
     @abstractmethod
-    def device(self, rng: Source) -> Any:
-        """Return a new device; what it draws at the start, it draws before it sees any data."""
+    def examples(cls) -> Iterator[Self]:
+        """Yield small instances, for checks; every stream has at least one."""
+
+    # ---- the device's half -----------------------------------------------------------------
+
+    @abstractmethod
+    def inputs(self) -> Sequence[Any]:
+        """Return values that a device can hold, for checks: all of them where they are few."""
+
+    @abstractmethod
+    def check(self, value: Any) -> None:
+        """Raise InputError if the stream knows no such value."""
+
+    @property
+    def default(self) -> Any:
+        """What a device holds before its first value: public, and the same for all."""
+        return None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a value stays until the next one; else it is of one period."""
+        return True
+
+    @property
+    def work(self) -> int:
+        """How many entries a device goes through in each period."""
+        return len(self.labels)
+
+    @abstractmethod
+    def device(self, coins: Source, tier: int = 0) -> StreamDevice:
+        """Return a new device; what it draws at the start, it draws before it sees any data.
+
+        Parameters
+        ----------
+        coins
+            What is drawn from.
+        tier
+            Which of :attr:`offers` its owner has picked.
+
+        """
+
+    @abstractmethod
+    def restore(self, state: Any) -> StreamDevice:
+        """Return the device that goes on from a saved state.
+
+        Raises MismatchError if no device of this stream can have saved it; the sentence does not
+        quote what was observed.
+        """
+
+    def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism that a question of a stranger describes.
+
+        Raises MismatchError, before anything is built of it, if the stream's devices do not let
+        themselves be asked so.
+
+        Parameters
+        ----------
+        configuration
+            A mechanism as plain data; see :meth:`Mechanism.configuration`.
+
+        """
+        raise MismatchError(
+            f"the question is asked with {str(configuration.get('mechanism'))[:40]!r}; devices of "
+            "this stream answer nothing."
+        )
+
+    # ---- the server's half -----------------------------------------------------------------
 
     @abstractmethod
     def curator(self) -> Curator:
@@ -262,80 +428,3 @@ class Stream(ABC):
         return ReleasedPeriods(
             self.labels, values, variances, tuple(n), self.guarantee, self.separate
         )
-
-
-class Timestep:
-    """A curator on its way through one period: the question that is open, and the next one.
-
-    Parameters
-    ----------
-    curator
-        It must have been led through all periods before.
-    period
-        The period to go through.
-
-    """
-
-    def __init__(self, curator: Curator, period: int) -> None:
-        self._steps = curator.timestep(period)
-        self.period = period
-        self.round = 0
-        self.question: Question | None = None
-        """What is asked now; None once the period is done, at once if nothing is asked in it."""
-        self._estimate: Estimate | None = None
-        self._go_on(None)
-
-    @property
-    def done(self) -> Estimate:
-        """What the period releases; it must have been led to its end."""
-        if self._estimate is None:
-            raise MismatchError(f"period {self.period} has a question that was not answered.")
-        return self._estimate
-
-    @property
-    def place(self) -> Place:
-        """Where the answers to the open question belong."""
-        return Place.answer(self.period, self.round)
-
-    def brought(self, tallies: Tallies[Any]) -> Tallies[Any] | Tally:
-        """Return what the open question has brought, out of all tallies of the period."""
-        if not isinstance(self.question, Ask):
-            return tallies
-        return tallies.get(self.place, Tally.zero(self.question.mechanism.tally_shape))
-
-    def answer(self, brought: Tallies[Any] | Tally) -> Estimate | None:
-        """Hand over what the open question has brought; return the estimate if it was the last."""
-        if self.question is not None:
-            self.round += 1
-            self._go_on(brought)
-        return self._estimate
-
-    def _go_on(self, brought: Tallies[Any] | Tally | None) -> None:
-        try:
-            self.question = self._steps.send(brought)
-        except StopIteration as done:
-            self.question, self._estimate = None, done.value
-
-
-def drive(
-    curator: Curator, period: int, answer: Callable[[Question], Tallies[Any] | Tally]
-) -> Estimate:
-    """Lead a curator through a period; ``answer`` returns what each of its questions brings."""
-    step = Timestep(curator, period)
-    while step.question is not None:
-        step.answer(answer(step.question))
-    return step.done
-
-
-def replay(curator: Curator, recorded: Sequence[Tallies[Any]]) -> list[Estimate]:
-    """Lead a new curator through recorded tallies, one mapping for each period from the first on.
-
-    Questions are answered with the tallies that were recorded for their round.
-    """
-    released = []
-    for period, tallies in enumerate(recorded, 1):
-        step = Timestep(curator, period)
-        while step.question is not None:
-            step.answer(step.brought(tallies))
-        released.append(step.done)
-    return released

@@ -20,6 +20,7 @@ import numpy as np
 
 from sfumato.accounting.ledger import UNITS, Ledger, units
 from sfumato.core.exact import is_finite_number
+from sfumato.core.guarantee import Guarantee
 from sfumato.device.journal import Joined, Journal, Waiting
 from sfumato.device.keys import FORMAT, Chain, Root
 from sfumato.device.transport import Http, Patient, Transport, Unreachable
@@ -33,12 +34,11 @@ from sfumato.randomness import Source, secure
 from sfumato.wire import questions
 from sfumato.wire.published import Published
 from sfumato.wire.reading import read_json
-from sfumato.wire.reports import Batch, Layout, report_id
-from sfumato.wire.sealing import OVERHEAD, seal
+from sfumato.wire.reports import Batch
 from sfumato.wire.tables import Damaged
 
 if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any protocol
-    from sfumato.device.parts import Asked, Message, Part, Standing
+    from sfumato.device.part import Part
 
 __all__ = ["Device", "Flushed", "Limits"]
 
@@ -81,9 +81,9 @@ class Limits:
     unsealed
         Whether reports may travel without a seal.
     windows
-        Whether tasks may be joined that have no horizon. They promise their epsilon for any so many
-        consecutive periods, not for ever; so then does the total, for any stretch of time that no
-        task's window is shorter than.
+        Whether tasks may be joined that promise their epsilon for any so many consecutive periods,
+        not for ever; so then does the total, for any stretch of time that no task's window is
+        shorter than.
 
     """
 
@@ -92,15 +92,15 @@ class Limits:
     unsealed: bool = False
     windows: bool = False
 
-    def check(self, published: Published, *, asked: bool) -> None:
-        """Raise BudgetError if a task is not allowed; it has no horizon if devices are asked."""
+    def check(self, published: Published, guarantee: Guarantee) -> None:
+        """Raise BudgetError if a task is not allowed, under what it promises to the device."""
         kind = published.spec["values"]["kind"]
         if self.kinds is not None and kind not in self.kinds:
             raise BudgetError(
                 f"the task asks for values of kind {kind!r}; the owner allows "
                 f"{', '.join(sorted(self.kinds)) or 'none'}."
             )
-        if asked and not self.windows:
+        if guarantee.window is not None and not self.windows:
             raise BudgetError(
                 "the task promises its epsilon for a window of time only; the owner asks for one "
                 "that promises it for ever."
@@ -182,7 +182,7 @@ class Device:
     transport: Transport = field(default_factory=Http)
     clock: Callable[[], float] = time.time
     rng: Source = field(default_factory=secure)
-    _parts: dict[bytes, tuple[Published, Part]] = field(default_factory=dict)
+    _parts: dict[bytes, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make the secret of a new device; start the clock."""
@@ -265,11 +265,20 @@ class Device:
 
     # ---- taking part -----------------------------------------------------------------------
 
-    def join(self, task: str | bytes | Published) -> str:
+    def join(self, task: str | bytes | Published, tier: int = 0) -> str:
         """Take part in a task, given by its address or as it was published; return its id.
 
         Everything that must be drawn is drawn now, before any data; the task is paid for in the
         same transaction. Joining again changes nothing.
+
+        Parameters
+        ----------
+        task
+            The task, or its address.
+        tier
+            Which of the task's windows the owner picks, if it offers several: 0 is its own, and
+            those of its ``tiers`` follow. It stays; another one costs nothing less.
+
         """
         published = self._published(task)
         task_id = published.task_id
@@ -277,33 +286,37 @@ class Device:
             self._renew(task_id, published)
             return task_id.hex()
         part = _part_of(published)
-        self.limits.check(published, asked=part.is_asked)
-        paid = self.ledger.paid(task_id, part.epsilon)
+        guarantee = part.stream.offer(tier)
+        self.limits.check(published, guarantee)
+        paid = self.ledger.paid(task_id, guarantee.epsilon)
         root = Root.decode(self.journal.fact(ROOT) or b"")
         task_key, rest = root.take(task_id)
         ids, coins, chain = Chain.start(task_key)
-        state, size = part.begin(coins)
-        self._layout(published).fits(size)
+        machine = part.stream.device(coins, tier)
+        part.layout.fits(machine.message_bytes)
         title = str(published.spec.get("title", ""))[:200]
         with self.journal.transaction():
             self.journal.set_fact(ROOT, rest.encode())
             if len(paid.entries) > len(self.ledger.entries):
-                price = units(part.epsilon)
-                self.journal.pay(task_id, price, title, int(self.now), part.promise)
-            self.journal.add(Joined(task_id, published.encode(), state, ids, chain.key, None))
-        self._parts[task_id] = (published, part)
+                price = units(guarantee.epsilon)
+                self.journal.pay(task_id, price, title, int(self.now), guarantee.promise)
+            self.journal.add(
+                Joined(task_id, published.encode(), machine.save(), ids, chain.key, None)
+            )
+        self._parts[task_id] = part
         return task_id.hex()
 
     def _renew(self, task_id: bytes, published: Published) -> None:
         """Take over a task's new key and address; what waits stays as it was sealed."""
-        before, part = self._part(task_id)
+        part = self._part(task_id)
+        before = part.published
         # The spec stays the one that was judged: 8 and 8.0 have one hash.
         published = replace(before, keys=published.keys, endpoint=published.endpoint)
         if published == before or bool(published.keys) != bool(before.keys):
             return
         with self.journal.transaction():
             self.journal.set_published(task_id, published.encode())
-        self._parts[task_id] = (published, part)
+        self._parts[task_id] = replace(part, published=published)
 
     def _published(self, task: str | bytes | Published) -> Published:
         if isinstance(task, Published):
@@ -323,11 +336,11 @@ class Device:
         """
         joined = self._one(task)
         try:
-            published, part = self._part(joined.task_id)
-            period = self._ended(published) + 1
-            caught_up = self._advanced(joined, published, part)
+            part = self._part(joined.task_id)
+            period = part.ended(self.now) + 1
+            caught_up = self._advanced(joined, part)
             plain = _plain(value)
-            part.check(plain)
+            part.stream.check(plain)
         except SfumatoError:
             if strict:
                 raise
@@ -336,22 +349,22 @@ class Device:
             if caught_up:
                 self.journal.set_value(joined.task_id, plain)
                 self.journal.drop_postponed(joined.task_id, period)
-            elif period <= published.spec["periods"]:
+            elif period <= part.published.spec["periods"]:
                 self.journal.postpone(joined.task_id, period, plain)
                 if part.is_asked:  # it answers for the period that has ended last, and no other
                     self.journal.drop_overtaken(joined.task_id, period)
 
-    def _advanced(self, joined: Joined, published: Published, part: Part) -> bool:
+    def _advanced(self, joined: Joined, part: Part) -> bool:
         """Take in the periods that have ended if that is little work; return whether it is done.
 
         The clock of a part that is asked decides what its window affords, so only flush moves it:
         an app may observe just when something has changed, and that must not tell.
         """
-        behind = self._ended(published) - joined.state["period"]
+        behind = part.ended(self.now) - joined.state["period"]
         if part.is_asked or (behind > 0 and not part.is_light(behind)):
             return False
         try:
-            return self._advance(joined, published, part, math.inf)
+            return self._live(joined, part, math.inf)
         except Exception:  # noqa: BLE001 -- whatever it is, the value counts, and flush tells of it
             return False
 
@@ -433,101 +446,76 @@ class Device:
         except SfumatoError as error:
             self._broken[joined.task_id] = error
 
-    def _restored(self, joined: Joined) -> tuple[Published, Part]:
+    def _restored(self, joined: Joined) -> Part:
         """Return a task's part, once the journal has proved to be of this very task."""
         try:
             published = Published.parse(joined.published)
             if published.task_id != joined.task_id:
                 raise InputError("a task is not the one that was joined")
             part = _part_of(published)
-            part.check_state(joined.state)
+            part.stream.restore(joined.state)
         except SfumatoError as error:
             raise Damaged(self.journal.path, str(error).removesuffix(".")) from error
-        return published, part
+        return part
 
-    def _part(self, task_id: bytes) -> tuple[Published, Part]:
+    def _part(self, task_id: bytes) -> Part:
         if task_id in self._broken:
             raise self._broken[task_id].with_traceback(None)
         return self._parts[task_id]
 
-    def _ended(self, published: Published, now: float | None = None) -> int:
-        """Return how many periods of a task have ended, by now or by another time."""
-        now = self.now if now is None else now
-        ended = int((now - published.spec["start"]) // published.spec["period_seconds"])
-        periods: int = published.spec["periods"]
-        return max(0, min(ended, periods))
-
     def _catch_up(self, errand: Errand) -> Flushed:
         """Take in the periods that have ended, as far as half of the time allows."""
-        published, part = self._part(errand.task_id)
+        part = self._part(errand.task_id)
         joined = self.journal.task(errand.task_id)
-        if self._advance(joined, published, part, errand.end - errand.left / 2):
+        if self._live(joined, part, errand.end - errand.left / 2):
+            self._awake.add(errand.task_id)
             return Flushed()
         return errand.trouble(Unreachable("there was no time left to live through all periods"))
 
-    def _advance(self, joined: Joined, published: Published, part: Part, end: float) -> bool:
-        """Take in the periods that have ended; return whether that was all of them."""
-        last = self._ended(published)
-        if part.is_asked:
-            self._move(joined, published, part, last)
-            return True
-        return self._live(joined, published, part, last, end)
+    def _live(self, joined: Joined, part: Part, end: float) -> bool:
+        """Live through the periods that have ended, a few in each transaction.
 
-    def _live(
-        self, joined: Joined, published: Published, part: Standing, last: int, end: float
-    ) -> bool:
-        """Live through the periods up to the last that ended, a few in each transaction."""
-        if joined.state["period"] >= last:
+        Returns whether that was all of them before the time was up.
+        """
+        last = part.ended(self.now)
+        passed = last - joined.state["period"]
+        if passed <= 0:
             return True
-        machine, chain, value = part.resume(joined.state), joined.keys, joined.value
+        machine, chain, news = part.stream.restore(joined.state), joined.keys, joined.value
         later = self.journal.postponed(joined.task_id)
-        news = value
+        unsure = passed - self._ticks(joined, part, passed) if part.is_asked else 0
+        if unsure:
+            machine.miss(unsure)
+            chain = chain.after(unsure)
+            held = [news, *(value for period, value in later.items() if period <= machine.period)]
+            news = held[-1] if part.stream.lasts else None
         while machine.period < last and time.monotonic() < end:
             reports = []
             for period in range(machine.period + 1, min(last, machine.period + TOGETHER) + 1):
-                if period in later:
-                    news = value = later[period]
                 coins, chain = chain.next()
-                message = part.step(machine, news, coins)
+                message = machine.observe(later.get(period, news), coins)
+                news = None  # the machine has it now, for as long as it counts
                 if message is not None:
-                    reports.append(self._report(published, joined.ids, message))
-                news = None  # what stays as it was is no news
-                if not part.lasts:
-                    value = None
+                    reports.append(part.report(joined.ids, message))
                 if time.monotonic() >= end:
                     break
             with self.journal.transaction():
                 self.journal.step(joined.task_id, machine.save(), chain.key)
-                self._keep(joined.task_id, value, machine.period, later, last)
+                self._keep(joined.task_id, machine.period, later, last)
                 for report in reports:
                     self.journal.put(joined.task_id, report)
         return machine.period >= last
 
-    def _move(self, joined: Joined, published: Published, part: Asked, last: int) -> None:
-        """Go on to the last period that has ended, with the value that was held then."""
-        passed = last - joined.state["period"]
-        if passed > 0:
-            ticks = self._ticks(joined, published, passed)
-            later = self.journal.postponed(joined.task_id)
-            held = [value for period, value in later.items() if period <= last]
-            value = held[-1] if held else joined.value
-            state = part.moved(joined.state, last, value, ticks)
-            with self.journal.transaction():
-                self.journal.step(joined.task_id, state, joined.keys.after(passed).key)
-                self._keep(joined.task_id, value, last, later, last)
-        self._awake.add(joined.task_id)
-
-    def _keep(
-        self, task_id: bytes, value: Any, period: int, later: Mapping[int, Any], last: int
-    ) -> None:
-        """Write which value counts from here on; once all is taken in, it is the latest one."""
+    def _keep(self, task_id: bytes, period: int, later: Mapping[int, Any], last: int) -> None:
+        """Write what is news from here on: once all is taken in, it is what was observed since."""
+        news = None
         if period == last:
-            value = later.get(last + 1, value)
             period += 1
-        self.journal.set_value(task_id, value)
+            news = later.get(period)
+        self.journal.set_value(task_id, news)
         self.journal.drop_postponed(task_id, period)
 
-    def _ticks(self, joined: Joined, published: Published, passed: int) -> int:
+    def _ticks(self, joined: Joined, part: Part, passed: int) -> int:
         """Return how many of the periods that have passed are surely over.
 
         A restart may trust the wall clock for one period; for more only without it. What has passed
@@ -535,9 +523,9 @@ class Device:
         """
         if joined.task_id in self._awake:
             return passed
-        ended = self._ended(published, self._opened) - joined.state["period"]
+        ended = part.ended(self._opened) - joined.state["period"]
         asleep = max(0, min(ended, passed))
-        counted = int(self._slept // published.spec["period_seconds"])
+        counted = int(self._slept // part.published.spec["period_seconds"])
         return int(min(asleep, max(1, counted)) + passed - asleep)
 
     def _mark_time(self) -> None:
@@ -557,49 +545,33 @@ class Device:
 
     def _interview(self, errand: Errand) -> Flushed:
         """Look whether anything is asked, and put the answer to what waits."""
-        published, part = self._part(errand.task_id)
+        part = self._part(errand.task_id)
         if not part.is_asked:
             return Flushed()
         joined = self.journal.task(errand.task_id)
+        machine = part.stream.restore(joined.state)
         patient = errand.force or self.now >= self._patience.get(joined.task_id, 0.0)
-        if not patient or not part.expects(joined.state):
+        if not patient or not part.expects(machine):
             return Flushed()
         if self.journal.count_waiting(joined.task_id) >= MOST_UNTAKEN:
             return Flushed()  # who does not take what was answered is not answered more
         try:
-            said = self._within(errand).fetch(questions.address(published.endpoint))
+            said = self._within(errand).fetch(questions.address(part.published.endpoint))
         except Unreachable as error:
             self._wait(joined.task_id, 0)
             return errand.trouble(error)
         question = questions.Question.parse(said)
         if question is None:
             return Flushed()
-        chain = joined.keys
-        state, message = part.answer(joined.state, question, chain)
+        message = part.answer(machine, question, joined.keys)
+        state = machine.save()
         if state != joined.state:
-            answers = [] if message is None else [self._report(published, joined.ids, message)]
+            answers = [] if message is None else [part.report(joined.ids, message)]
             with self.journal.transaction():
-                self.journal.step(joined.task_id, state, chain.key)
+                self.journal.step(joined.task_id, state, joined.keys.key)
                 for answer in answers:
                     self.journal.put(joined.task_id, answer)
         return Flushed()
-
-    @staticmethod
-    def _layout(published: Published) -> Layout:
-        return Layout(published.spec["payload"], OVERHEAD if published.keys else 0)
-
-    @staticmethod
-    def _report(published: Published, ids: bytes, message: Message) -> Waiting:
-        layout = Device._layout(published)
-        content = layout.content(message.span, message.block, message.payload)
-        number = message.block if published.spec["kind"] == "window" else 0
-        name = report_id(ids, published.task_id, message.period, number)
-        key = published.public_key
-        if key is not None:
-            content = seal(content, key, published.context, name, message.period)
-        report = np.zeros(1, dtype=layout.report_dtype)
-        report["id"], report["period"], report["sealed"] = name, message.period, content
-        return Waiting(message.period, number, published.key_id, report.tobytes())
 
     def _upload(self, errand: Errand) -> Flushed:
         waiting = self.journal.waiting(errand.task_id)
@@ -607,22 +579,20 @@ class Device:
             return Flushed()
         if not errand.force and self.now < self._patience.get(errand.task_id, 0.0):
             return Flushed(waiting=len(waiting))
-        published, _ = self._part(errand.task_id)
+        part = self._part(errand.task_id)
         total = Flushed()
         for key_id, group in groupby(sorted(waiting, key=_key_id), key=_key_id):
             for batch in _batches(list(group)):
-                total += self._send(errand, published, key_id, batch)
+                total += self._send(errand, part, key_id, batch)
                 if total.problems:  # the rest waits with it
                     done = total.sent + total.refused
                     return replace(total, waiting=len(waiting) - done)
         return total
 
-    def _send(
-        self, errand: Errand, published: Published, key_id: int, waiting: list[Waiting]
-    ) -> Flushed:
+    def _send(self, errand: Errand, part: Part, key_id: int, waiting: list[Waiting]) -> Flushed:
         """Send what waits under one key."""
-        task_id = published.task_id
-        form = self._layout(published).report_dtype
+        published, task_id = part.published, part.published.task_id
+        form = part.layout.report_dtype
         if any(report.body is None or len(report.body) != form.itemsize for report in waiting):
             raise Damaged(self.journal.path, "a report that waits is not whole")
         reports = np.frombuffer(b"".join(report.body for report in waiting), dtype=form)
@@ -687,8 +657,8 @@ class Device:
         return [*lines, left]
 
     def _of_copies(self, joined: Joined) -> str:
-        _, part = self._part(joined.task_id)
-        bounded = joined.format == FORMAT and part.bounds_copies(joined.state)
+        machine = self._part(joined.task_id).stream.restore(joined.state)
+        bounded = joined.format == FORMAT and machine.bounds_copies
         return f"  {BOUNDED if bounded else UNBOUNDED}"
 
     def _told(self, task_id: bytes) -> Iterator[str]:
@@ -702,9 +672,9 @@ class Device:
 
 
 def _part_of(published: Published) -> Part:
-    from sfumato.device.parts import part_of  # noqa: PLC0415 -- see above
+    from sfumato.device.part import Part  # noqa: PLC0415 -- see above
 
-    return part_of(published)
+    return Part.of(published)
 
 
 def _key_id(report: Waiting) -> int:

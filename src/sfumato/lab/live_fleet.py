@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.device import Device, Flushed, Limits, Outcome
-from sfumato.device.parts import part_of
+from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.lab.fleets import Recorded
@@ -84,22 +84,22 @@ class LiveFleet:
         folder: Path | None = None,
         gateway: Gateway | None = None,
     ) -> None:
-        self.observed, part = observed_by(published), part_of(published)
+        self.observed, part = observed_by(published), Part.of(published)
         self.periods = int(published.spec["periods"])
         if streams.shape[1] < self.periods:
             raise ConfigurationError(
                 f"the streams have {streams.shape[1]} periods; the task has {self.periods}."
             )
         self.published = published
-        self.rounds = part.protocol.rounds if part.is_asked else 1
+        self.rounds = max(1, part.stream.rounds)
         self.streams = streams
         self.gateway = gateway or Gateway()
         self._start, self._seconds = published.spec["start"], published.spec["period_seconds"]
         self.now = float(self._start)
         # A device asks for what a task costs; this one's owner allows it, and nothing more.
-        limits = Limits(part.epsilon, unsealed=True, windows=True)
+        limits = Limits(part.stream.offer(0).epsilon, unsealed=True, windows=True)
         # What all devices of a process know about a task is the same, and read once.
-        known: dict[bytes, Any] = {published.task_id: (published, part)}
+        known: dict[bytes, Any] = {published.task_id: part}
         names = [
             MEMORY if folder is None else folder / f"{place}.journal"
             for place in range(len(streams))

@@ -83,8 +83,7 @@ class Driver:
         ask = None if self._step is None else self._step.question
         if not isinstance(ask, Ask):
             return None
-        plain = ask.mechanism.configuration()
-        return Question(self.period, self.round, plain, ask.probability)
+        return Question.of(self.period, ask)
 
     # ---- one step ----------------------------------------------------------------------------
 

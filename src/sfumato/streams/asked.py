@@ -7,6 +7,9 @@ its answer independently.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Final
 
@@ -14,12 +17,20 @@ from numpy.typing import NDArray
 
 from sfumato.core.exact import is_finite_number
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.core.stream import Ask, Form, Message, Place, Stream, StreamDevice
 from sfumato.core.tally import ALONE
-from sfumato.errors import MismatchError
+from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import ONE, Source
 
-__all__ = ["LARGEST_SYMBOL", "AskedStream", "blurred", "coin", "value_code"]
+__all__ = [
+    "LARGEST_SYMBOL",
+    "AskedDevice",
+    "AskedStream",
+    "blurred",
+    "coin",
+    "described_mechanism",
+    "value_code",
+]
 
 LARGEST_SYMBOL: Final = 8
 """The bytes that a symbol of a mechanism for numbers has at most."""
@@ -39,6 +50,104 @@ class AskedStream(Stream):
         return None if ask is None else Form.of(ask.mechanism)
 
 
+class AskedDevice(StreamDevice):
+    """A device that says nothing of its own accord, and looks at each question once.
+
+    A subclass holds a value (``held``), and says by :meth:`_report` what it answers.
+    """
+
+    held: Any = None
+    """The value at the end of the last period; None before the first."""
+    tier: int = 0
+    """Which questions it answers: those of its own tier."""
+
+    @property
+    @abstractmethod
+    def stream(self) -> Stream:
+        """The stream that it takes part in."""
+
+    @property
+    def message_bytes(self) -> int:
+        """The bytes of the longest answer."""
+        return self.stream.payload
+
+    @property
+    def bounds_copies(self) -> bool:
+        """Each answer is blurred on its own."""
+        return True
+
+    def observe(self, value: Any, coins: Source) -> None:
+        """Hold a value from the end of the next period on; nothing is said before it is asked."""
+        del coins
+        self.period += 1
+        self.round = -1
+        self.held = self._news(value)
+
+    def _news(self, value: Any) -> Any:
+        """Return what it holds after it was shown a value, or none."""
+        kept = self.held if self.stream.lasts else None
+        if value is None:
+            return kept
+        try:
+            self.stream.check(value)
+        except InputError:
+            return kept
+        return value
+
+    def miss(self, periods: int) -> None:
+        """Let periods pass that nobody can ask about any more."""
+        self.period += periods
+        self.round = -1
+        if not self.stream.lasts:
+            self.held = None
+
+    def answer(self, ask: Ask, coins: Source) -> Message | None:
+        """Return the answer to a question about the last period; None if it keeps silent."""
+        if not self.period or not self.round < ask.round < self.stream.rounds:
+            return None
+        if ask.tier != self.tier:
+            self.round = ask.round
+            return None
+        report = self._report(ask, coins)
+        self.round = ask.round
+        if report is None:
+            return None
+        return Message(Place.answer(self.period, ask.round), report.tobytes())
+
+    @abstractmethod
+    def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
+        """Return the report of what is held, None if a coin or the budget says so.
+
+        Raises MismatchError, and changes nothing, if the question is none of the stream's.
+        """
+
+
+def described_mechanism(
+    described: Mapping[str, Any], kinds: Sequence[type[Mechanism]]
+) -> Mechanism:
+    """Return the mechanism that plain data describe; raise MismatchError unless it is of a kind."""
+    rest = dict(described)
+    name = rest.pop("mechanism", None)
+    kind = next((kind for kind in kinds if kind.name == name), None)
+    if kind is None:
+        raise MismatchError(
+            f"the question is asked with {str(name)[:40]!r}; this task allows "
+            f"{', '.join(kind.name for kind in kinds)}."
+        )
+    known = {field.name for field in fields(kind)}
+    unknown = [str(field) for field in rest if field not in known]
+    if unknown:
+        raise MismatchError(
+            f"{name} has no parameter {unknown[0][:40]!r}; it takes {', '.join(sorted(known))}."
+        )
+    try:
+        return kind(**rest)
+    except TypeError:
+        raise MismatchError(
+            f"{name} has {', '.join(sorted(rest)) or 'nothing'}; more is expected."
+        ) from None
+
+
 def coin(probability: float) -> int:
     """Return a question's probability as a threshold in 2^-64, never above what was asked.
 
@@ -55,8 +164,8 @@ def coin(probability: float) -> int:
     return int(Fraction(probability) * ONE)
 
 
-def value_code(mechanism: Mechanism, value: Any) -> int:
-    """Return the whole number that a value is encoded as.
+def value_code(encoded: NDArray[Any]) -> int:
+    """Return the whole number that stands for an encoded value.
 
     An item's number in its domain; a number's place on the grid in steps of 2^-64, as its rounding
     is decided by a coin of so many bits. Values of one code are blurred by one law.
@@ -64,17 +173,18 @@ def value_code(mechanism: Mechanism, value: Any) -> int:
     Examples
     --------
     >>> from sfumato.mechanisms import GRR, Hybrid
-    >>> value_code(GRR(1.0, ("home", "work")), "work")
+    >>> value_code(GRR(1.0, ("home", "work")).encode(["work"]))
     1
     >>> numbers = Hybrid(1.0, -1, 1)
-    >>> value_code(numbers, 1) == value_code(numbers, 1.0) == numbers.grid * ONE
+    >>> value_code(numbers.encode([1])) == value_code(numbers.encode([1.0])) == numbers.grid * ONE
     True
 
     """
-    encoded = mechanism.encode([value])[0].item()
-    return encoded if isinstance(encoded, int) else int(Fraction(encoded) * ONE)
+    code = encoded[0].item()
+    return code if isinstance(code, int) else int(Fraction(code) * ONE)
 
 
 def blurred(mechanism: Mechanism, value: Any, rng: Source) -> NDArray[Any]:
     """Return the report of one value, drawn with the coins that are bound to its code."""
-    return mechanism.randomize([value], rng.bound([value_code(mechanism, value)]))
+    encoded = mechanism.encode([value])
+    return mechanism.blur(encoded, rng.bound([value_code(encoded)]))

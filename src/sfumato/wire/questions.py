@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from sfumato.core.curator import Ask
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import InputError
 from sfumato.wire.canonical import canonical
@@ -37,6 +38,8 @@ class Question:
         How to answer: the configuration of a mechanism.
     probability
         How often a device that is free answers.
+    tier
+        Which of the task's tiers is asked, counted from 0; it is written only if it is another.
 
     Examples
     --------
@@ -52,13 +55,24 @@ class Question:
     round: int
     mechanism: Mapping[str, Any]
     probability: float
+    tier: int = 0
+
+    @classmethod
+    def of(cls, period: int, ask: Ask) -> Self:
+        """Return what a curator asks about a period."""
+        plain = ask.mechanism.configuration()
+        return cls(period, ask.round, plain, ask.probability, ask.tier)
 
     @property
     def digest(self) -> bytes:
-        """All of the question, in one form: another question has other coins."""
-        return canonical(self._plain())
+        """What is asked, in one form: another question has other coins.
 
-    def _plain(self) -> dict[str, Any]:
+        The tier is no part of it. A device answers in one tier only, and copies of it in two tiers
+        that are asked the same then repeat the same answer.
+        """
+        return canonical(self._asked())
+
+    def _asked(self) -> dict[str, Any]:
         return {
             "period": self.period,
             "round": self.round,
@@ -68,7 +82,8 @@ class Question:
 
     def encode(self) -> bytes:
         """Return the question as JSON."""
-        return json.dumps({"version": VERSION, "question": self._plain()}).encode()
+        tier = {"tier": self.tier} if self.tier else {}
+        return json.dumps({"version": VERSION, "question": self._asked() | tier}).encode()
 
     @staticmethod
     def none() -> bytes:
@@ -88,7 +103,8 @@ class Question:
             return None
         if not isinstance(asked, dict):
             raise InputError("the question is no table.")
-        for name, most in (("period", LATEST), ("round", MOST_ROUNDS)):
+        asked = {"tier": 0} | asked
+        for name, most in (("period", LATEST), ("round", MOST_ROUNDS), ("tier", MOST_ROUNDS)):
             value = asked.get(name)
             if type(value) is not int or not 0 <= value < most:
                 raise InputError(f"{name} is {str(value)[:40]!r}; a whole number is expected.")
@@ -98,7 +114,7 @@ class Question:
             raise InputError("mechanism is no table; the configuration of one is expected.")
         if not is_finite_number(probability) or not 0 <= probability <= 1:
             raise InputError(f"probability is {str(probability)[:40]!r}; 0..1 is expected.")
-        return cls(asked["period"], asked["round"], mechanism, float(probability))
+        return cls(asked["period"], asked["round"], mechanism, float(probability), asked["tier"])
 
 
 def address(endpoint: str) -> str:

@@ -136,4 +136,4 @@ def test_states_of_no_device_are_refused() -> None:
         [1],
     ):
         with pytest.raises(MismatchError, match="the saved state has"):
-            FlatDevice.restore(protocol, wrong)  # type: ignore[arg-type]
+            protocol.restore(wrong)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.stream import Ask, Question, Timestep, drive
+from sfumato.core.stream import Ask, Place, Question, Timestep, drive
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import seeded
 from sfumato.streams.asked import coin
-from sfumato.streams.values.topl import PeriodSums, ToPL, ToPLCurator
+from sfumato.streams.values.topl import PeriodSums, ToPL, ToPLCurator, ToPLDevice
 
 Floats = NDArray[np.float64]
 
@@ -156,6 +156,13 @@ def test_pruning_forgets_what_follows_a_gap() -> None:
 # ---- devices ----------------------------------------------------------------------------------
 
 
+def answered(device: ToPLDevice, ask: Ask, seed: int) -> bytes | None:
+    """Return what a device answers, as if it had not been asked about the period before."""
+    device.period, device.round = 1, -1
+    message = device.answer(ask, seeded(seed))
+    return None if message is None else message.payload
+
+
 def test_a_device_answers_once_for_each_value() -> None:
     protocol = ToPL(1.0, 100.0)
     device = protocol.device(seeded(1))
@@ -165,14 +172,28 @@ def test_a_device_answers_once_for_each_value() -> None:
         return ask.mechanism.randomize(0.0, seeded(seed)).tobytes()
 
     # Certainty stands for no coin, so that the same seed gives the same report.
-    assert device.answer(ask, seeded(1)) == zero(1)  # nothing observed yet
-    device.observe(30.0)
-    report = device.answer(ask, seeded(2))
-    assert report == ask.mechanism.randomize(30.0, seeded(2)).tobytes()
-    assert [device.answer(ask, seeded(n)) for n in range(9)] == [zero(n) for n in range(9)]
-    device.observe(70.0)
-    assert device.answer(Ask(protocol.learner, 0.0), seeded(4)) == b""
-    assert device.answer(Ask(protocol.learner, 1.0), seeded(5))
+    assert answered(device, ask, 1) == zero(1)  # nothing observed yet
+    device.observe(30.0, seeded(1))
+    assert answered(device, ask, 2) == ask.mechanism.randomize(30.0, seeded(2)).tobytes()
+    assert [answered(device, ask, n) for n in range(9)] == [zero(n) for n in range(9)]
+    device.observe(70.0, seeded(1))
+    assert answered(device, Ask(protocol.learner, 0.0), 4) is None
+    assert answered(device, Ask(protocol.learner, 1.0), 5)
+
+
+def test_a_device_looks_at_each_question_once_and_forgets_the_value_with_its_period() -> None:
+    protocol = ToPL(1.0, 100.0)
+    device = protocol.device(seeded(1))
+    ask = Ask(protocol.learner, 1.0)
+    assert device.answer(ask, seeded(1)) is None  # before the first period there is nothing to ask
+    device.observe(30.0, seeded(1))
+    first = device.answer(ask, seeded(1))
+    assert first is not None
+    assert first.place == Place.answer(1, 0)
+    assert device.answer(ask, seeded(2)) is None
+    device.observe(30.0, seeded(1))
+    device.observe(None, seeded(1))
+    assert device.held is None
 
 
 @pytest.mark.parametrize(
@@ -186,32 +207,32 @@ def test_a_device_answers_once_for_each_value() -> None:
 )
 def test_a_lying_curator_gets_no_answer(mechanism: Mechanism) -> None:
     device = ToPL(1.0, 100.0).device(seeded(1))
-    device.observe(3.0)
+    device.observe(3.0, seeded(1))
     with pytest.raises(MismatchError, match="none of the protocol's questions"):
         device.answer(Ask(mechanism, 1.0), seeded(1))
-    assert device.value == 3.0
+    assert (device.held, device.round) == (3.0, -1)
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
 def test_values_that_cannot_be_are_no_values(value: float) -> None:
     device = ToPL(1.0, 100.0).device(seeded(1))
-    device.observe(3.0)
-    device.observe(value)
-    assert device.value is None
+    device.observe(3.0, seeded(1))
+    device.observe(value, seeded(1))
+    assert device.held is None
 
 
 @pytest.mark.parametrize("probability", [-0.1, 1.1, float("nan")])
 def test_probabilities_that_cannot_be_are_refused(probability: float) -> None:
     protocol = ToPL(1.0, 100.0)
     with pytest.raises(MismatchError, match=r"a number in 0\.\.1 is expected"):
-        protocol.device(seeded(1)).answer(Ask(protocol.learner, probability), seeded(1))
+        answered(protocol.device(seeded(1)), Ask(protocol.learner, probability), 1)
 
 
 def test_its_coin_is_never_above_what_was_asked() -> None:
     """Rounding to the nearest made a certainty of what is almost one, and a chance of nothing."""
     protocol = ToPL(1.0, 100.0)
     device = protocol.device(seeded(1))
-    assert device.answer(Ask(protocol.learner, 0.75 * 2.0**-64), seeded(1)) == b""
+    assert answered(device, Ask(protocol.learner, 0.75 * 2.0**-64), 1) is None
     assert coin(0.75 * 2.0**-64) == 0
 
 

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from sfumato.checks import paths
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.stream import Message
 from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream
 from sfumato.randomness import ONE, Source
 from sfumato.streams.weave import device as device_module
-from sfumato.streams.weave.device import Message, WeaveDevice
+from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.protocol import SHARE_UNITS, Weave
 from sfumato.streams.weave.threads import Thread
 
@@ -134,7 +135,7 @@ def threads_of(protocol: Weave) -> Iterator[tuple[Thread, Fraction]]:
 
 
 def heard(message: Message | None) -> tuple[int, int, int, bytes] | None:
-    return None if message is None else (*message.key, message.payload)
+    return None if message is None else (*message.place, message.payload)
 
 
 def state_of(device: WeaveDevice) -> str:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from sfumato.checks.paths import path_law
+from sfumato.core.stream import Message
 from sfumato.errors import MismatchError
 from sfumato.randomness import Keyed, Seeded, Source, seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
-from sfumato.streams.weave import Message, Weave, WeaveDevice
+from sfumato.streams.weave import Weave, WeaveDevice
 from sfumato.streams.weave.protocol import SHARE_UNITS
 from sfumato.streams.weave.threads import Thread
 
@@ -76,12 +77,12 @@ def test_a_device_is_heard_in_the_periods_of_its_thread_in_messages_of_one_size(
             again = WeaveDevice.restore(protocol, device.save())
             messages = heard(again, number, some_stream(protocol, seed))
             ends = [end for _, end in protocol.edges(device.thread)]
-            assert [m.period for m in messages if m is not None] == ends
+            assert [m.place.period for m in messages if m is not None] == ends
             for message in messages:
                 if message is not None:
-                    kind = (message.span, message.block)
+                    kind = (message.place.span, message.place.part)
                     sizes.setdefault(kind, set()).add(len(message.payload))
-                    assert message.span == device.thread.span
+                    assert message.place.span == device.thread.span
     assert all(len(size) == 1 for size in sizes.values())
 
 
@@ -131,11 +132,11 @@ def test_a_device_killed_at_any_step_never_answers_a_period_in_two_ways(
                 return disk
 
             live(None, live(step, disk, sent), sent)
-            assert len({message.period for message in sent}) == len(sent)
+            assert len({message.place.period for message in sent}) == len(sent)
             lost = [m for m in whole if m not in sent]
             assert [m for m in whole if m in sent] == sent
             if moment == "between saving and sending":
-                assert all(m.period == step for m in lost)
+                assert all(m.place.period == step for m in lost)
             else:
                 assert not lost
 
@@ -271,9 +272,9 @@ def test_a_device_that_joins_late_catches_up() -> None:
     for number, device in every_device(late):
         ends = [end for _, end in late.edges(device.thread)]
         caught_up = device.skip(5, coins(number, 1))
-        assert [message.period for message in caught_up] == [end for end in ends if end <= 5]
+        assert [message.place.period for message in caught_up] == [end for end in ends if end <= 5]
         rest = heard(device, number, [1, 1, 2])
-        assert [m.period for m in rest if m] == [end for end in ends if end > 5]
+        assert [m.place.period for m in rest if m] == [end for end in ends if end > 5]
 
 
 def test_after_the_horizon_there_is_nothing_to_observe() -> None:

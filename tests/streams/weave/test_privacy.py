@@ -25,9 +25,10 @@ from tests.streams.weave.branching import (
 )
 
 from sfumato.core.exact import exp_below, log_below
+from sfumato.core.stream import Message, Place
 from sfumato.randomness import Source
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
-from sfumato.streams.weave import Message, Weave, WeaveDevice
+from sfumato.streams.weave import Weave, WeaveDevice
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.transcripts import transcript_law
 
@@ -206,7 +207,7 @@ class AnswersTwice(WeaveDevice):
         second = super().observe(value, rng)
         if first is None or second is None:
             return second
-        return Message(second.span, second.period, second.block, first.payload + second.payload)
+        return Message(second.place, first.payload + second.payload)
 
 
 class FirstLookInTheClear(WeaveDevice):
@@ -215,7 +216,7 @@ class FirstLookInTheClear(WeaveDevice):
     def _difference(self, rng: Source) -> Message | None:
         message = super()._difference(rng)
         if message is None:
-            return Message(self.thread.span, self.period, 0, bytes(self.value))
+            return Message(Place(self.thread.span, self.period), bytes(self.value))
         return message
 
 
@@ -261,7 +262,7 @@ def test_the_listed_law_is_what_all_coins_of_a_device_give(protocol: Weave) -> N
     every = streams_of(protocol, [*protocol.values.inputs(), None])
     for stream in every[:: len(every) // 6]:
         listed = {
-            tuple((*message.key, message.payload) for message in transcript): chance
+            tuple((*message.place, message.payload) for message in transcript): chance
             for transcript, chance in transcript_law(protocol, stream).items()
         }
         tossed = {

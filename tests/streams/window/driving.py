@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,8 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
-from sfumato.streams.window import WindowCurator, WindowEstimate
+from sfumato.randomness import Source
+from sfumato.streams.window import WindowCurator, WindowDevice, WindowEstimate
 
 Answer = Callable[[int, int, Ask], Tally]
 """The tally of a period's question, given the period, which question it is and the question."""
@@ -51,6 +52,14 @@ def drive(
         assert isinstance(step.done, WindowEstimate)
         releases.append(step.done)
     return asked, releases
+
+
+def answered(device: WindowDevice, tick: int, ask: Ask, value: Any, coins: Source) -> bytes | None:
+    """Return what a device answers at a time of its own clock, with a value that it holds."""
+    device.period = device.tick = tick
+    device.round, device.held = -1, value
+    message = device.answer(ask, coins)
+    return None if message is None else message.payload
 
 
 def released(

@@ -12,7 +12,7 @@ from sfumato.core.exact import log_above
 from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
+from sfumato.mechanisms import GRR, OUE, SubsetSelection
 from sfumato.randomness import seeded
 from sfumato.streams.window import METHODS, Window, WindowCurator
 from sfumato.streams.window.methods import BEST
@@ -55,22 +55,26 @@ def test_what_no_stream_can_have_is_said(given: dict[str, Any], sentence: str) -
 
 
 def test_values_outside_are_said() -> None:
-    ask = Ask(GRR(1.0, ("a", "b")), 1.0)
-    device = Window(5, 1.0, 100, domain=("a", "b"), method="lpu").device(seeded(0))
+    items = Window(5, 1.0, 100, domain=("a", "b"), method="lpu")
     with pytest.raises(InputError, match="is 'c'; the domain has the items 'a', 'b'"):
-        device.answer(1, ask, "c", seeded(1))
-    number = Window(5, 1.0, 100, interval=(0, 10), method="lpu").device(seeded(0))
+        items.check("c")
+    numbers = Window(5, 1.0, 100, interval=(0, 10), method="lpu")
     with pytest.raises(InputError, match=r"is 11; it must lie in \[0, 10\]"):
-        number.answer(1, Ask(Hybrid(1.0, 0, 10), 1.0), 11.0, seeded(1))
+        numbers.check(11.0)
+    numbers.check(10)
 
 
-def test_a_value_that_cannot_be_told_still_counts_as_spent() -> None:
-    """Otherwise an app that tries again would draw twice."""
-    device = Window(5, 1.0, 100, domain=("a", "b"), method="lpu").device(seeded(0))
-    ask = Ask(GRR(1.0, ("a", "b")), 1.0)
-    with pytest.raises(InputError):
-        device.answer(1, ask, "c", seeded(1))
-    assert device.answer(2, ask, "a", seeded(1)) is None
+def test_a_value_that_cannot_be_is_no_news() -> None:
+    """The device still holds what it held, and answers: silence would tell of the value."""
+    for first, held in ((None, None), ("b", "b")):
+        device = Window(5, 1.0, 100, domain=("a", "b"), method="lpu").device(seeded(0))
+        device.observe(first, seeded(1))
+        device.observe("c", seeded(1))
+        assert device.held == held
+        ask = Ask(GRR(1.0, ("a", "b")), 1.0)
+        assert device.answer(ask, seeded(1)) is not None
+        device.observe("a", seeded(1))
+        assert device.answer(ask, seeded(1)) is None  # as the window is spent
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from tests.system.hostile.mutation import damaged, damaged_plain, json_text, tom
 
 from sfumato import catalog
 from sfumato.device import Device, Http, Limits
-from sfumato.device.parts import Asked, part_of
+from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
+from sfumato.mechanisms import GRR
 from sfumato.service.publishing import PublishRequest
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
@@ -164,12 +165,10 @@ class Questions(Door):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        part = part_of(published(_WINDOW))
-        assert isinstance(part, Asked)
-        self._part = part
+        self._part = Part.of(published(_WINDOW))
         self._state = {"period": 3, "tick": 3, "held": "home", "round": -1}
         mechanisms = [
-            self._part.protocol.mechanism(units).configuration() for units in (1 << 18, 1 << 20)
+            GRR(epsilon, ("home", "work", "road")).configuration() for epsilon in (0.25, 1.0)
         ]
         self._plain = [
             json.loads(Question(3, 0, mechanism, probability).encode())
@@ -189,7 +188,8 @@ class Questions(Door):
         if question is None:
             return "nothing asked"
         state = self._state | {"ledger": {"period": 0, "spent": []}}
-        self._part.answer(state, question, Chain(bytes(32)))
+        machine = self._part.stream.restore(state)
+        self._part.answer(machine, question, Chain(bytes(32)))
         return "taken"
 
 

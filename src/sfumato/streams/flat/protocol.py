@@ -6,9 +6,10 @@ time, so neither levels nor snapshots are needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,16 +21,26 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import MOVE, Quantity
-from sfumato.core.stream import Ask, Curator, Due, Form, Place, Steps, Stream
+from sfumato.core.stream import (
+    Ask,
+    Curator,
+    Due,
+    Form,
+    Message,
+    Place,
+    Steps,
+    Stream,
+    StreamDevice,
+)
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Source
 from sfumato.streams import horizon
+from sfumato.streams.admission import MOST_ITEMS, refuse_many_hits, refuse_wide
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
-from sfumato.streams.weave.device import Message
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
@@ -71,7 +82,7 @@ class Flat(Stream):
     >>> from sfumato.randomness import seeded
     >>> protocol = Flat(("ACME",), periods=4, changes=2, epsilon=1.0)
     >>> device = protocol.device(seeded(1))
-    >>> [device.observe([move], seeded(t)).period for t, move in enumerate((0, 1, 0, -1))]
+    >>> [device.observe([move], seeded(t)).place.period for t, move in enumerate((0, 1, 0, -1))]
     [1, 2, 3, 4]
 
     """
@@ -193,6 +204,20 @@ class Flat(Stream):
             return stream
         return shuffled(stream, Requirement.of(dict(task["shuffle"])))
 
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a task from a stranger, if it is quick to draw."""
+        refuse_wide(spec, MOST_ITEMS)
+        stream = cls.of(spec)
+        refuse_many_hits(stream.changes)
+        return stream
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: one item and two, by both kinds of subsets."""
+        yield cls(("ACME",), periods=3, changes=2, epsilon=1.0, mechanism="concord")
+        yield cls(2, periods=2, changes=2, epsilon=1.0, mechanism="exsub")
+
     def at(self, epsilon: float) -> Flat:
         """Return the same stream at another epsilon."""
         return replace(self, epsilon=epsilon)
@@ -215,9 +240,37 @@ class Flat(Stream):
             )
         return [int(move) for move in moves]
 
-    def device(self, rng: Source) -> FlatDevice:
+    def inputs(self) -> Sequence[Any]:
+        """Return every period's moves."""
+        return [list(moves) for moves in product((0, 1, -1), repeat=self.width)]
+
+    def check(self, value: Any) -> None:
+        """Raise InputError unless there is a move for each item."""
+        self.moves(value)
+
+    @property
+    def default(self) -> list[int]:
+        """Nothing moves before the first value."""
+        return self.moves(None)
+
+    @property
+    def lasts(self) -> bool:
+        """A move is of one period."""
+        return False
+
+    @property
+    def work(self) -> int:
+        """How many entries a device goes through in each period."""
+        return self.width
+
+    def device(self, coins: Source, tier: int = 0) -> FlatDevice:
         """Return a new device; its secret counters are drawn before any data."""
-        return FlatDevice(self, begin(self.strand.mechanism, rng))
+        self.offer(tier)
+        return FlatDevice(self, begin(self.strand.mechanism, coins))
+
+    def restore(self, state: Any) -> FlatDevice:
+        """Return the device that goes on from a saved state."""
+        return FlatDevice.restore(self, state)
 
     def curator(self) -> FlatCurator:
         """Return a curator that releases each period's means when it closes."""
@@ -256,7 +309,7 @@ class Flat(Stream):
 
 
 @dataclass
-class FlatDevice:
+class FlatDevice(StreamDevice):
     """One device: what it has left to send, and how far it is."""
 
     protocol: Flat
@@ -268,7 +321,7 @@ class FlatDevice:
         """The size of each of its messages."""
         return self.protocol.payload
 
-    def observe(self, value: ArrayLike | None, rng: Source) -> Message:
+    def observe(self, value: ArrayLike | None, coins: Source) -> Message:
         """Take in the next period's moves, one for each item; return the message due now.
 
         None, and whatever is no move, counts as a period in which nothing has moved.
@@ -280,17 +333,17 @@ class FlatDevice:
         except InputError:
             moves = self.protocol.moves(None)
         self.period += 1
-        coins = rng.bound(moves).coins()
-        signs = [self.stream.observe(move, coins) for move in moves]
+        own = coins.bound(moves).coins()
+        signs = [self.stream.observe(move, own) for move in moves]
         message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
-        return Message(SPAN, self.period, 0, message.tobytes())
+        return Message(Place(SPAN, self.period), message.tobytes())
 
     def save(self) -> dict[str, Any]:
         """Return the state as plain data; it is as secret as the stream itself."""
         return {"period": self.period, "stream": list(self.stream.save())}
 
     @classmethod
-    def restore(cls, protocol: Flat, state: dict[str, Any]) -> Self:
+    def restore(cls, protocol: Flat, state: Any) -> Self:
         """Go on from a saved state; raise MismatchError on what no device of this design saved."""
         saved.check_flat(protocol.strand.mechanism, protocol.periods, protocol.width, state)
         kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream

@@ -8,7 +8,7 @@ with the hybrid mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -21,13 +21,21 @@ from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Curator, Steps
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.density import SquareWave
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import Source
-from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, blurred, coin
+from sfumato.streams.asked import (
+    LARGEST_SYMBOL,
+    AskedDevice,
+    AskedStream,
+    blurred,
+    coin,
+    described_mechanism,
+)
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
 from sfumato.wire.task import MOST_PEOPLE, MOST_PERIODS
@@ -115,8 +123,8 @@ class ToPL(AskedStream):
     >>> from sfumato.randomness import seeded
     >>> protocol = ToPL(epsilon=2.0, bound=1000.0)
     >>> device = protocol.device(seeded(1))
-    >>> device.observe(37.5)
-    >>> len(device.answer(Ask(protocol.learner, 1.0), seeded(2)))
+    >>> device.observe(37.5, seeded(2))
+    >>> len(device.answer(Ask(protocol.learner, 1.0), seeded(3)).payload)
     2
 
     """
@@ -148,8 +156,14 @@ class ToPL(AskedStream):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to a device for each value."""
-        return Guarantee("local", "each value", self.epsilon)
+        """What is promised to a device for each value: it has one in a period."""
+        return Guarantee(
+            "local",
+            "what a device sends",
+            self.epsilon,
+            neighbours="two streams that differ in one period",
+            window=1,
+        )
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -211,10 +225,56 @@ class ToPL(AskedStream):
         """Return what later periods report with."""
         return Hybrid(self.epsilon, 0, threshold, clip=True)
 
-    def device(self, rng: Source) -> ToPLDevice:
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: both ways of fitting the density."""
+        yield cls(epsilon=1.0, bound=8.0, limit=64)
+        yield cls(epsilon=2.0, bound=100.0, learning=2, limit=64, variant="plain")
+
+    def inputs(self) -> Sequence[Any]:
+        """Return amounts from nothing to more than the bound."""
+        return (0.0, self.bound / 3, self.bound, 2 * self.bound)
+
+    def check(self, value: Any) -> None:
+        """Raise InputError unless a value is an amount."""
+        if not is_finite_number(value) or value < 0:
+            raise InputError(f"value is {value!r}; a number from 0 on is expected.")
+
+    @property
+    def default(self) -> float:
+        """What a device answers for whenever it holds no value."""
+        return 0.0
+
+    @property
+    def lasts(self) -> bool:
+        """Each value is answered for once."""
+        return False
+
+    def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism that a question describes; raise unless it is one of these."""
+        usual: Mechanism = self.learner
+        high = configuration.get("high")
+        if configuration.get("mechanism") == Hybrid.name:
+            if not is_finite_number(high) or not 0 < high <= self.bound:  # type: ignore[operator]
+                raise MismatchError(
+                    f"the question has high {str(high)[:40]!r}; a number above 0 and up to "
+                    f"{self.bound:g} is expected."
+                )
+            usual = self.summer(float(high))  # type: ignore[arg-type]
+        for name, value in usual.configuration().items():  # before anything is built of them
+            if name != "mechanism" and configuration.get(name) != value:
+                raise MismatchError(f"the question has another {name} than its task.")
+        return described_mechanism(configuration, (SquareWave, Hybrid))
+
+    def device(self, coins: Source, tier: int = 0) -> ToPLDevice:
         """Return a new device; it draws nothing in advance."""
-        del rng
+        del coins
+        self.offer(tier)
         return ToPLDevice(self)
+
+    def restore(self, state: Any) -> ToPLDevice:
+        """Return the device that goes on from a saved state."""
+        return ToPLDevice.restore(self, state)
 
     def curator(self) -> ToPLCurator:
         """Return a curator that learns the threshold and then sums."""
@@ -256,35 +316,67 @@ class ToPL(AskedStream):
 
 
 @dataclass
-class ToPLDevice:
+class ToPLDevice(AskedDevice):
     """One device: it holds the current value, and answers once for it.
 
     Whenever it holds none, before the first value and after each answer, it answers for the public
     default, an amount of 0: if it kept silent, it would tell that there was no value.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    period
+        The last period lived through.
+    held
+        The value of that period, until it is answered for.
+    round
+        The last question about that period that was looked at.
+
     """
 
     protocol: ToPL
-    value: float | None = None
+    period: int = 0
+    held: float | None = None
+    round: int = -1
 
-    def observe(self, value: float | None) -> None:
-        """Take in the next value; the one before is forgotten, answered or not.
+    @property
+    def stream(self) -> ToPL:
+        """The stream that it takes part in."""
+        return self.protocol
 
-        None, and whatever is no amount, is no value.
-        """
-        good = is_finite_number(value) and value is not None and value >= 0
-        self.value = float(value) if good and value is not None else None
-
-    def answer(self, ask: Ask, rng: Source) -> bytes:
-        """Return the report of the current value, empty if its coin says so.
-
-        Questions that the protocol cannot ask, whoever sends them, are refused.
-        """
+    def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
+        """Return the report of the current value, None if its coin says so."""
         self._refuse(ask)
-        if not rng.bernoulli(coin(ask.probability), 1)[0]:
-            return b""
-        value, self.value = 0.0 if self.value is None else self.value, None
+        if not coins.bernoulli(coin(ask.probability), 1)[0]:
+            return None
+        value, self.held = self.protocol.default if self.held is None else self.held, None
         threshold = ask.mechanism.high  # type: ignore[attr-defined]
-        return blurred(ask.mechanism, min(value, threshold), rng).tobytes()
+        return blurred(ask.mechanism, min(value, threshold), coins)
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain data; it is as secret as the value."""
+        return {"period": self.period, "held": self.held, "round": self.round}
+
+    @classmethod
+    def restore(cls, protocol: ToPL, state: Any) -> Self:
+        """Go on from a saved state; raise MismatchError on what no device of this task saved."""
+        held = state.get("held") if isinstance(state, Mapping) else None
+        good = (
+            isinstance(state, Mapping)
+            and set(state) == {"period", "held", "round"}
+            and type(state["period"]) is int
+            and state["period"] >= 0
+            and type(state["round"]) is int
+            and -1 <= state["round"] < protocol.rounds
+            and (held is None or (is_finite_number(held) and held >= 0))
+        )
+        if not good:
+            # It is not quoted: it has a value in it, and errors are logged.
+            raise MismatchError(
+                "the saved state is none of this task; period, held and round are expected."
+            )
+        return cls(protocol, state["period"], held, state["round"])
 
     def _refuse(self, ask: Ask) -> None:
         asked, protocol = ask.mechanism, self.protocol

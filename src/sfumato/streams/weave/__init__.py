@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from sfumato.streams.weave.curve import Curve, online, smoothed
-from sfumato.streams.weave.device import Message, WeaveDevice
+from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.protocol import Weave
 
 __all__ = [
     "Curve",
-    "Message",
     "Weave",
     "WeaveDevice",
     "online",

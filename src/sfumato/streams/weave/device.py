@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sfumato.core.stream import Message, Place, StreamDevice
 from sfumato.errors import InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Source
@@ -22,26 +23,11 @@ from sfumato.streams.weave.threads import SNAPSHOT, Thread
 if TYPE_CHECKING:  # a protocol makes its devices
     from sfumato.streams.weave.protocol import Weave
 
-__all__ = ["Message", "WeaveDevice"]
-
-
-@dataclass(frozen=True)
-class Message:
-    """What leaves a device at a boundary: its thread's span, the period, and fixed bytes."""
-
-    span: int
-    period: int
-    block: int
-    payload: bytes
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        """Which tally it belongs to."""
-        return self.span, self.period, self.block
+__all__ = ["WeaveDevice"]
 
 
 @dataclass
-class WeaveDevice:
+class WeaveDevice(StreamDevice):
     """One device on one thread.
 
     Parameters
@@ -71,7 +57,7 @@ class WeaveDevice:
     >>> protocol = Weave(Binary(), 4, 2, 1.0, spans=(1,), shares=(1.0,))
     >>> device = protocol.device(seeded(1))
     >>> messages = [device.observe(bit, seeded(t)) for t, bit in enumerate((0, 1, 1, 0))]
-    >>> [message.period for message in messages]
+    >>> [message.place.period for message in messages]
     [1, 2, 3, 4]
 
     """
@@ -106,7 +92,12 @@ class WeaveDevice:
             return self.protocol.snapshots[self.thread.block].mechanism.report_bytes
         return self.protocol.difference(self.thread).dtype.itemsize
 
-    def observe(self, value: Any, rng: Source) -> Message | None:
+    @property
+    def bounds_copies(self) -> bool:
+        """A snapshot is blurred on its own; the reports of other threads share secret counts."""
+        return self.thread.is_snapshot
+
+    def observe(self, value: Any, coins: Source) -> Message | None:
         """Take in the value of the next period; return the message that is due now, if any.
 
         None stands for no news: the device was away and repeats its last value; before the first
@@ -124,7 +115,7 @@ class WeaveDevice:
             self._follow(news)
         if not self.thread.looks_at(self.period):
             return None
-        return self._snapshot(rng) if self.thread.is_snapshot else self._difference(rng)
+        return self._snapshot(coins) if self.thread.is_snapshot else self._difference(coins)
 
     def _entries(self, value: Any) -> list[int] | None:
         """Return the entries of a value, or of the default before the first; None if no news."""
@@ -155,7 +146,7 @@ class WeaveDevice:
         look = self.protocol.snapshots[block]
         bits = np.array([self.value], dtype=np.int8)[:, self.protocol.values.blocks[block]]
         report = look.mechanism.randomize(look.encode(bits), rng.bound(bits[0].tolist()))
-        return Message(SNAPSHOT, self.period, block, report.tobytes())
+        return Message(Place(SNAPSHOT, self.period, block), report.tobytes())
 
     def _difference(self, rng: Source) -> Message | None:
         before, self.sent = self.sent, list(self.value)
@@ -165,7 +156,7 @@ class WeaveDevice:
         coins = rng.bound(moves).coins()
         signs = [self.stream.observe(move, coins) for move in moves]
         message = self.protocol.difference(self.thread).write(np.array([signs], dtype=np.int8))
-        return Message(self.thread.span, self.period, 0, message.tobytes())
+        return Message(Place(self.thread.span, self.period), message.tobytes())
 
     # ---- saving ----------------------------------------------------------------------------
 
@@ -183,7 +174,7 @@ class WeaveDevice:
         }
 
     @classmethod
-    def restore(cls, protocol: Weave, state: dict[str, Any]) -> Self:
+    def restore(cls, protocol: Weave, state: Any) -> Self:
         """Go on from a saved state; raise MismatchError on what no device of this design saved."""
         saved.check(protocol, state)
         thread = Thread(*state["thread"])

@@ -27,9 +27,11 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
+from sfumato.streams.admission import MOST_ITEMS, refuse_wide
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.snapshots import Look, Snapshot, chosen
+from sfumato.streams.weave import admission
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.device import WeaveDevice
@@ -376,6 +378,15 @@ class Weave(Stream):
         return horizon.checked(task)
 
     @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a task from a stranger, if all its sizes are there and are small."""
+        refuse_wide(spec, MOST_ITEMS)
+        admission.refuse_rows(spec)
+        stream = cls.of(spec)
+        admission.refuse_sizes(stream)
+        return stream
+
+    @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Weave:
         """Return the stream of least exact error for a task's queries.
 
@@ -610,9 +621,32 @@ class Weave(Stream):
         units = np.floor(np.cumsum(self.shares) / sum(self.shares) * SHARE_UNITS).astype(np.int64)
         return units[:-1]
 
-    def device(self, rng: Source) -> WeaveDevice:
+    def inputs(self) -> Sequence[Any]:
+        """Return every value that a device can hold."""
+        return self.values.inputs()
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the stream knows no such value."""
+        self.values.encode(value)
+
+    @property
+    def default(self) -> Any:
+        """What a device holds before its first value, if it always holds one."""
+        return self.values.default
+
+    @property
+    def work(self) -> int:
+        """How many entries a device goes through in each period."""
+        return self.values.width
+
+    def device(self, coins: Source, tier: int = 0) -> WeaveDevice:
         """Return a new device on a thread of its own."""
-        return WeaveDevice.join(self, rng)
+        self.offer(tier)
+        return WeaveDevice.join(self, coins)
+
+    def restore(self, state: Any) -> WeaveDevice:
+        """Return the device that goes on from a saved state."""
+        return WeaveDevice.restore(self, state)
 
     def curator(self) -> WeaveCurator:
         """Return a curator that releases each period's estimate when it closes."""

@@ -1,23 +1,21 @@
-"""All that is heard of one device: its exact law, and the tallies of what many have sent."""
+"""The exact law of all that is heard of one device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.tally import Place, Tallies, Tally
-from sfumato.errors import ReportError
-from sfumato.streams.weave.device import Message
+from sfumato.core.stream import Message, Place
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol says what its transcripts are
     from sfumato.streams.weave.protocol import Weave
 
-__all__ = ["Transcript", "tallies_of", "transcript_law"]
+__all__ = ["Transcript", "transcript_law"]
 
 Transcript = tuple[Message, ...]
 
@@ -65,7 +63,7 @@ def _looked(
     bits = rows[[thread.offset]][:, protocol.values.blocks[thread.block]]
     law = look.mechanism.law(look.encode(bits)[0])
     for output, numerator in zip(law.outputs, law.numerators, strict=True):
-        message = Message(SNAPSHOT, thread.offset, thread.block, output.tobytes())
+        message = Message(Place(SNAPSHOT, thread.offset, thread.block), output.tobytes())
         yield (message,), Fraction(numerator, law.denominator)
 
 
@@ -78,27 +76,7 @@ def _moved(
     signs = mechanism.form.signs(law.outputs).reshape(len(law.outputs), len(edges), -1)
     for sent, numerator in zip(signs, law.numerators, strict=True):
         transcript = tuple(
-            Message(thread.span, end, 0, message.tobytes())
+            Message(Place(thread.span, end), message.tobytes())
             for (_, end), message in zip(edges, form.write(sent), strict=True)
         )
         yield transcript, Fraction(numerator, law.denominator)
-
-
-def tallies_of(protocol: Weave, messages: Iterable[Message]) -> Tallies[Any]:
-    """Return the tallies of messages; raise ReportError on one that no device sends."""
-    payloads: dict[Place, list[bytes]] = {}
-    for message in messages:
-        payloads.setdefault(Place(*message.key), []).append(message.payload)
-    tallies: dict[Place, Tally] = {}
-    for place, parts in payloads.items():
-        form = protocol.form(place)
-        if form is None:
-            raise ReportError(f"a message belongs to {place}; no device sends any there.")
-        wrong = [len(part) for part in parts if len(part) != form.dtype.itemsize]
-        if wrong:
-            raise ReportError(
-                f"a message of span {place.span}, period {place.period} has {wrong[0]} bytes; "
-                f"{form.dtype.itemsize} are expected."
-            )
-        tallies[place] = form.tally(np.frombuffer(b"".join(parts), dtype=form.dtype))
-    return Tallies(tallies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Self
@@ -20,12 +20,14 @@ from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
-from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream
+from sfumato.streams.admission import refuse_wide
+from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, described_mechanism
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.methods import method_of
 from sfumato.streams.window.readings import Asking
+from sfumato.wire.reports import LARGEST_PAYLOAD
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Window"]
@@ -210,7 +212,35 @@ class Window(AskedStream):
         """The names of the mechanisms that devices of this task let themselves be asked with."""
         return (Hybrid.name,) if self.domain is None else tuple(kind.name for kind in COUNTING)
 
-    def check(self, mechanism: Mechanism) -> None:
+    @cached_property
+    def _usual(self) -> Mechanism:
+        """A mechanism that devices may be asked with."""
+        return self.mechanism(whole_units(self.epsilon))
+
+    def inputs(self) -> Sequence[Any]:
+        """Return the items; of numbers, the ends of the interval and its middle."""
+        if self.interval is None:
+            return self.labels
+        low, high = self.interval
+        return (low, float(self.default), high)
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the task knows no such value."""
+        self._usual.encode([value])
+
+    def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism that a question describes; raise if the task does not allow it."""
+        described = dict(configuration)
+        usual = self._usual.configuration()
+        for name in ("domain", "low", "high", "clip"):  # before anything is built of them
+            if _listed(described.get(name)) != _listed(usual.get(name)):
+                raise MismatchError(f"the question has another {name} than its task.")
+        if isinstance(described.get("domain"), list):
+            described["domain"] = self.domain
+        kinds = (Hybrid,) if self.domain is None else COUNTING
+        return described_mechanism(described, kinds)
+
+    def check_question(self, mechanism: Mechanism) -> None:
         """Raise MismatchError unless devices of this task let themselves be asked with it."""
         if self.domain is not None:
             known = type(mechanism) in COUNTING and getattr(mechanism, "domain", 0) == self.domain
@@ -241,7 +271,7 @@ class Window(AskedStream):
         number = GRR(self.epsilon, self.domain).report_bytes
         return max((Domain(self.domain).size + 7) // 8, number)
 
-    @property
+    @cached_property
     def rounds(self) -> int:
         """How many questions a period has, at most."""
         return method_of(self.method).rounds
@@ -274,6 +304,20 @@ class Window(AskedStream):
         """Return the checked fields of a task with one window."""
         return task_fields.checked(task)
 
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a stranger's task; a bit for each item is the longest report."""
+        refuse_wide(spec, 8 * LARGEST_PAYLOAD)
+        return cls.of(spec)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: shares and a mean, of divided budgets and populations."""
+        yield cls(2, 1.0, 40, domain=("home", "work"), method="lpu")
+        yield cls(2, 1.0, 40, domain=("home", "work"), method="lbd")
+        yield cls(3, 2.0, 40, domain=3)
+        yield cls(2, 1.0, 40, interval=(-1.0, 3.0), method="lpd")
+
     # ---- both halves -----------------------------------------------------------------------
 
     @property
@@ -288,11 +332,20 @@ class Window(AskedStream):
             assumptions=("the device's own clock counts the periods",),
         )
 
-    def device(self, rng: Source) -> WindowDevice:
+    def device(self, coins: Source, tier: int = 0) -> WindowDevice:
         """Return a new device; there is nothing to draw beforehand."""
-        del rng
+        del coins
+        self.offer(tier)
         return WindowDevice(self, WindowLedger(self.window, self.epsilon))
+
+    def restore(self, state: Any) -> WindowDevice:
+        """Return the device that goes on from a saved state."""
+        return WindowDevice.restore(self, state)
 
     def curator(self) -> WindowCurator:
         """Return a new curator of the method."""
         return method_of(self.method)(self, self.parameters)
+
+
+def _listed(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given

@@ -7,8 +7,9 @@ and what they release is put together by how sure each is.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,18 +18,21 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
-from sfumato.errors import ConfigurationError
+from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedStream
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowEstimate
-from sfumato.streams.window.device import WindowDevice
+from sfumato.streams.window.device import WindowDevice, WindowLedger
 from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.task_fields import MOST_TIERS
+from sfumato.wire import fields
 
-__all__ = ["TieredEstimate", "Tiers", "combined"]
+__all__ = ["TieredDevice", "TieredEstimate", "Tiers", "combined"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +103,7 @@ class Tiers(AskedStream):
         """The bytes of the longest report of any tier."""
         return max(tier.payload for tier in self.tiers)
 
-    @property
+    @cached_property
     def rounds(self) -> int:
         """How many questions a period has, at most: those of all tiers, one after the other."""
         return sum(tier.rounds for tier in self.tiers)
@@ -110,9 +114,24 @@ class Tiers(AskedStream):
         return self.tiers[0].labels
 
     @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return self.tiers[0].quantity
+
+    @property
+    def wholes(self) -> tuple[slice, ...]:
+        """Of shares: each device holds exactly one item."""
+        return self.tiers[0].wholes
+
+    @property
     def guarantee(self) -> Guarantee:
         """What is promised to a device of the tier that protects least; each has its own."""
         return max(self.tiers, key=lambda tier: tier.epsilon / tier.window).guarantee
+
+    @property
+    def offers(self) -> tuple[Guarantee, ...]:
+        """What is promised to the devices of each tier."""
+        return tuple(tier.guarantee for tier in self.tiers)
 
     def plain(self) -> dict[str, Any]:
         """Return what the stream fixes of a published task beyond the task itself: nothing."""
@@ -132,17 +151,90 @@ class Tiers(AskedStream):
         design = task_fields.checked(task)
         return {**design, "tiers": task_fields.tiers(task)}
 
-    def device(self, rng: Source, tier: int = 0) -> WindowDevice:
-        """Return a new device of a tier that its owner picked before there were any data."""
-        if isinstance(tier, bool) or not isinstance(tier, int) or not 0 <= tier < len(self.tiers):
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a stranger's task: a few windows, each as it is let in alone."""
+        rows = spec.get("tiers", ())
+        if not isinstance(rows, (list, tuple)) or len(rows) >= MOST_TIERS:
             raise ConfigurationError(
-                f"tier is {tier!r}; {', '.join(map(str, range(len(self.tiers))))} are there."
+                f"tiers is {fields.shown(rows)}; a list of up to {MOST_TIERS - 1} is expected."
             )
-        return self.tiers[tier].device(rng)
+        Window.admit(spec)
+        return cls.of(spec)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: shares and a mean."""
+        yield cls((Window(2, 1.0, 40, domain=2, method="lpu"), Window(3, 0.5, 20, domain=2)))
+        usual = Window(2, 1.0, 40, interval=(0.0, 1.0), method="lpd")
+        yield cls((usual, replace(usual, window=1, epsilon=0.5)))
+
+    # ---- the device's half -----------------------------------------------------------------
+
+    def inputs(self) -> Sequence[Any]:
+        """Return values that a device can hold."""
+        return self.tiers[0].inputs()
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the task knows no such value."""
+        self.tiers[0].check(value)
+
+    @property
+    def default(self) -> Any:
+        """What a device answers for before its first value."""
+        return self.tiers[0].default
+
+    def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism that a question describes: all tiers ask about one thing."""
+        return self.tiers[0].asked(configuration)
+
+    def device(self, coins: Source, tier: int = 0) -> TieredDevice:
+        """Return a new device of a tier that its owner picked before there were any data."""
+        del coins
+        self.offer(tier)
+        picked = self.tiers[tier]
+        ledger = WindowLedger(picked.window, picked.epsilon)
+        return TieredDevice(picked, ledger, together=self, tier=tier)
+
+    def restore(self, state: Any) -> TieredDevice:
+        """Return the device that goes on from a saved state, in the tier that it has."""
+        tier = state.get("tier") if isinstance(state, Mapping) else None
+        if type(tier) is not int or not 0 <= tier < len(self.tiers):
+            raise MismatchError("the saved state has no tier of this task; one is expected.")
+        rest = {name: part for name, part in state.items() if name != "tier"}
+        return TieredDevice.restore(self.tiers[tier], rest, together=self, tier=tier)
+
+    # ---- the server's half -----------------------------------------------------------------
 
     def curator(self) -> TieredCurator:
         """Return a curator of all tiers."""
         return TieredCurator(self)
+
+
+@dataclass
+class TieredDevice(WindowDevice):
+    """A device of one tier: it answers that tier's questions, and no others.
+
+    Parameters
+    ----------
+    together
+        All tiers of the task.
+    tier
+        The one that its owner has picked.
+
+    """
+
+    together: Tiers = field(kw_only=True)
+    tier: int = field(kw_only=True)
+
+    @property
+    def stream(self) -> Tiers:
+        """The stream that it takes part in."""
+        return self.together
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain data, with the tier."""
+        return super().save() | {"tier": self.tier}
 
 
 class TieredCurator(Curator):

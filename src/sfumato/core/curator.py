@@ -1,0 +1,149 @@
+"""The server's half of a stream: a curator that asks, and the one loop that leads it.
+
+A curator is deterministic and draws nothing; its ``timestep(period)`` is a generator that yields
+what it needs and returns an estimate, so that a simulation, a collector and a cluster drive the
+same code, and replaying the recorded tallies restores it. :func:`drive` and :class:`Timestep` are
+the only code that steps a curator.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sfumato.core.estimate import Estimate
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.errors import MismatchError
+
+__all__ = ["Ask", "Curator", "Due", "Question", "Steps", "Timestep", "drive", "replay"]
+
+
+@dataclass(frozen=True)
+class Due:
+    """A standing question: the curator wants the tallies of what devices send in a period."""
+
+    period: int
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question to every device that is free: it answers with this probability, by its own coin.
+
+    Parameters
+    ----------
+    mechanism
+        What an answer is blurred with.
+    probability
+        How likely a device that is free answers.
+    tier
+        Which of a task's tiers is asked, counted from 0; most tasks have one.
+    round
+        Which question of its period this is, counted from 0. A curator leaves it to
+        :class:`Timestep`, which counts.
+
+    """
+
+    mechanism: Mechanism
+    probability: float
+    tier: int = 0
+    round: int = 0
+
+
+Question = Due | Ask
+Steps = Generator[Question, Any, Estimate]
+"""Questions out, tallies in, and an estimate at the end.
+
+:class:`Due` is answered with the period's :class:`Tallies`, :class:`Ask` with one :class:`Tally`.
+"""
+
+
+class Curator(ABC):
+    """What the server does with the tallies, period by period."""
+
+    @abstractmethod
+    def timestep(self, period: int) -> Steps:
+        """Yield what is needed in a period; return what is released."""
+
+
+class Timestep:
+    """A curator on its way through one period: the question that is open, and the next one.
+
+    Parameters
+    ----------
+    curator
+        It must have been led through all periods before.
+    period
+        The period to go through.
+
+    """
+
+    def __init__(self, curator: Curator, period: int) -> None:
+        self._steps = curator.timestep(period)
+        self.period = period
+        self.round = 0
+        self.question: Question | None = None
+        """What is asked now; None once the period is done, at once if nothing is asked in it."""
+        self._estimate: Estimate | None = None
+        self._go_on(None)
+
+    @property
+    def done(self) -> Estimate:
+        """What the period releases; it must have been led to its end."""
+        if self._estimate is None:
+            raise MismatchError(f"period {self.period} has a question that was not answered.")
+        return self._estimate
+
+    @property
+    def place(self) -> Place:
+        """Where the answers to the open question belong."""
+        return Place.answer(self.period, self.round)
+
+    def brought(self, tallies: Tallies[Any]) -> Tallies[Any] | Tally:
+        """Return what the open question has brought, out of all tallies of the period."""
+        if not isinstance(self.question, Ask):
+            return tallies
+        return tallies.get(self.place, Tally.zero(self.question.mechanism.tally_shape))
+
+    def answer(self, brought: Tallies[Any] | Tally) -> Estimate | None:
+        """Hand over what the open question has brought; return the estimate if it was the last."""
+        if self.question is not None:
+            self.round += 1
+            self._go_on(brought)
+        return self._estimate
+
+    def _go_on(self, brought: Tallies[Any] | Tally | None) -> None:
+        try:
+            question = self._steps.send(brought)
+        except StopIteration as done:
+            self.question, self._estimate = None, done.value
+        else:
+            if isinstance(question, Ask):
+                question = replace(question, round=self.round)
+            self.question = question
+
+
+def drive(
+    curator: Curator, period: int, answer: Callable[[Question], Tallies[Any] | Tally]
+) -> Estimate:
+    """Lead a curator through a period; ``answer`` returns what each of its questions brings."""
+    step = Timestep(curator, period)
+    while step.question is not None:
+        step.answer(answer(step.question))
+    return step.done
+
+
+def replay(curator: Curator, recorded: Sequence[Tallies[Any]]) -> list[Estimate]:
+    """Lead a new curator through recorded tallies, one mapping for each period from the first on.
+
+    Questions are answered with the tallies that were recorded for their round.
+    """
+    released = []
+    for period, tallies in enumerate(recorded, 1):
+        step = Timestep(curator, period)
+        while step.question is not None:
+            step.answer(step.brought(tallies))
+        released.append(step.done)
+    return released

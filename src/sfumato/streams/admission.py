@@ -1,0 +1,40 @@
+"""What a stream lets a stranger's task cost a device: judged before anything is built of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sfumato.errors import ConfigurationError
+from sfumato.wire.values import TaskValues
+
+__all__ = ["MOST_ITEMS", "refuse_many_hits", "refuse_wide"]
+
+MOST_ITEMS: Final = 1 << 16
+"""How many entries a value over a horizon may have: a device goes through all of them."""
+MOST_ATTRIBUTES: Final = 256
+MOST_HITS: Final = 1 << 10
+"""How many non-zeros a secret subset may hit: all their numbers are weighed, exactly."""
+
+
+def refuse_wide(spec: Mapping[str, Any], most: int) -> None:
+    """Raise ConfigurationError if a task's values have more attributes or items than so many."""
+    values = TaskValues.of_spec(spec)
+    if len(values.attributes) > MOST_ATTRIBUTES:
+        raise ConfigurationError(
+            f"values has {len(values.attributes):,} attributes; a device takes up to "
+            f"{MOST_ATTRIBUTES}."
+        )
+    if values.width > most:
+        raise ConfigurationError(
+            f"values has {values.width:,} items; a device takes up to {most:,}."
+        )
+
+
+def refuse_many_hits(hits: int) -> None:
+    """Raise ConfigurationError if a subset of a task can hit too many entries to draw from."""
+    if hits > MOST_HITS:
+        raise ConfigurationError(
+            f"changes or size lets a subset hit {hits:,} entries; a device draws from up to "
+            f"{MOST_HITS:,}."
+        )
