@@ -140,7 +140,7 @@ class Crowd:
         asked = driver.question
         assert asked is not None
         ask = driver.asked[driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
-        if not asked.round:
+        while asking.machines[0].period < asked.period:
             asking.see([_seen(name, i, asked.period) for i in range(len(asking.machines))])
         said = asking.answers(asked, ask)
         reports = []

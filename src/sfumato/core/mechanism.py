@@ -182,9 +182,9 @@ class Mechanism(ABC):
             ``randomness.secure()``; ``seeded`` is for simulated people only.
 
         """
-        return self.blur(self.encode(values), rng)
+        return self.randomize_encoded(self.encode(values), rng)
 
-    def blur(self, encoded: NDArray[Any], rng: Source) -> Reports:
+    def randomize_encoded(self, encoded: NDArray[Any], rng: Source) -> Reports:
         """Return one report for each value as :meth:`encode` returns it."""
         reports = np.zeros(len(encoded), dtype=self.report_dtype)
         for start in range(0, len(encoded), self.chunk):

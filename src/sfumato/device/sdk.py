@@ -481,38 +481,44 @@ class Device:
         passed = last - joined.state["period"]
         if passed <= 0:
             return True
-        machine, chain, news = part.stream.restore(joined.state), joined.keys, joined.value
+        machine, chain, value = part.stream.restore(joined.state), joined.keys, joined.value
         later = self.journal.postponed(joined.task_id)
         unsure = passed - self._ticks(joined, part, passed) if part.is_asked else 0
         if unsure:
             machine.miss(unsure)
             chain = chain.after(unsure)
-            held = [news, *(value for period, value in later.items() if period <= machine.period)]
-            news = held[-1] if part.stream.lasts else None
+            missed = (later[period] for period in sorted(later) if period <= machine.period)
+            value = [value, *missed][-1] if part.stream.lasts else None
+        news = value
         while machine.period < last and time.monotonic() < end:
             reports = []
             for period in range(machine.period + 1, min(last, machine.period + TOGETHER) + 1):
+                if period in later:
+                    news = value = later[period]
                 coins, chain = chain.next()
-                message = machine.observe(later.get(period, news), coins)
-                news = None  # the machine has it now, for as long as it counts
+                message = machine.observe(news, coins)
+                news = None  # what stays as it was is no news
+                if not part.stream.lasts:
+                    value = None
                 if message is not None:
                     reports.append(part.report(joined.ids, message))
                 if time.monotonic() >= end:
                     break
             with self.journal.transaction():
                 self.journal.step(joined.task_id, machine.save(), chain.key)
-                self._keep(joined.task_id, machine.period, later, last)
+                self._keep(joined.task_id, value, machine.period, later, last)
                 for report in reports:
                     self.journal.put(joined.task_id, report)
         return machine.period >= last
 
-    def _keep(self, task_id: bytes, period: int, later: Mapping[int, Any], last: int) -> None:
-        """Write what is news from here on: once all is taken in, it is what was observed since."""
-        news = None
+    def _keep(
+        self, task_id: bytes, value: Any, period: int, later: Mapping[int, Any], last: int
+    ) -> None:
+        """Write which value counts from here on; once all is taken in, it is the latest one."""
         if period == last:
+            value = later.get(last + 1, value)
             period += 1
-            news = later.get(period)
-        self.journal.set_value(task_id, news)
+        self.journal.set_value(task_id, value)
         self.journal.drop_postponed(task_id, period)
 
     def _ticks(self, joined: Joined, part: Part, passed: int) -> int:

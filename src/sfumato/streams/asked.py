@@ -187,4 +187,4 @@ def value_code(encoded: NDArray[Any]) -> int:
 def blurred(mechanism: Mechanism, value: Any, rng: Source) -> NDArray[Any]:
     """Return the report of one value, drawn with the coins that are bound to its code."""
     encoded = mechanism.encode([value])
-    return mechanism.blur(encoded, rng.bound([value_code(encoded)]))
+    return mechanism.randomize_encoded(encoded, rng.bound([value_code(encoded)]))
