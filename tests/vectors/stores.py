@@ -142,6 +142,8 @@ class Crowd:
         ask = driver.asked[driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
         while asking.machines[0].period < asked.period:
             asking.see([_seen(name, i, asked.period) for i in range(len(asking.machines))])
+        for machine in asking.machines:  # whom a question reaches before its time, and again
+            machine.round = -1
         said = asking.answers(asked, ask)
         reports = []
         for number, payload in enumerate(said):
