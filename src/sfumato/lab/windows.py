@@ -279,7 +279,7 @@ class _Crowd:
 
     def answer(self, period: int, ask: Ask, values: NDArray[Any]) -> Tally:
         """Return the tally of those who are free and whose coins say so."""
-        self.protocol.check(ask.mechanism)
+        self.protocol.check_question(ask.mechanism)
         price = units(ask.mechanism.epsilon)
         cohort = self.ledgers.affording(period, price)
         if ask.probability < 1:
