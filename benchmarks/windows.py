@@ -18,9 +18,8 @@ import numpy as np
 
 from benchmarks.clock import seconds
 from benchmarks.stream import peak
-from sfumato.lab.endless import Drifting
-from sfumato.lab.windows import run
-from sfumato.randomness import seeded
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import Drifting
 from sfumato.streams.window import METHODS, Window
 
 __all__ = ["main"]
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for method in given.methods or METHODS:
         protocol = Window(given.window, 1.0, given.devices, domain=given.items, method=method)
         start = process_time()
-        run(protocol, people, seeded(1))
+        simulate(protocol, people, seed=1)
         each = (process_time() - start) / given.periods
         longest = max(longest, each * PERIODS)
         print(

@@ -35,7 +35,7 @@ def test_a_task_is_run_on_made_up_devices(task: Path, tmp_path: Path) -> None:
     found = answer("simulate", task, "--devices", 5000, "--plot", picture, "-o", curves)
     assert found["simulated"] is True
     assert found["devices"] == 5000
-    assert sum(found["mix"].values()) == pytest.approx(1)
+    assert sum(found["design"]["mix"].values()) == pytest.approx(1)
     assert set(found["decoders"]) == {"online", "smoothed", "filtered"}
     online = found["decoders"]["online"]
     assert 0 < online["rmse"] < 0.2
@@ -66,7 +66,7 @@ def test_more_changes_than_allowed_are_shown_as_bias(tmp_path: Path) -> None:
     path = tmp_path / "task.toml"
     path.write_text(TASK.replace("changes = 3", 'changes = 1\nprotocol = "tree"'))
     shown = run("simulate", path, "--devices", 3000, "--changes", 5)
-    assert "Some streams have more than 1 changes" in shown.stdout
+    assert "What is left out biases the curves" in shown.stdout
     found = answer("simulate", path, "--devices", 3000, "--changes", 5)
     assert found["decoders"]["online"]["largest_clipping_bias"] > 0.05
     assert set(found["decoders"]) == {"online", "smoothed", "filtered", "path", "tree"}
@@ -103,16 +103,37 @@ def test_what_cannot_be_run_gets_one_sentence(task: Path, tmp_path: Path) -> Non
     assert ".png" in refused("simulate", task, "--plot", picture, absent=[picture])
     data = table(tmp_path / "streams.csv", "a,1,home")
     assert "only made-up streams" in refused("simulate", task, "--data", data, "--changes", 2)
-    flat = tmp_path / "flat.toml"
-    flat.write_text(TASK.replace('"category"', '"moves"'))
-    assert "protocol is 'flat'" in refused("simulate", flat)
+    assert "only streams without an end take it" in refused("simulate", task, "--periods", 3)
+    assert "the curve 'sin' is of two" in refused("simulate", task, "--data", "sin")
+
+
+def test_moves_are_simulated(tmp_path: Path) -> None:
+    """Rises and falls that a task does not allow any more are a bias, as anywhere."""
+    task, picture = tmp_path / "moves.toml", tmp_path / "out.png"
+    task.write_text(TASK.replace('"category"', '"moves"'))
+    found = answer("simulate", task, "--devices", 20_000, "--plot", picture)
+    online = found["decoders"]["online"]
+    assert online["rmse"] == pytest.approx(online["expected_rmse"], rel=0.5)
+    assert online["largest_clipping_bias"] == 0
+    assert 0.8 < online["coverage"]["mean"] <= 1
+    assert found["reports_per_device_and_period"] == 1
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    more = answer("simulate", task, "--devices", 20_000, "--changes", 9)
+    assert more["decoders"]["online"]["largest_clipping_bias"] > 0.05
+
+
+def test_a_curve_of_the_literature_is_on_or_off(tmp_path: Path) -> None:
+    task = tmp_path / "binary.toml"
+    task.write_text(TASK.replace('"category", items = ["home", "work", "road"]', '"binary"'))
+    found = answer("simulate", task, "--devices", 4000, "--data", "steps")
+    assert found["curves"]["truth"] == [0.1] * 6
 
 
 @pytest.mark.statistics
 def test_planes_are_simulated() -> None:
     found = answer("simulate", "docs/examples/planes.toml", "--data", "flights")
     assert found["devices"] == 4043
-    assert found["mix"] == {"snapshot": 1.0}
+    assert found["design"]["mix"] == {"snapshot": 1.0}
 
 
 def test_experiments_are_repeated() -> None:

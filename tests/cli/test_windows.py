@@ -29,33 +29,34 @@ def task(tmp_path: Path) -> Path:
 def test_a_window_is_simulated(task: Path, tmp_path: Path) -> None:
     picture, curves = tmp_path / "out.png", tmp_path / "out.parquet"
     found = answer("simulate", task, "--periods", 10, "--plot", picture, "-o", curves)
-    assert found["method"] == "filtered"
+    assert found["design"] == {"method": "filtered"}
     assert found["devices"] == 4000
     assert found["periods"] == 10
     assert found["reports_per_device_and_period"] == pytest.approx(1 / 4, rel=0.05)
-    assert 0.8 < found["coverage"] <= 1
-    assert 0 < found["rmse"] < 0.1
+    online = found["decoders"]["online"]
+    assert 0.8 < online["coverage"]["mean"] <= 1
+    assert 0 < online["rmse"] < 0.1
     assert "epsilon 2 over any 4 consecutive periods" in found["guarantee"]
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert pq.read_table(curves).num_rows == 30
     again = answer("simulate", task, "--periods", 10)
     assert again["curves"] == found["curves"]
     shown = run("simulate", task, "--devices", 2000).stdout
-    assert "2,000 simulated devices, 30 periods, filtered" in shown
+    assert "2,000 simulated devices, 30 periods: method filtered" in shown
     assert "95% intervals hold" in shown
 
 
 @pytest.mark.parametrize("method", ["lbu", "lsp", "lpu", "lbd", "lba", "lpd", "lpa"])
 def test_every_method_can_be_asked_for(task: Path, method: str) -> None:
     task.write_text(TASK + f'method = "{method}"\n')
-    assert answer("simulate", task, "--periods", 8)["method"] == method
+    assert answer("simulate", task, "--periods", 8)["design"] == {"method": method}
 
 
 def test_numbers_are_simulated(task: Path, tmp_path: Path) -> None:
     task.write_text(TASK.replace(ITEMS, 'values = {kind = "number", low = 0, high = 40}'))
     found = answer("simulate", task, "--periods", 6, "--plot", tmp_path / "out.svg")
     assert set(found["curves"]["item"]) == {"mean"}
-    assert 0 < found["rmse"] < 4
+    assert 0 < found["decoders"]["online"]["rmse"] < 4
 
 
 def test_a_table_is_simulated(task: Path, tmp_path: Path) -> None:

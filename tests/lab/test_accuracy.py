@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato.lab.accuracy import FULL, PRINTED, Cell, Densities, Exact, fan_out_errors
-from sfumato.lab.simulation import simulate
-from sfumato.lab.synthetic import LIVES, Life, Synthetic
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, subset_law
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.mix import best_shares

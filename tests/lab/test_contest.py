@@ -7,9 +7,9 @@ import pytest
 
 from sfumato.errors import ConfigurationError
 from sfumato.lab.contest import bits, contest, livest, summed, wire_bytes
-from sfumato.lab.endless import Binary, Drifting
-from sfumato.lab.windows import run
-from sfumato.randomness import seeded
+from sfumato.lab.endless import Binary
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import Drifting
 from sfumato.streams.window import Window
 
 N = 20_000
@@ -33,9 +33,9 @@ def test_bits_by_the_paper_s_counting() -> None:
 
 def test_bits_of_larger_domains() -> None:
     stream = Drifting(5, N, 5)
-    done = run(Window(5, 1.0, N, domain=5, method="lbu", oracle="grr"), stream, seeded(1))
+    done = simulate(Window(5, 1.0, N, domain=5, method="lbu", oracle="grr"), stream, seed=1)
     assert bits(done, N) == 3
-    done = run(Window(5, 1.0, N, domain=5, method="lbu", oracle="oue"), stream, seeded(1))
+    done = simulate(Window(5, 1.0, N, domain=5, method="lbu", oracle="oue"), stream, seed=1)
     assert bits(done, N) == 5
     assert wire_bytes(done, N) == 26
 

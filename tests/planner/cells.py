@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.simulation import simulate
-from sfumato.lab.synthetic import LIVES, Life, Synthetic
 from sfumato.planner import Expected, Pilot, expected
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
-from sfumato.streams.weave import Curve, Weave
+from sfumato.streams.weave import Curve, Weave, online
 
 __all__ = ["Cell", "drawn"]
 
@@ -33,7 +33,7 @@ class Cell:
 
     def planned(self) -> Expected:
         """What a pilot of other devices leads to expect."""
-        pilot = Pilot(self.protocol.values, self.fleet(2000, self.seed).all())
+        pilot = Pilot(self.protocol.values, self.fleet(2000, self.seed).streams())
         return expected(self.protocol, self.devices, pilot.sample)["online"]
 
     def simulated(self, precision: float, most_symbols: float) -> tuple[float, float]:
@@ -45,9 +45,8 @@ class Cell:
             run = len(squares) + 1
             fleet = self.fleet(self.devices, self.seed + run)
             outcome = simulate(self.protocol, fleet, seed=self.seed + run)
-            curve = outcome.curve()
-            squares.append(float(np.nanmean((curve.values - outcome.truth) ** 2)))
-            error = _error(curve) / len(squares) ** 0.5
+            squares.append(outcome.mse())
+            error = _error(online(self.protocol, outcome.tallies)) / len(squares) ** 0.5
         return float(np.mean(squares) ** 0.5), error
 
 

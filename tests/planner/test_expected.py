@@ -7,11 +7,11 @@ import pytest
 from tests.planner.cells import drawn
 
 from sfumato.core.tally import Tallies, Tally
-from sfumato.lab.simulation import simulate
-from sfumato.lab.synthetic import Synthetic
 from sfumato.planner import Pilot, expected
 from sfumato.planner.assumed import assumed_streams
 from sfumato.planner.expected import Sample, influence
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.weave import Weave, online
 
@@ -54,7 +54,7 @@ def test_without_a_pilot_it_predicts_devices_that_make_all_their_changes() -> No
     squares = []
     for run in range(6):
         outcome = simulate(protocol, Synthetic(values, 48, 5, 20_000, "uniform", run), seed=run)
-        squares.append(np.mean((outcome.curve().values - outcome.truth) ** 2))
+        squares.append(outcome.mse())
     assert predicted == pytest.approx(np.mean(squares) ** 0.5, rel=0.1)
 
 
@@ -62,12 +62,12 @@ def test_without_a_pilot_it_predicts_devices_that_make_all_their_changes() -> No
 def test_the_papers_path_is_predicted_too() -> None:
     values = Binary()
     protocol = Weave.papers(values, 16, 3, 1.0)
-    sample = Pilot(values, Synthetic(values, 16, 3, 3000, "uniform", 4).all()).sample
+    sample = Pilot(values, Synthetic(values, 16, 3, 3000, "uniform", 4).streams()).sample
     predicted = expected(protocol, 20_000, sample, ["online", "prefix"], decoder="path")
     squares = []
     for run in range(60):
         outcome = simulate(protocol, Synthetic(values, 16, 3, 20_000, "uniform", run), seed=run)
-        error = outcome.curve("path").values - outcome.truth
+        error = outcome.estimates("path")[0] - outcome.truth
         squares.append([np.mean(error**2), np.mean(np.cumsum(error, axis=0) ** 2)])
     online_rmse, prefix_rmse = np.mean(squares, axis=0) ** 0.5
     assert predicted["online"].rmse == pytest.approx(online_rmse, rel=0.1)
@@ -80,12 +80,12 @@ def test_clipped_changes_are_a_bias_and_predicted() -> None:
     values = Binary()
     protocol = Weave(values, 16, 2, 4.0, (1, 2), (0.5, 0.5))
     busy = Synthetic(values, 16, 6, 60_000, "uniform", 3)
-    sample = Pilot(values, Synthetic(values, 16, 6, 4000, "uniform", 4).all()).sample
+    sample = Pilot(values, Synthetic(values, 16, 6, 4000, "uniform", 4).streams()).sample
     predicted = expected(protocol, 60_000, sample)["online"]
     squares = []
     for run in range(8):
         outcome = simulate(protocol, busy, seed=run)
-        squares.append(np.mean((outcome.curve().values - outcome.truth) ** 2))
+        squares.append(outcome.mse())
     assert predicted.squared_bias > 10 * predicted.variance
     assert predicted.rmse == pytest.approx(np.mean(squares) ** 0.5, rel=0.1)
 

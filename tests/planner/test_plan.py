@@ -13,8 +13,8 @@ import pytest
 from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.lab.synthetic import Synthetic
 from sfumato.planner import Pilot, Plan, expected, plan, reasons, warnings
+from sfumato.simulation.populations import Synthetic
 from sfumato.streams.kinds import Binary, Category, Values, values_of
 from sfumato.streams.weave import Weave
 from sfumato.wire.task import Task
@@ -110,7 +110,7 @@ def test_none_is_anywhere(task: Task, epsilon: float, devices: int) -> None:
 @pytest.mark.parametrize("devices", [10_000, 1_000_000])
 def test_no_number_of_changes_is_much_better_than_the_choice(epsilon: float, devices: int) -> None:
     asked = catalog.changed(TASK, epsilon=epsilon)
-    pilot = Pilot(Binary(), Synthetic(Binary(), 16, 6, 3000, "uniform", 1).all())
+    pilot = Pilot(Binary(), Synthetic(Binary(), 16, 6, 3000, "uniform", 1).streams())
     assert worst_ratio(asked, devices, pilot, units=4) < 1.05
 
 

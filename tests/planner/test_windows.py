@@ -6,9 +6,8 @@ import pytest
 from tests.streams.window.people import steady
 
 from sfumato.errors import ConfigurationError
-from sfumato.lab.windows import run
 from sfumato.planner.windows import plan_window
-from sfumato.randomness import seeded
+from sfumato.simulation import simulate
 from sfumato.streams.window import Window
 
 TASK = Window(10, 1.0, 20_000, domain=4)
@@ -18,9 +17,9 @@ TASK = Window(10, 1.0, 20_000, domain=4)
 def test_what_is_planned_is_what_comes_out(method: str) -> None:
     option = next(each for each in plan_window(TASK).options if each.method == method)
     people = steady(40, (0.25,) * 4, 20_000)
-    done = run(replace(TASK, method=method), people, seeded(1))
+    done = simulate(replace(TASK, method=method), people, seed=1)
     assert option.rmse is not None
-    assert done.mse**0.5 == pytest.approx(option.rmse, rel=0.15)
+    assert done.mse() ** 0.5 == pytest.approx(option.rmse, rel=0.15)
     reports = sum(asked.received for asked in done.asked) / (40 * 20_000)
     assert reports == pytest.approx(option.most_reports, rel=0.01)
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.core.tally import Tallies
+from sfumato.core.tally import Place, Tallies
 from sfumato.errors import ConfigurationError
-from sfumato.lab.streams import collect, truth
 from sfumato.queries.history import History
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Category, Items
 from sfumato.streams.weave import Weave
+from sfumato.streams.weave.fleet import collect
 
 PROTOCOL = Weave(Category(("a", "b", "c")), 12, 5, 2.0, spans=(1, 2, 0), shares=(0.3, 0.2, 0.5))
 
@@ -40,7 +40,7 @@ def history(streams: np.ndarray) -> History:
 def test_answers_cover_the_truth_of_means_ranges_and_differences(
     streams: np.ndarray, history: History
 ) -> None:
-    right = truth(PROTOCOL.values, streams)
+    right = PROTOCOL.values.totals(streams) / len(streams)
     asked: list[tuple[Any, np.ndarray]] = []
     for decoder in ("online", "smoothed"):
         asked += [(history.mean(t, decoder), right[t - 1]) for t in range(1, 13)]
@@ -162,7 +162,7 @@ def test_a_period_nobody_reported_on_is_unknown_not_zero() -> None:
     snapshots = Weave(Category(2), 3, 3, 1.0, spans=(0,), shares=(1.0,))
     streams = np.zeros((3_000, 3), dtype=int)
     tallies = dict(collect(snapshots, streams, seeded(4)))
-    del tallies[0, 2, 0]
+    del tallies[Place(0, 2)]
     history = History(snapshots, Tallies(tallies))
     assert np.isnan(history.mean(2).values).all()
     assert not np.isnan(history.mean(3).values).any()

@@ -89,7 +89,7 @@ def _wholes(name: str, text: str) -> list[int]:
 
 def _means(cell: Cell, repeats: int) -> dict[str, Any]:
     from sfumato.lab.accuracy import FULL
-    from sfumato.lab.synthetic import LIVES
+    from sfumato.simulation.populations import LIVES
 
     found: dict[str, Any] = {name: cell.exact(name) for name in (*LIVES, FULL)}
     record = _record(cell, "means", found)
@@ -106,7 +106,7 @@ def _means(cell: Cell, repeats: int) -> dict[str, Any]:
 
 def _sums(cell: Cell) -> list[dict[str, Any]]:
     from sfumato.lab.accuracy import FULL
-    from sfumato.lab.synthetic import LIVES
+    from sfumato.simulation.populations import LIVES
 
     return [
         _record(cell, asked, {name: cell.sums(asked, name) for name in (*LIVES, FULL)})
@@ -138,7 +138,7 @@ def _record(cell: Cell, queries: str, found: dict[str, dict[str, float]]) -> dic
 
 def _print(records: list[dict[str, Any]], ways: tuple[str, ...]) -> None:
     from sfumato.lab.accuracy import FULL
-    from sfumato.lab.synthetic import LIVES
+    from sfumato.simulation.populations import LIVES
 
     table = tables.table()
     for name in ("data", "queries"):

@@ -155,6 +155,7 @@ def _streams(asked: Contest) -> dict[str, Stream]:
 
 def _stream(name: str, asked: Contest) -> Stream:
     from sfumato.lab import endless
+    from sfumato.simulation.populations import Drifting
 
     devices = asked.devices or endless.DEVICES
     periods = asked.periods or endless.PERIODS
@@ -164,7 +165,7 @@ def _stream(name: str, asked: Contest) -> Stream:
         return endless.Numbers(name.removesuffix(CONTINUOUS), devices, periods, asked.seed)
     if name == "drifting":
         size = asked.domain if isinstance(asked.domain, int) else 10
-        return endless.Drifting(size, devices, periods, asked.seed)
+        return Drifting(size, devices, periods, asked.seed)
     if name == "flights":
         return endless.flights_by_day(devices, asked.seed)
     if name == "taxi":

@@ -66,7 +66,7 @@ def _curve(axes: Axes, rows: Sequence[Row]) -> None:
     reach = truth[:, place].max() - truth[:, place].min()
     axes.set_ylim(truth[:, place].min() - 0.75 * reach, truth[:, place].max() + 0.75 * reach)
     axes.set_xlim(1, len(truth))
-    if rows[0].run.protocol.labels != ("mean",):
+    if rows[0].run.stream.labels != ("mean",):
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
     axes.set_xlabel("period", color=QUIET, size=9.5, labelpad=3)
     axes.legend(

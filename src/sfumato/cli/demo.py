@@ -146,12 +146,12 @@ class Show:
 
     def _lives(self) -> list[NDArray[Any]]:
         """Return what the devices of each fleet will see."""
-        from sfumato.lab.fleets import Recorded
         from sfumato.lab.flights import read_favourites
+        from sfumato.simulation import Recorded
 
         recorded = read_favourites(self.periods)
-        fleets = [Recorded(recorded, n, self.seed + i) for i, n in enumerate(self._shares())]
-        return [np.concatenate([f.chunk(i) for i in range(f.chunk_count)]) for f in fleets]
+        shares = enumerate(self._shares())
+        return [Recorded(recorded, n, self.seed + i).streams() for i, n in shares]
 
     def _shares(self) -> list[int]:
         """Return how many devices each fleet has."""
@@ -205,12 +205,12 @@ class Show:
 
     def _know(self, published: Published, lives: list[NDArray[Any]]) -> None:
         """Compute the truth, which nobody else can."""
-        from sfumato.lab.streams import truth
-        from sfumato.streams.registry import stream_of
+        from sfumato.streams.kinds import values_of
+        from sfumato.wire.values import TaskValues
 
-        values: Any = getattr(stream_of(published.spec), "values")  # noqa: B009
+        values = values_of(TaskValues.of_spec(published.spec))
         self.labels = tuple(map(str, values.labels))
-        self.truth = truth(values, np.concatenate(lives))
+        self.truth = values.totals(np.concatenate(lives)) / sum(map(len, lives))
 
     def _introduce(self, published: Published) -> None:
         seconds = published.spec["period_seconds"]

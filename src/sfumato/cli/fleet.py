@@ -172,6 +172,6 @@ def _tell(outcome: _Outcome, task: str, devices: int, periods: int) -> None:
 def _recorded(data: Path, dialect: Dialect, published: Published) -> Any:
     from sfumato.cli import streams
     from sfumato.cli.columns import Table
-    from sfumato.lab.observed import observed_by
+    from sfumato.simulation import observed_by
 
-    return streams.read(Table(data, dialect), observed_by(published))
+    return streams.read(Table(data, dialect), observed_by(published.spec))

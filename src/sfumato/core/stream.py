@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from sfumato.core.quantity import SHARE, Quantity
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source
+
+if TYPE_CHECKING:  # a fleet answers the questions of a stream
+    from sfumato.core.fleet import Fleet, Population
 
 __all__ = [
     "Ask",
@@ -389,6 +392,38 @@ class Stream(ABC):
         )
 
     # ---- the server's half -----------------------------------------------------------------
+
+    @property
+    def counts_on(self) -> int | None:
+        """How many devices the curator counts on; None if any number will do."""
+        return None
+
+    def expecting(self, devices: int) -> Stream:
+        """Return the same stream for another number of devices."""
+        del devices
+        return self
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen for the stream, as plain data for people."""
+        return {}
+
+    @property
+    def averages(self) -> bool:
+        """Whether an estimate is a mean over devices; else it is a sum over them."""
+        return True
+
+    @abstractmethod
+    def fleet(self, population: Population, rng: Source) -> Fleet:
+        """Return many simulated devices at once, which hold what a population holds.
+
+        Parameters
+        ----------
+        population
+            What each device holds in each period.
+        rng
+            Everybody's coins.
+
+        """
 
     @abstractmethod
     def curator(self) -> Curator:

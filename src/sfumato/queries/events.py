@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.estimate import Estimate
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.streams.window import WindowEstimate
 
 __all__ = ["ROC", "Event", "Watch", "roc", "threshold"]
 
@@ -66,7 +66,7 @@ class Watch:
     >>> from sfumato.core.guarantee import Guarantee
     >>> promise = Guarantee("local", "what a device sends", 1.0)
     >>> spread = Covariance(np.array([1e-4, 1e-4]))
-    >>> release = WindowEstimate(np.array([0.6, 0.4]), spread, ("a", "b"), 900, promise, period=1)
+    >>> release = Estimate(np.array([0.6, 0.4]), spread, ("a", "b"), 900, promise)
     >>> watch = Watch.item(1, of=2)
     >>> watch.value(release), watch.deviation(release)
     (0.4, 0.01)
@@ -100,24 +100,24 @@ class Watch:
         """Return the sum for one or more rows of values."""
         return np.asarray(values @ self.weights)
 
-    def value(self, release: WindowEstimate) -> float:
+    def value(self, release: Estimate) -> float:
         """Return the sum of a release."""
         return float(self.of(release.values))
 
-    def deviation(self, release: WindowEstimate) -> float:
+    def deviation(self, release: Estimate) -> float:
         """Return how uncertain the sum is.
 
         Shares sum to one, so their errors sum to zero and only the weights' differences count;
         otherwise the errors are taken to be alike.
         """
-        size = self.weights.size
+        size, variances = self.weights.size, release.covariance.variances()
         if size == 1 or np.count_nonzero(self.weights) == 1:
-            return float(np.sqrt(self.weights**2 @ release.variance))
+            return float(np.sqrt(self.weights**2 @ variances))
         apart = self.weights - self.weights.mean()
-        return float(np.sqrt(size / (size - 1) * (apart**2 @ release.variance)))
+        return float(np.sqrt(size / (size - 1) * (apart**2 @ variances)))
 
     def events(
-        self, releases: Sequence[WindowEstimate], *, above: float, rate: float = 0.01
+        self, releases: Sequence[Estimate], *, above: float, rate: float = 0.01, first: int = 1
     ) -> list[Event]:
         """Return what is said about each period.
 
@@ -129,17 +129,19 @@ class Watch:
             The threshold above which there is an event.
         rate
             How often there may be an alarm in a period in which the truth is not above.
+        first
+            The period of the first release.
 
         """
         if not 0 < rate < 1:
             raise ConfigurationError(f"rate is {rate!r}; a number between 0 and 1 is expected.")
         normal = NormalDist()
         found = []
-        for release in releases:
+        for period, release in enumerate(releases, first):
             value, deviation = self.value(release), self.deviation(release)
             sure = np.isfinite(deviation) and deviation > 0
             chance = normal.cdf((above - value) / deviation) if sure else 1.0
-            found.append(Event(release.period, value, deviation, chance, chance < rate))
+            found.append(Event(period, value, deviation, chance, chance < rate))
         return found
 
 

@@ -160,7 +160,7 @@ class History:
     Examples
     --------
     >>> import numpy as np
-    >>> from sfumato.lab.streams import collect
+    >>> from sfumato.streams.weave.fleet import collect
     >>> from sfumato.randomness import seeded
     >>> from sfumato.streams.kinds import Category
     >>> from sfumato.streams.weave import Weave

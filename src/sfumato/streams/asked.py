@@ -13,22 +13,27 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.exact import is_finite_number
+from sfumato.core.fleet import Fleet, Population, summed
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.stream import Ask, Form, Message, Place, Stream, StreamDevice
-from sfumato.core.tally import ALONE
+from sfumato.core.stream import Ask, Form, Message, Place, Question, Stream, StreamDevice
+from sfumato.core.tally import ALONE, Tally
 from sfumato.errors import InputError, MismatchError
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import ONE, Source
 
 __all__ = [
     "LARGEST_SYMBOL",
     "AskedDevice",
+    "AskedFleet",
     "AskedStream",
     "blurred",
     "coin",
     "described_mechanism",
+    "sampled",
     "value_code",
 ]
 
@@ -146,6 +151,52 @@ def described_mechanism(
         raise MismatchError(
             f"{name} has {', '.join(sorted(rest)) or 'nothing'}; more is expected."
         ) from None
+
+
+class AskedFleet(Fleet):
+    """Simulated devices that answer questions; by default each of them answers every one.
+
+    Parameters
+    ----------
+    population
+        What the devices hold.
+    rng
+        Everybody's coins.
+    width
+        How many entries an estimate has.
+
+    """
+
+    def __init__(self, population: Population, rng: Source, width: int) -> None:
+        self.population = population
+        self.rng = rng
+        self._width = width
+
+    def answer(self, period: int, question: Question) -> Tally:
+        """Return the tally of all answers to a question."""
+        if not isinstance(question, Ask):
+            raise MismatchError(f"period {period} has a standing question; devices are asked.")
+        return self.asked(period, question)
+
+    def asked(self, period: int, ask: Ask) -> Tally:
+        """Return the tally of all answers to a question."""
+        return sampled(ask.mechanism, self.population.values(period), self.rng)
+
+    def totals(self, period: int) -> NDArray[Any]:
+        """Return how many devices hold each item, or the sum of their numbers."""
+        return summed(self.population.values(period), self._width)
+
+
+def sampled(mechanism: Mechanism, values: NDArray[Any], rng: Source) -> Tally:
+    """Return the tally of people with these values, from its exact law if that is quick."""
+    if isinstance(mechanism, FrequencyOracle):
+        held = np.bincount(values, minlength=mechanism.size)
+        if held.size > mechanism.size:
+            raise InputError(
+                f"a value is {int(values.max())}; the domain has the items 0..{mechanism.size - 1}."
+            )
+        return mechanism.sample_tally(held, rng)
+    return mechanism.tally(mechanism.randomize(values, rng))
 
 
 def coin(probability: float) -> int:

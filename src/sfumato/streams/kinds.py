@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from sfumato.wire.values import TaskValues
 __all__ = ["Attributes", "Binary", "Category", "Items", "Values", "values_of"]
 
 Bits = NDArray[np.int8]
+
+CHUNK_BYTES: Final = 1 << 25
+"""So many entries of whole streams are encoded at a time."""
 
 
 class Values(ABC):
@@ -85,6 +88,30 @@ class Values(ABC):
         """Return the entries of whole streams, (devices, periods, width), for simulation."""
 
     @abstractmethod
+    def said(self, cell: Any) -> Any:
+        """Return one value of such streams, as an app says it to a device."""
+
+    def totals(
+        self, streams: NDArray[Any], seen: Callable[[Bits], Bits] = lambda bits: bits
+    ) -> NDArray[np.int64]:
+        """Return of each period and entry how many of some devices have it.
+
+        Parameters
+        ----------
+        streams
+            What each device (rows) holds in each period (columns), in codes.
+        seen
+            What is left of the entries of some devices, if not all of them count.
+
+        """
+        total = np.zeros((streams.shape[1], self.width), dtype=np.int64)
+        step = max(1, CHUNK_BYTES // total.size)
+        for start in range(0, len(streams), step):
+            bits = self.encode_streams(streams[start : start + step])
+            total += seen(bits).sum(axis=0, dtype=np.int64)
+        return total
+
+    @abstractmethod
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """Return how many entries can change in so many differences of one thread.
 
@@ -134,6 +161,10 @@ class Binary(Values):
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
         """Return the bits."""
         return _codes(streams, 0, 1).astype(np.int8)[:, :, None]
+
+    def said(self, cell: Any) -> int:
+        """Return 0 or 1."""
+        return int(cell)
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """One for each difference."""
@@ -221,6 +252,10 @@ class Category(Values):
         codes = _codes(streams, least, self.width - 1)
         there: Bits = (codes[:, :, None] == np.arange(self.width)).astype(np.int8)
         return there
+
+    def said(self, cell: Any) -> Label | None:
+        """Return the item; None if there is none."""
+        return None if cell < 0 else self.labels[int(cell)]
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """Two for each difference, but the first value only appears.
@@ -311,6 +346,10 @@ class Items(Values):
         """Return a one for each item that is in."""
         bits = _codes(streams, 0, 1, self.width)
         return self._capped(bits.astype(np.int8))
+
+    def said(self, cell: Any) -> set[Label]:
+        """Return the items that are in."""
+        return {label for label, held in zip(self.labels, cell, strict=True) if held}
 
     def _capped(self, bits: Bits) -> Bits:
         if self.largest == self.width:
@@ -422,6 +461,11 @@ class Attributes(Values):
             for place, (_, items) in enumerate(self.categories)
         ]
         return np.concatenate(parts, axis=2)
+
+    def said(self, cell: Any) -> dict[str, Label | None]:
+        """Return the item of each attribute; None where there is none."""
+        pairs = zip(self.categories, cell, strict=True)
+        return {name: items.said(place) for (name, items), place in pairs}
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """Two for each difference and attribute, but the first values only appear."""

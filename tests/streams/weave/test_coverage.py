@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.intervals import z_score
-from sfumato.lab.streams import collect, truth
-from sfumato.lab.synthetic import Synthetic
 from sfumato.randomness import seeded
+from sfumato.simulation.populations import Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Curve, Weave
 from sfumato.streams.weave.curve import online, smoothed
+from sfumato.streams.weave.fleet import collect
 
 PERIODS, DEVICES = 16, 4_000
 
@@ -55,8 +55,8 @@ def standardized(curve: Curve, right: NDArray[np.float64], question: str) -> NDA
 
 def errors(design: Weave, life: Any, rounds: int) -> Iterator[dict[tuple[str, str], Any]]:
     """Yield, for each collection, the errors of all answers in units of what is stated."""
-    streams = Synthetic(design.values, PERIODS, design.changes, DEVICES, life, seed=3).all()
-    right = truth(design.values, streams)
+    streams = Synthetic(design.values, PERIODS, design.changes, DEVICES, life, seed=3).streams()
+    right = design.values.totals(streams) / len(streams)
     for place in range(rounds):
         tallies = collect(design, streams, seeded(1_000 + place))
         curves = {"online": online(design, tallies), "smoothed": smoothed(design, tallies)}

@@ -12,11 +12,11 @@ from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Timestep, drive, replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.lab.streams import collect
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, online, smoothed
 from sfumato.streams.weave.curve import Curve
+from sfumato.streams.weave.fleet import collect
 
 PROTOCOLS = [
     Weave(Binary(), 9, 2, 1.0, (1, 3, 0), (0.4, 0.3, 0.3)),

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sfumato.core.stream import replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError
-from sfumato.lab.streams import collect, truth
 from sfumato.queries import History
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Binary, Items
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.curve import Curve, Reports
+from sfumato.streams.weave.fleet import collect
 
 PERIODS = 8
 JOINING = {1: 1500, 3: 1000, 6: 2500}
@@ -47,7 +47,7 @@ def fleets(design: Weave) -> Iterator[tuple[int, NDArray[Any]]]:
 
 def right(design: Weave) -> NDArray[np.float64]:
     """Return the means among those enrolled."""
-    totals = sum(len(s) * truth(design.values, s) for _, s in fleets(design))
+    totals = sum(design.values.totals(s) for _, s in fleets(design))
     return np.asarray(totals / np.array(ENROLLED)[:, None])
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
-from sfumato.lab.streams import collect, truth
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Binary
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curve import Reports
+from sfumato.streams.weave.fleet import collect
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.tree import Tree, path, tree
 
@@ -83,11 +82,11 @@ def test_the_papers_configuration_is_unbiased_by_path_and_tree_beats_it() -> Non
     coins = np.random.default_rng(3)
     turn = coins.integers(0, 24, 20_000)
     streams = (np.arange(16) >= turn[:, None]).astype(np.int8)
-    right = truth(protocol.values, streams)
+    right = protocol.values.totals(streams) / len(streams)
     errors: dict[str, list[float]] = {"path": [], "tree": []}
     scores = []
     for seed in range(12):
-        tallies: Tallies[object] = collect(protocol, streams, seeded(seed))
+        tallies = collect(protocol, streams, seeded(seed))
         for name, weigh in (("path", path), ("tree", tree)):
             found = Reports(protocol, tallies).curve(weigh, None)
             errors[name].append(float(found.variances().mean()))

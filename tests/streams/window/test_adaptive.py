@@ -13,8 +13,7 @@ from tests.streams.window.people import steady
 from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
-from sfumato.lab.windows import run
-from sfumato.randomness import seeded
+from sfumato.simulation import simulate
 from sfumato.streams.window import Window
 from sfumato.streams.window.adaptive import Absorption, Distribution
 
@@ -182,10 +181,10 @@ def test_there_are_always_enough_free_devices(method: str) -> None:
 def test_cohorts_of_devices_have_the_expected_sizes(method: str) -> None:
     """Real coins: over many populations the mean size of each cohort is the planned one."""
     runs = [
-        run(
+        simulate(
             Window(3, 4.0, 900, domain=2, method=method),
             steady(6, (0.5, 0.5), 900, seed),
-            seeded(seed),
+            seed=seed,
         )
         for seed in range(120)
     ]

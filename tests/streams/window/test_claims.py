@@ -42,7 +42,8 @@ def test_a_share_of_the_claim(curve: str, least: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "window"), [(1.0, 20), (0.5, 50)])
 def test_the_whole_claim(epsilon: float, window: int) -> None:
-    streams = [*(Binary(curve, 200_000, 800) for curve in ("lns", "sin", "log")), flights_by_day()]
+    streams: list[Stream] = [Binary(curve, 200_000, 800) for curve in ("lns", "sin", "log")]
+    streams.append(flights_by_day())
     found = [rows(stream, epsilon, window) for stream in streams]
     gains = [gain(each) for each in found]
     assert min(gains) > 1

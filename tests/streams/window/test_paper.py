@@ -13,8 +13,8 @@ from tests.streams.window.driving import drive
 from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.lab.endless import Binary
-from sfumato.lab.windows import Run, run, steps
 from sfumato.randomness import seeded
+from sfumato.simulation import Simulation, simulate, steps
 from sfumato.streams.window import Window
 from sfumato.streams.window.readings import planned_variance
 
@@ -56,12 +56,12 @@ TWINS = {"lpu": "lbu", "lpd": "lbd", "lpa": "lba"}
 
 def simulated(
     method: str, stream: str, epsilon: float, window: int, periods: int, devices: int
-) -> Run:
+) -> Simulation:
     protocol = Window(window, epsilon, devices, domain=2, method=method, oracle="ada")
-    return run(protocol, Binary(stream, devices, periods), seeded(1))
+    return simulate(protocol, Binary(stream, devices, periods), seed=1)
 
 
-def bits(done: Run, periods: int, devices: int) -> float:
+def bits(done: Simulation, periods: int, devices: int) -> float:
     """Count as the paper does, per user and period: who is asked gets a bit and sends one."""
     return 2 * sum(asked.received for asked in done.asked) / (devices * periods)
 
@@ -137,14 +137,14 @@ def beaten(epsilon: float, window: int, stream: str, periods: int, devices: int)
         steps(
             Window(window, epsilon, devices, domain=2, method=method, oracle="ada"),
             people,
-            seeded(1),
+            seed=1,
         )
         for pair in TWINS.items()
         for method in pair
     ]
     *_, done = zip(*runs, strict=True)
     for better, worse in zip(done[::2], done[1::2], strict=True):
-        assert better.mse < worse.mse / 2, (better.protocol, better.mse, worse.mse)
+        assert better.mse() < worse.mse() / 2, (better.protocol, better.mse(), worse.mse())
 
 
 @pytest.mark.parametrize(("epsilon", "window"), [(0.5, 20), (1.0, 50), (2.5, 20)])

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from tests.streams.window.people import steady
 
 from sfumato.core.tally import Tally
-from sfumato.lab.populations import Levels
-from sfumato.lab.windows import run
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
 from sfumato.randomness import seeded
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import Levels
 from sfumato.streams.window import Window
 from sfumato.streams.window.readings import Asking, Reading, planned_variance, read, sampling
 
@@ -137,8 +137,8 @@ def test_methods_that_do_not_look_are_without_bias(method: str, oracle: str) -> 
     errors = []
     for seed in range(60):
         people = steady(6, tuple(shares), 3000, seed)
-        done = run(
-            Window(3, 3.0, 3000, domain=3, method=method, oracle=oracle), people, seeded(seed)
+        done = simulate(
+            Window(3, 3.0, 3000, domain=3, method=method, oracle=oracle), people, seed=seed
         )
         fresh = [release.published for release in done.releases]
         errors.append((done.values - done.truth)[fresh].mean(axis=0))
@@ -156,16 +156,16 @@ def test_intervals_of_uniform_methods_cover(method: str, epsilon: float, window:
     inside = []
     for seed in range(16):
         people = steady(3 * window, shares, 400 * window, seed)
-        done = run(Window(window, epsilon, people.devices, domain=5, method=method), people,
-                   seeded(seed))  # fmt: skip
-        inside.append(done.coverage(0.95))
+        done = simulate(Window(window, epsilon, people.devices, domain=5, method=method), people,
+                   seed=seed)  # fmt: skip
+        inside.append(done.coverage(level=0.95))
     assert 0.94 <= np.mean(inside) <= 0.96
 
 
 def test_intervals_without_the_draw_of_the_cohort_are_too_short() -> None:
     people = steady(60, (0.5, 0.5), 20_000, 1)
-    done = run(Window(20, 4.0, people.devices, domain=2, method="lpu"), people, seeded(1))
-    assert done.coverage(0.95) > 0.9
+    done = simulate(Window(20, 4.0, people.devices, domain=2, method="lpu"), people, seed=1)
+    assert done.coverage(level=0.95) > 0.9
     z = 1.96
     bare = [z * np.sqrt(asked.mechanism.mse / asked.received) for asked in done.asked]
     inside = np.abs(done.values - done.truth) <= np.array(bare)[:, None]
@@ -188,9 +188,9 @@ def test_means_over_an_interval_are_without_bias_and_covered(method: str, epsilo
     for seed in range(12):
         people = Levels((0.0, 40.0), devices=3000, periods=20, seed=seed)
         protocol = Window(5, epsilon, 3000, interval=(0.0, 40.0), method=method)
-        done = run(protocol, people, seeded(seed))
-        inside.append(done.coverage(0.95))
-        errors.append(((done.values - done.truth) / np.sqrt(done.variance)).ravel())
+        done = simulate(protocol, people, seed=seed)
+        inside.append(done.coverage(level=0.95))
+        errors.append(((done.values - done.truth) / np.sqrt(done.variances)).ravel())
     score = np.concatenate(errors)
     assert abs(score.mean()) < ALARM / score.size**0.5
     assert 0.92 <= np.mean(inside) <= 0.98

@@ -13,9 +13,8 @@ from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.lab.endless import Binary
-from sfumato.lab.windows import run
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
-from sfumato.randomness import seeded
+from sfumato.simulation import simulate
 from sfumato.streams.window import Window, WindowCurator, WindowEstimate
 
 N = 100_000
@@ -186,7 +185,7 @@ def test_dividing_devices_is_better_than_dividing_budget(method: str) -> None:
     errors = {}
     for prefix in ("lb", "lp"):
         protocol = Window(20, 1.0, N, domain=2, method=f"{prefix}-{method}")
-        errors[prefix] = run(protocol, stream, seeded(7)).mse
+        errors[prefix] = simulate(protocol, stream, seed=7).mse()
     assert errors["lp"] < errors["lb"]
 
 

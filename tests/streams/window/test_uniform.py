@@ -6,8 +6,7 @@ from tests.streams.window.people import steady
 
 from sfumato.core.stream import Ask, Timestep
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.lab.windows import run
-from sfumato.randomness import seeded
+from sfumato.simulation import simulate
 from sfumato.streams.window import Window
 
 
@@ -19,8 +18,8 @@ def test_lpu_asks_a_wth_and_then_everybody_who_is_free() -> None:
 
 
 def test_lpu_has_the_groups_of_the_paper() -> None:
-    done = run(
-        Window(4, 1.0, 1000, domain=2, method="lpu"), steady(12, (0.7, 0.3), 1000), seeded(1)
+    done = simulate(
+        Window(4, 1.0, 1000, domain=2, method="lpu"), steady(12, (0.7, 0.3), 1000), seed=1
     )
     sizes = [asked.received for asked in done.asked]
     assert sizes[4:8] == sizes[:4] == sizes[8:]
@@ -28,7 +27,9 @@ def test_lpu_has_the_groups_of_the_paper() -> None:
 
 
 def test_lsp_asks_everybody_once_in_a_window() -> None:
-    done = run(Window(4, 1.0, 1000, domain=2, method="lsp"), steady(9, (0.7, 0.3), 1000), seeded(1))
+    done = simulate(
+        Window(4, 1.0, 1000, domain=2, method="lsp"), steady(9, (0.7, 0.3), 1000), seed=1
+    )
     assert [(asked.period, asked.received) for asked in done.asked] == [
         (1, 1000),
         (5, 1000),
@@ -39,7 +40,9 @@ def test_lsp_asks_everybody_once_in_a_window() -> None:
 
 
 def test_lbu_asks_everybody_in_every_period() -> None:
-    done = run(Window(3, 1.0, 1000, domain=2, method="lbu"), steady(9, (0.7, 0.3), 1000), seeded(1))
+    done = simulate(
+        Window(3, 1.0, 1000, domain=2, method="lbu"), steady(9, (0.7, 0.3), 1000), seed=1
+    )
     assert [asked.received for asked in done.asked] == [1000] * 9
     assert done.asked[0].mechanism.epsilon == pytest.approx(1 / 3, abs=1e-6)
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.accounting.shuffle import Requirement
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
+from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import MOVE, Quantity
@@ -39,6 +40,7 @@ from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_many_hits, refuse_wide
 from sfumato.streams.crowd import shuffled
+from sfumato.streams.flat.fleet import FlatFleet
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.messages import Difference
@@ -179,6 +181,10 @@ class Flat(Stream):
         written = self.difference
         return Form(written.dtype, written.valid, written.tally)
 
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen: what carries the moves."""
+        return {"changes": self.changes, "mechanism": self.strand.mechanism.name}
+
     def plain(self) -> dict[str, Any]:
         """Return what a published task is told of the design."""
         # Below the task's epsilon if less is enough, because reports are mixed.
@@ -271,6 +277,10 @@ class Flat(Stream):
     def restore(self, state: Any) -> FlatDevice:
         """Return the device that goes on from a saved state."""
         return FlatDevice.restore(self, state)
+
+    def fleet(self, population: Population, rng: Source) -> FlatFleet:
+        """Return simulated devices, whose moves of all periods are blurred at once."""
+        return FlatFleet(self, population, rng)
 
     def curator(self) -> FlatCurator:
         """Return a curator that releases each period's means when it closes."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
+from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Curator, Steps
@@ -31,6 +32,7 @@ from sfumato.randomness import Source
 from sfumato.streams.asked import (
     LARGEST_SYMBOL,
     AskedDevice,
+    AskedFleet,
     AskedStream,
     blurred,
     coin,
@@ -180,6 +182,10 @@ class ToPL(AskedStream):
         """The bytes of the longest report: both mechanisms' symbols fit into eight."""
         return LARGEST_SYMBOL
 
+    def facts(self) -> dict[str, Any]:
+        """Return how the threshold is learnt."""
+        return {"learning": self.learning, "variant": self.variant}
+
     def plain(self) -> dict[str, Any]:
         """Return the whole design as plain data."""
         return {"stream": "topl", **asdict(self)}
@@ -275,6 +281,15 @@ class ToPL(AskedStream):
     def restore(self, state: Any) -> ToPLDevice:
         """Return the device that goes on from a saved state."""
         return ToPLDevice.restore(self, state)
+
+    @property
+    def averages(self) -> bool:
+        """An estimate is the sum of a period's values."""
+        return False
+
+    def fleet(self, population: Population, rng: Source) -> AskedFleet:
+        """Return simulated devices, of which each has one value in each period."""
+        return AskedFleet(population, rng, len(self.labels))
 
     def curator(self) -> ToPLCurator:
         """Return a curator that learns the threshold and then sums."""

@@ -8,25 +8,33 @@ slowly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.curve import Curve, Posterior, Reports
+from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.threads import SNAPSHOT
+from sfumato.streams.weave.tree import path, tree
 
 if TYPE_CHECKING:  # a stream makes its decoded reports
     from sfumato.streams.weave.protocol import Weave
 
 __all__ = ["DECODERS", "WeaveDecoded"]
 
+Floats = NDArray[np.float64]
+
 SMOOTHED: Final = "smoothed"
 FILTERED: Final = "filtered"
 DECODERS: Final = (ONLINE, SMOOTHED, FILTERED)
+ALIGNED: Final[Mapping[str, Callable[[Fusion], Floats]]] = {"path": path, "tree": tree}
+"""Decoders of aligned threads: the papers' sum of the fewest nodes, and nodes fused from below."""
 POSTERIOR: Final = "posterior of the bank of filters"
 
 
@@ -56,7 +64,9 @@ class WeaveDecoded(Decoded):
     ) -> None:
         kept = {place: tally for place, tally in tallies.items() if place[1] <= closed}
         self._reports = Reports(stream, Tallies(kept), enrolled)
+        self._stream = stream
         self._closed = closed
+        self._curves: dict[str, Curve] = {}
         self._smoothed = lru_cache(maxsize=4)(self._decode)
 
     def _decode(self, as_of: int) -> Curve:
@@ -68,8 +78,46 @@ class WeaveDecoded(Decoded):
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """Online, smoothed and filtered."""
-        return DECODERS
+        """Online, smoothed and filtered; of aligned threads also the papers' ways."""
+        return (*DECODERS, *ALIGNED) if self._stream.aligned else DECODERS
+
+    def _curve(self, decoder: str) -> Curve:
+        """Return the curve that a decoder reads; of ``filtered``, the raw one."""
+        self.check(decoder)
+        if decoder not in self._curves:
+            if decoder == SMOOTHED:
+                return self._smoothed(self._closed)
+            weigh = ALIGNED.get(decoder, Fusion.online)
+            self._curves[decoder] = self._reports.curve(weigh, None)
+        return self._curves[decoder]
+
+    def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
+        """Return each entry's value in each period that has closed, and its variance."""
+        if decoder == FILTERED:
+            values, variances = self._posterior.values, self._posterior.variances
+        else:
+            curve = self._curve(decoder)
+            values, variances = curve.values, curve.variances()
+        return values[: self._closed], variances[: self._closed]
+
+    def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
+        """Return how far off each value would be without any noise.
+
+        Differences tell the streams as they are once they are frozen; snapshots all of it.
+        """
+        curve = self._curve(ONLINE if decoder == FILTERED else decoder)
+        bias = np.empty_like(truth)
+        before = np.zeros((1, truth.shape[1]))
+        told, whole = np.concatenate([before, seen]), np.concatenate([before, truth])
+        for entries, weights, edges in curve.blocks:
+            looked = (edges.span == SNAPSHOT)[:, None]
+            mean = np.where(
+                looked,
+                whole[edges.end][:, entries],
+                told[edges.end][:, entries] - told[edges.start][:, entries],
+            )
+            bias[:, entries] = weights[: len(truth)] @ mean - truth[:, entries]
+        return bias
 
     @property
     def closed(self) -> int:
@@ -87,6 +135,10 @@ class WeaveDecoded(Decoded):
                     "or smoothed is expected."
                 )
             return Decoding(self._posterior.at(last), last, POSTERIOR)
+        if decoder in ALIGNED:
+            whole = np.zeros(self._stream.periods)
+            whole[[period - 1 for period in weights]] = list(weights.values())
+            return Decoding(self._curve(decoder).combine(whole), last, decoder)
         as_of = last if decoder == ONLINE else self._closed
         coefficients = np.zeros(as_of)
         for period, weight in weights.items():
@@ -98,9 +150,7 @@ class WeaveDecoded(Decoded):
         self.check(decoder)
         if decoder == FILTERED:
             estimate = self._posterior.curve(place)
-        elif decoder == ONLINE:
-            estimate = self._reports.online().entry(place)
         else:
-            estimate = self._smoothed(self._closed).entry(place)
+            estimate = self._curve(decoder).entry(place)
         method = POSTERIOR if decoder == FILTERED else decoder
         return Decoding(estimate.only(range(self._closed)), self._closed, method)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sfumato.accounting.shuffle import Levels, Requirement
 from sfumato.core.domain import Label
 from sfumato.core.exact import is_finite_number
+from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Form, Place, Stream
@@ -35,6 +36,7 @@ from sfumato.streams.weave import admission
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.device import WeaveDevice
+from sfumato.streams.weave.fleet import WeaveFleet
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, best_shares, variance
 from sfumato.streams.weave.printed import printed_shares
@@ -342,6 +344,12 @@ class Weave(Stream):
             "looks": [list(look) for look in self.looks],
         }
 
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen: who sends what, and what carries differences."""
+        spans = zip(self.spans, self.shares, strict=True)
+        mix = {"snapshot" if span == SNAPSHOT else str(span): share for span, share in spans}
+        return {"changes": self.changes, "mechanism": self.mechanism, "mix": mix}
+
     def plain(self) -> dict[str, Any]:
         """Return the whole design as a published task has it, with all sizes written out."""
         fixed = self.resolved()
@@ -647,6 +655,10 @@ class Weave(Stream):
     def restore(self, state: Any) -> WeaveDevice:
         """Return the device that goes on from a saved state."""
         return WeaveDevice.restore(self, state)
+
+    def fleet(self, population: Population, rng: Source) -> WeaveFleet:
+        """Return simulated devices, each on a thread of its own."""
+        return WeaveFleet(self, population, rng)
 
     def curator(self) -> WeaveCurator:
         """Return a curator that releases each period's estimate when it closes."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
+from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
 from sfumato.core.quantity import MEAN, SHARE, Quantity
@@ -25,6 +26,7 @@ from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, described_mechani
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
+from sfumato.streams.window.fleet import WindowFleet
 from sfumato.streams.window.methods import method_of
 from sfumato.streams.window.readings import Asking
 from sfumato.wire.reports import LARGEST_PAYLOAD
@@ -276,6 +278,19 @@ class Window(AskedStream):
         """How many questions a period has, at most."""
         return method_of(self.method).rounds
 
+    @property
+    def counts_on(self) -> int:
+        """How many devices take part, in expectation."""
+        return self.devices
+
+    def expecting(self, devices: int) -> Window:
+        """Return the same stream for another number of devices."""
+        return replace(self, devices=devices)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen: who is asked, when."""
+        return {"method": method_of(self.method).name}
+
     # ---- as plain data ---------------------------------------------------------------------
 
     def plain(self) -> dict[str, Any]:
@@ -341,6 +356,10 @@ class Window(AskedStream):
     def restore(self, state: Any) -> WindowDevice:
         """Return the device that goes on from a saved state."""
         return WindowDevice.restore(self, state)
+
+    def fleet(self, population: Population, rng: Source) -> WindowFleet:
+        """Return simulated devices, each with a ledger of its own."""
+        return WindowFleet((self,), population, rng)
 
     def curator(self) -> WindowCurator:
         """Return a new curator of the method."""

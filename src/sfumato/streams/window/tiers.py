@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance
+from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import Quantity
@@ -28,6 +29,7 @@ from sfumato.streams.asked import AskedStream
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowEstimate
 from sfumato.streams.window.device import WindowDevice, WindowLedger
+from sfumato.streams.window.fleet import WindowFleet
 from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.task_fields import MOST_TIERS
 from sfumato.wire import fields
@@ -133,6 +135,22 @@ class Tiers(AskedStream):
         """What is promised to the devices of each tier."""
         return tuple(tier.guarantee for tier in self.tiers)
 
+    @property
+    def counts_on(self) -> int:
+        """How many devices take part, in expectation."""
+        return self.devices
+
+    def expecting(self, devices: int) -> Tiers:
+        """Return the same stream for another number of devices, by the tiers' shares."""
+        scale = devices / self.devices
+        sizes = [max(1, round(tier.devices * scale)) for tier in self.tiers]
+        pairs = zip(self.tiers, sizes, strict=True)
+        return Tiers(tuple(tier.expecting(size) for tier, size in pairs))
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen: who is asked, when."""
+        return {"method": self.tiers[0].facts()["method"], "tiers": len(self.tiers)}
+
     def plain(self) -> dict[str, Any]:
         """Return what the stream fixes of a published task beyond the task itself: nothing."""
         return {}
@@ -205,6 +223,10 @@ class Tiers(AskedStream):
         return TieredDevice.restore(self.tiers[tier], rest, together=self, tier=tier)
 
     # ---- the server's half -----------------------------------------------------------------
+
+    def fleet(self, population: Population, rng: Source) -> WindowFleet:
+        """Return simulated devices, of which each tier has its share."""
+        return WindowFleet(self.tiers, population, rng)
 
     def curator(self) -> TieredCurator:
         """Return a curator of all tiers."""

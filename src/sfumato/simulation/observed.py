@@ -16,19 +16,17 @@ from numpy.typing import NDArray
 
 from sfumato import frames
 from sfumato.core.domain import Label
+from sfumato.core.fleet import Population
 from sfumato.errors import InputError
-from sfumato.lab.fleets import read_devices, read_periods, read_streams
-from sfumato.lab.synthetic import CHUNK, Synthetic
-from sfumato.streams.kinds import Attributes, Binary, Items, Values, values_of
-from sfumato.wire.published import Published
+from sfumato.simulation.populations import Drifting, Levels, Life, Moving, Recorded, Synthetic
+from sfumato.simulation.tables import read_devices, read_periods, read_streams
+from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Held", "Moves", "Numbers", "Observed", "observed_by"]
 
 SOMETIMES: Final = 8
 """Periods after which a made-up device without a limit moves on, on average."""
-SPREAD: Final = 0.15
-"""How far made-up numbers lie about their level, as a share of the interval."""
 
 
 class Observed(ABC):
@@ -37,6 +35,8 @@ class Observed(ABC):
     Streams are arrays with one row for each device and one column for each period.
     """
 
+    periods: int
+    """How many periods the task has."""
     lasts: ClassVar[bool] = True
     """Whether a value stays until the next one."""
 
@@ -46,8 +46,25 @@ class Observed(ABC):
         """A table's columns beside device and period, and whether their cells are words."""
 
     @abstractmethod
-    def made_up(self, devices: int, seed: int) -> NDArray[Any]:
-        """Return the streams of so many made-up devices, the same for the same seed."""
+    def made_up(
+        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+    ) -> Population:
+        """Return so many made-up devices, the same for the same seed.
+
+        Parameters
+        ----------
+        devices, seed
+            How many there are, and what everything is drawn from.
+        life
+            How values that stay until the next one change.
+        changes
+            How many entries change, at most, if not as many as the task allows.
+
+        """
+
+    def recorded(self, table: Any, devices: int | None = None, seed: int = 1) -> Population:
+        """Return the devices of a table, each once or drawn; raise InputError on a bad one."""
+        return Recorded(self.read(table), devices, seed, kind=self)
 
     @abstractmethod
     def read(self, table: Any) -> NDArray[Any]:
@@ -69,11 +86,10 @@ class Held(Observed):
     periods
         How many periods the task has.
     changes
-        How many entries of a made-up stream change, at most.
+        How many entries of a made-up stream change, at most; None if the task sets no limit.
 
     Examples
     --------
-    >>> from sfumato.streams.kinds import Category
     >>> Held(Category(("home", "work")), periods=4, changes=3).said(np.int64(1))
     'work'
 
@@ -81,7 +97,7 @@ class Held(Observed):
 
     values: Values
     periods: int
-    changes: int = 1
+    changes: int | None = None
 
     @property
     def columns(self) -> Mapping[str, bool]:
@@ -92,9 +108,14 @@ class Held(Observed):
         words = _has_words(self.values.labels) and not isinstance(self.values, Binary)
         return {name: words}
 
-    def made_up(self, devices: int, seed: int) -> NDArray[Any]:
-        """Return streams that change in waves."""
-        return Synthetic(self.values, self.periods, self.changes, devices, seed=seed).all()
+    def made_up(
+        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+    ) -> Population:
+        """Return devices whose values change now and then; of an endless task shares drift."""
+        if self.changes is None and changes is None and isinstance(self.values, Category):
+            return Drifting(self.values.labels, devices, self.periods, seed)
+        often = changes or self.changes or 1 + 2 * max(1, self.periods // SOMETIMES)
+        return Synthetic(self.values, self.periods, often, devices, life, seed)
 
     def read(self, table: Any) -> NDArray[Any]:
         """Return the streams of a table with a row for each value."""
@@ -102,15 +123,7 @@ class Held(Observed):
 
     def said(self, cell: Any) -> Any:
         """Return the item, the items, or the item of each attribute; none where there is none."""
-        values = self.values
-        if isinstance(values, Binary):
-            return int(cell)
-        if isinstance(values, Attributes):
-            pairs = zip(values.categories, cell, strict=True)
-            return {name: _item(items.labels, place) for (name, items), place in pairs}
-        if isinstance(values, Items):
-            return {label for label, held in zip(values.labels, cell, strict=True) if held}
-        return _item(values.labels, cell)
+        return self.values.said(cell)
 
 
 @dataclass(frozen=True)
@@ -128,8 +141,9 @@ class Numbers(Observed):
 
     Examples
     --------
-    >>> Numbers(0.0, 10.0, clip=False, periods=3).made_up(devices=1000, seed=1).mean(axis=0).round()
-    array([5., 5., 5.])
+    >>> made = Numbers(0.0, 10.0, clip=False, periods=3).made_up(devices=1000, seed=1)
+    >>> made.streams().mean(axis=0).round().tolist()
+    [5.0, 5.0, 5.0]
 
     """
 
@@ -143,14 +157,12 @@ class Numbers(Observed):
         """One column of numbers."""
         return {"value": False}
 
-    def made_up(self, devices: int, seed: int) -> NDArray[np.float64]:
-        """Return numbers about a level that drifts like a tide, each device with a bias."""
-        rng = np.random.default_rng(seed)
-        drift = np.cumsum(rng.normal(0, 0.01, self.periods))
-        level = 0.5 + 0.25 * np.sin(2 * np.pi * drift)
-        bias = rng.normal(0, SPREAD, (devices, 1))
-        around = level + bias + rng.normal(0, SPREAD / 3, (devices, self.periods))
-        return self.low + (self.high - self.low) * np.clip(around, 0.0, 1.0)
+    def made_up(
+        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+    ) -> Population:
+        """Return devices whose numbers lie about a level that drifts."""
+        del life, changes
+        return Levels((self.low, self.high), devices, self.periods, seed)
 
     def read(self, table: Any) -> NDArray[np.float64]:
         """Return the streams of a table; a period without a number repeats the one before."""
@@ -202,9 +214,8 @@ class Moves(Observed):
 
     Examples
     --------
-    >>> seen = Moves(("bread", "milk"), periods=5, changes=3).made_up(devices=100, seed=1)
-    >>> seen.shape, int(abs(seen).sum(axis=(1, 2)).max())
-    ((100, 5, 2), 3)
+    >>> Moves(("bread", "milk"), periods=5, changes=3).said(np.array([1, 0]))
+    [1, 0]
 
     """
 
@@ -218,26 +229,13 @@ class Moves(Observed):
         """An item, and whether it rose (1) or fell (-1)."""
         return {"item": _has_words(self.labels), "move": False}
 
-    def made_up(self, devices: int, seed: int) -> NDArray[np.int8]:
-        """Return moves in waves: most devices see the same item rise or fall at about one time."""
-        chunks = range(-(-devices // CHUNK))
-        sizes = [min(CHUNK, devices - place * CHUNK) for place in chunks]
-        return np.concatenate([self._chunk(n, seed, place) for place, n in enumerate(sizes)])
-
-    def _chunk(self, devices: int, seed: int, place: int) -> NDArray[np.int8]:
-        entries = self.periods * len(self.labels)
-        phase = np.random.default_rng(seed).random()
-        trend = np.sin(2 * np.pi * (np.arange(entries) / entries + phase))
-        rng = np.random.default_rng([seed, place])
-        # The entries with the smallest exponential times are drawn without replacement, by weight.
-        times = rng.exponential(1.0, (devices, entries)) / (0.2 + np.abs(trend))
-        count = min(self.changes, entries)
-        used = rng.binomial(count, 0.85, (devices, 1))
-        drawn = np.argsort(times, axis=1)[:, :count]
-        moves = np.where((rng.random((devices, count)) < 0.85) == (trend[drawn] > 0), 1, -1)
-        streams = np.zeros((devices, entries), dtype=np.int8)
-        np.put_along_axis(streams, drawn, np.where(np.arange(count) < used, moves, 0), axis=1)
-        return streams.reshape(devices, self.periods, len(self.labels))
+    def made_up(
+        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+    ) -> Population:
+        """Return devices that see moves in waves."""
+        del life
+        often = changes or self.changes
+        return Moving(len(self.labels), self.periods, often, devices, seed, kind=self)
 
     def read(self, table: Any) -> NDArray[np.int8]:
         """Return the streams of a table with one row for each rise or fall."""
@@ -267,26 +265,18 @@ class Moves(Observed):
         return [int(move) for move in cell]
 
 
-def observed_by(published: Published) -> Observed:
-    """Return what the devices of a task observe."""
-    spec = published.spec
-    plain = dict(spec["values"])
-    if "attributes" in plain:
-        plain["attributes"] = dict(plain["attributes"])
-    values, periods = TaskValues.of(plain), int(spec["periods"])
-    changes = int(spec.get("changes") or 1 + 2 * max(1, periods // SOMETIMES))
+def observed_by(task: Mapping[str, Any]) -> Observed:
+    """Return what the devices of a task, as plain data, observe."""
+    values, periods = TaskValues.of_spec(task), int(task["periods"])
+    changes = int(task["changes"]) if "changes" in task else None
     if values.kind == "number":
         return Numbers(float(values.low or 0.0), float(values.high or 0.0), values.clip, periods)
     if values.kind == "moves":
         items = values.items
         labels = items if isinstance(items, tuple) else tuple(range(items or 0))
-        return Moves(labels, periods, changes)
+        return Moves(labels, periods, changes or periods)
     return Held(values_of(values), periods, changes)
 
 
 def _has_words(labels: tuple[Label, ...]) -> bool:
     return any(isinstance(label, str) for label in labels)
-
-
-def _item(labels: tuple[Label, ...], place: Any) -> Label | None:
-    return None if place < 0 else labels[int(place)]

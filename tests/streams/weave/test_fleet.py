@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.tally import Tallies
-from sfumato.lab.streams import collect, freeze, truth
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, WeaveDevice
+from sfumato.streams.weave.fleet import collect, freeze
 
 ALARM = 6.5  # standard deviations: 1e-10 for each of some hundred cells
 
@@ -106,4 +106,4 @@ def test_freezing_is_what_the_device_does() -> None:
 def test_the_truth_is_the_mean_of_what_is_held() -> None:
     codes, plain = some_streams(DESIGNS[3], 50)
     held = [[DESIGNS[3].values.encode(value) for value in one] for one in plain]
-    np.testing.assert_allclose(truth(DESIGNS[3].values, codes), np.mean(held, axis=0))
+    np.testing.assert_allclose(DESIGNS[3].values.totals(codes) / len(codes), np.mean(held, axis=0))

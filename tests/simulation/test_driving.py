@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ConfigurationError
-from sfumato.lab.fleets import Recorded
 from sfumato.lab.flights import PLACES, WEEKS, read_positions
-from sfumato.lab.simulation import simulate
-from sfumato.lab.streams import freeze, truth
-from sfumato.lab.synthetic import LIVES, Life, Synthetic
+from sfumato.simulation import simulate
+from sfumato.simulation.populations import LIVES, Life, Recorded, Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
+from sfumato.streams.weave.fleet import freeze
 
 KINDS: list[Values] = [
     Binary(),
@@ -37,7 +36,7 @@ def followed(bits: np.ndarray, changes: int) -> np.ndarray:
 @pytest.mark.parametrize("values", KINDS, ids=lambda values: values.kind)
 @pytest.mark.parametrize("changes", [1, 3, 6, 40])
 def test_streams_freeze_when_a_change_would_be_one_too_many(values: Values, changes: int) -> None:
-    bits = values.encode_streams(Synthetic(values, 12, 8, 200, "uniform").all())
+    bits = values.encode_streams(Synthetic(values, 12, 8, 200, "uniform").streams())
     assert np.array_equal(freeze(bits, changes), followed(bits, changes))
 
 
@@ -45,7 +44,9 @@ def test_streams_freeze_when_a_change_would_be_one_too_many(values: Values, chan
 def test_the_truth_is_that_of_all_chunks(values: Values) -> None:
     fleet = Synthetic(values, 6, 4, 40_000, "moving")
     outcome = simulate(Weave.best(values, 6, 4, 1.0), fleet)
-    assert np.allclose(outcome.truth, truth(values, fleet.all()), atol=1e-12)
+    assert np.allclose(
+        outcome.truth, values.totals(fleet.streams()) / len(fleet.streams()), atol=1e-12
+    )
     assert np.array_equal(outcome.truth, outcome.seen)
     assert np.abs(outcome.clipping("smoothed")).max() < 1e-12
 
@@ -55,7 +56,7 @@ def test_the_number_of_workers_changes_nothing() -> None:
     protocol = Weave.best(Category(3), 6, 3, 1.0)
     fleet = Synthetic(Category(3), 6, 3, 40_000)
     alone, two = (simulate(protocol, fleet, seed=5, workers=workers) for workers in (1, 2))
-    assert np.array_equal(alone.curve().values, two.curve().values)
+    assert np.array_equal(alone.values, two.values)
     assert np.array_equal(alone.truth, two.truth)
     assert two.memory > 0
 
@@ -66,8 +67,8 @@ def test_what_freezing_hides_is_shown_as_bias_beside_the_interval() -> None:
     protocol = Weave(values, periods, 2, 6.0, (1, 0), (0.9, 0.1))
     outcome = simulate(protocol, fleet, seed=3)
     bias = outcome.clipping()
-    error = outcome.curve().values - outcome.truth
-    spread = np.sqrt(outcome.curve().variances())
+    error = outcome.values - outcome.truth
+    spread = np.sqrt(outcome.variances)
     assert np.abs(bias).max() > 4 * spread.max()
     # Without the bias the errors are noise; with it they are not.
     assert np.abs((error - bias) / spread).max() < 5
@@ -86,7 +87,7 @@ def test_metrics_are_what_they_say() -> None:
     protocol = Weave.best(Category(3), 8, 3, 2.0)
     outcome = simulate(protocol, Synthetic(Category(3), 8, 3, 20_000))
     for decoder in ("online", "smoothed"):
-        error = np.abs(outcome.curve(decoder).values - outcome.truth)
+        error = np.abs(outcome.estimates(decoder)[0] - outcome.truth)
         found = outcome.metrics(decoder)
         assert found.tve == pytest.approx(error.sum())
         assert found.mae == pytest.approx(error.max())
@@ -101,14 +102,14 @@ def test_metrics_are_what_they_say() -> None:
 
 def test_the_papers_hierarchy_has_its_own_decoders() -> None:
     outcome = simulate(Weave.papers(Binary(), 8, 2, 2.0), Synthetic(Binary(), 8, 2, 20_000))
-    errors = {name: outcome.metrics(name).expected_mse for name in outcome.decoders}
+    errors = {name: outcome.metrics(name).expected_mse or 0.0 for name in outcome.decoders}
     assert errors.pop("filtered") > 0
     assert errors["smoothed"] < errors["online"] < errors["path"]
     assert errors["tree"] == pytest.approx(errors["online"], rel=1e-9)
     with pytest.raises(
-        ConfigurationError, match="decoder is 'path'; online, smoothed, filtered are"
+        ConfigurationError, match="decoder is 'path'; there is online or smoothed or filtered"
     ):
-        simulate(Weave.best(Binary(), 4, 2, 1.0), Synthetic(Binary(), 4, 2, 99)).curve("path")
+        simulate(Weave.best(Binary(), 4, 2, 1.0), Synthetic(Binary(), 4, 2, 99)).estimates("path")
 
 
 def test_outcomes_become_tables() -> None:

@@ -1,31 +1,64 @@
-"""Simulated devices on given streams: the tallies of what they send, and the truth."""
+"""Simulated devices of a Weave, some thousands at a time: the tallies of what they send.
+
+Devices that send through one mechanism are blurred together, by the very mechanism that the
+streaming device follows entry by entry; a test holds the two laws together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.fleet import Fleet, Population
+from sfumato.core.stream import Question
+from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.randomness import Source
-from sfumato.streams.kinds import Values
-from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.kinds import CHUNK_BYTES
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
-__all__ = ["collect", "freeze", "truth"]
+if TYPE_CHECKING:  # a protocol makes its fleets
+    from sfumato.streams.weave.protocol import Weave
 
-CHUNK_BYTES = 1 << 25
+__all__ = ["WeaveFleet", "collect", "freeze"]
 
 
-def truth(values: Values, streams: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mean of each entry in each period, over all devices."""
-    total = np.zeros((streams.shape[1], values.width))
-    step = max(1, CHUNK_BYTES // (streams.shape[1] * values.width))
-    for start in range(0, len(streams), step):
-        total += values.encode_streams(streams[start : start + step]).sum(axis=0, dtype=np.int64)
-    return total / len(streams)
+class WeaveFleet(Fleet):
+    """Simulated devices, each on a thread of its own; all that they will send is drawn at once.
+
+    Parameters
+    ----------
+    stream
+        The public design.
+    population
+        What the devices hold.
+    rng
+        Everybody's coins.
+
+    """
+
+    def __init__(self, stream: Weave, population: Population, rng: Source) -> None:
+        streams = population.streams()
+        self._totals = stream.values.totals(streams)
+        self._seen = stream.values.totals(streams, lambda bits: freeze(bits, stream.changes))
+        self._sent: dict[int, dict[Place, Tally]] = {}
+        for place, tally in collect(stream, streams, rng).items():
+            self._sent.setdefault(place.period, {})[place] = tally
+
+    def answer(self, period: int, question: Question) -> Tallies[Any]:
+        """Return what is sent in a period."""
+        del question
+        return Tallies(self._sent.get(period))
+
+    def totals(self, period: int) -> NDArray[Any]:
+        """Return how many devices have each entry."""
+        return np.asarray(self._totals[period - 1])
+
+    def seen(self, period: int) -> NDArray[Any]:
+        """Return the same of the streams as differences tell them: frozen after the last change."""
+        return np.asarray(self._seen[period - 1])
 
 
 def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
@@ -43,16 +76,18 @@ def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
     return frozen
 
 
-def collect(
-    protocol: Weave,
-    streams: NDArray[Any],
-    rng: Source,
-    progress: Callable[[int], None] | None = None,
-) -> Tallies[Any]:
+def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Place]:
     """Return the tallies of all devices' reports, each device on a thread of its own.
 
-    Devices that send through one mechanism are blurred together, by the very mechanism that the
-    streaming device follows entry by entry; a test holds the two laws together.
+    Parameters
+    ----------
+    protocol
+        The public design.
+    streams
+        What each device (rows) holds in each period (columns), in codes.
+    rng
+        Everybody's coins.
+
     """
     order, threads = _drawn(protocol, len(streams), rng)
     groups: dict[Any, list[tuple[Thread, NDArray[np.int64]]]] = {}
@@ -64,14 +99,12 @@ def collect(
         elif protocol.edges(thread):
             kind = (1, len(protocol.edges(thread)))
             groups.setdefault(kind, []).append((thread, people))
-    parts: dict[Any, Tally] = {}
+    parts: dict[Place, Tally] = {}
     for (span, _), members in groups.items():
         told = _looks if span == SNAPSHOT else _changes
         for some in _batches(protocol, members, one=span == SNAPSHOT):
             for key, tally in told(protocol, some, streams, rng):
                 parts[key] = parts[key] + tally if key in parts else tally
-            if progress is not None:
-                progress(sum(people.size for _, people in some))
     return Tallies(parts)
 
 
@@ -117,7 +150,7 @@ def _cut(members: Members) -> list[tuple[Thread, slice]]:
 
 def _looks(
     protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
-) -> Iterator[tuple[Any, Tally]]:
+) -> Iterator[tuple[Place, Tally]]:
     """Yield the tallies of snapshots of one block."""
     block = members[0][0].block
     look = protocol.snapshots[block]
@@ -127,12 +160,12 @@ def _looks(
     bits = protocol.values.encode_streams(seen)[:, 0, protocol.values.blocks[block]]
     reports = look.mechanism.randomize(look.encode(bits), rng)
     for thread, part in _cut(members):
-        yield (SNAPSHOT, thread.offset, block), look.mechanism.tally(reports[part])
+        yield Place(SNAPSHOT, thread.offset, block), look.mechanism.tally(reports[part])
 
 
 def _changes(
     protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
-) -> Iterator[tuple[Any, Tally]]:
+) -> Iterator[tuple[Place, Tally]]:
     """Yield the tallies of difference threads with equally many differences."""
     values = protocol.values
     people = np.concatenate([people for _, people in members])
@@ -150,4 +183,4 @@ def _changes(
         total = mechanism.tally(reports[part])
         sums = total.sums.reshape(2, len(edges), values.width)
         for place, (_, end) in enumerate(protocol.edges(thread)):
-            yield (thread.span, end, 0), Tally(total.n, sums[:, place])
+            yield Place(thread.span, end), Tally(total.n, sums[:, place])

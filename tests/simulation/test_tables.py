@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.lab.fleets import Recorded, read_streams
+from sfumato.simulation.populations import Recorded
+from sfumato.simulation.tables import read_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 PLACES = Category(("home", "work", "road"))
@@ -75,11 +76,13 @@ def test_a_bad_table_is_answered_with_one_sentence(
 
 def test_recorded_streams_are_taken_once_or_drawn() -> None:
     streams = np.arange(12).reshape(6, 2)
-    assert Recorded(streams).chunk(0).tolist() == streams.tolist()
+    assert Recorded(streams).streams().tolist() == streams.tolist()
     drawn = Recorded(streams, 50_000, seed=4)
-    assert drawn.chunk_count == 2
-    assert len(drawn.chunk(0)) + len(drawn.chunk(1)) == 50_000
-    shares = np.bincount(drawn.chunk(0)[:, 0] // 2, minlength=6) / len(drawn.chunk(0))
+    first, second = (drawn.part(place).streams() for place in range(drawn.parts))
+    assert np.array_equal(drawn.streams(), np.concatenate([first, second]))
+    assert np.array_equal(drawn.values(2), drawn.streams()[:, 1])
+    assert len(drawn.streams()) == 50_000
+    shares = np.bincount(first[:, 0] // 2, minlength=6) / len(first)
     assert np.abs(shares - 1 / 6).max() < 0.015
-    with pytest.raises(ConfigurationError, match="there are 0 streams"):
+    with pytest.raises(ConfigurationError, match="there are no recorded streams"):
         Recorded(streams[:0])

@@ -1,94 +1,21 @@
-"""Fleets: the streams of many simulated devices, some thousands at a time."""
+"""Recorded streams from tables with one row for each value that a device observed."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
-from sfumato.errors import ConfigurationError, InputError, SfumatoError
-from sfumato.lab.synthetic import CHUNK
+from sfumato.errors import InputError, SfumatoError
 from sfumato.streams.kinds import Attributes, Binary, Items, Values
 
-__all__ = ["Fleet", "Recorded", "read_devices", "read_periods", "read_streams"]
+__all__ = ["read_devices", "read_periods", "read_streams"]
 
 UNKNOWN: Final = -2
 """Where a table has no row; -1 is a row that says there is no item."""
-
-
-class Fleet(Protocol):
-    """Many devices' streams, in chunks that do not depend on who asks for them."""
-
-    @property
-    def devices(self) -> int:
-        """How many there are."""
-
-    @property
-    def chunk_count(self) -> int:
-        """How many chunks there are."""
-
-    def chunk(self, place: int) -> NDArray[Any]:
-        """Return one chunk, in the form that the values encode."""
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """Recorded streams: each once, or as many as are wanted, drawn with replacement.
-
-    Parameters
-    ----------
-    streams
-        One row for each recorded device.
-    devices
-        How many to draw; by default each is taken once.
-    seed
-        Of the draw.
-
-    Examples
-    --------
-    >>> fleet = Recorded(np.array([[0, 1], [1, 1]]), resampled=5)
-    >>> fleet.devices, fleet.chunk(0).shape
-    (5, (5, 2))
-
-    """
-
-    streams: NDArray[Any]
-    resampled: int | None = None
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse an empty fleet."""
-        if not len(self.streams) or self.devices < 1:
-            raise ConfigurationError(
-                f"there are {len(self.streams)} streams for {self.devices} devices; at least one "
-                "of each is expected."
-            )
-
-    @property
-    def devices(self) -> int:
-        """How many there are."""
-        return len(self.streams) if self.resampled is None else self.resampled
-
-    @property
-    def chunk_count(self) -> int:
-        """How many chunks there are."""
-        return -(-self.devices // CHUNK)
-
-    def chunk(self, place: int) -> NDArray[Any]:
-        """Return the streams of some devices."""
-        first = place * CHUNK
-        if self.resampled is None:
-            return self.streams[first : first + CHUNK]
-        rng = np.random.default_rng([self.seed, place])
-        count = min(CHUNK, self.devices - first)
-        return self.streams[rng.integers(len(self.streams), size=count)]
-
-
-# ---- tables ----------------------------------------------------------------------------------
 
 
 def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:

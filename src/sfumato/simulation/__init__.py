@@ -1,0 +1,19 @@
+"""Simulated devices: what they hold over time, and what comes of it on any stream."""
+
+from __future__ import annotations
+
+from sfumato.simulation.driving import simulate, steps
+from sfumato.simulation.observed import Observed, observed_by
+from sfumato.simulation.outcome import Metrics, Simulation
+from sfumato.simulation.populations import Recorded, Synthetic
+
+__all__ = [
+    "Metrics",
+    "Observed",
+    "Recorded",
+    "Simulation",
+    "Synthetic",
+    "observed_by",
+    "simulate",
+    "steps",
+]

@@ -1,0 +1,179 @@
+"""Simulated devices on any stream: the same curators, with everybody in this process."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.fleet import Fleet, Population
+from sfumato.core.stream import Question, Stream, drive
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ConfigurationError
+from sfumato.randomness import seeded
+from sfumato.simulation.outcome import Asked, Simulation
+
+__all__ = ["simulate", "steps"]
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is done (devices that are made, or periods that are over), how many of how many."""
+
+
+def simulate(
+    stream: Stream,
+    population: Population,
+    *,
+    seed: int = 1,
+    workers: int = 1,
+    progress: Progress = lambda _what, _done, _all: None,
+) -> Simulation:
+    """Let a whole population take part.
+
+    The outcome is the same for the same seed, whatever the number of workers (processes).
+
+    Parameters
+    ----------
+    stream
+        The public design; if it counts on a number of devices, that is what the curator believes.
+    population
+        What each device holds in each period.
+    seed
+        The seed of everybody's coins.
+    workers
+        How many processes make devices that send without being asked.
+    progress
+        Is told how far the simulation is.
+
+    Examples
+    --------
+    >>> from sfumato.simulation.populations import Synthetic
+    >>> from sfumato.streams.kinds import Binary
+    >>> from sfumato.streams.weave import Weave
+    >>> stream = Weave.best(Binary(), periods=8, changes=2, epsilon=1.0)
+    >>> outcome = simulate(stream, Synthetic(Binary(), 8, 2, devices=20_000))
+    >>> outcome.truth.shape, bool(np.abs(outcome.values - outcome.truth).max() < 0.2)
+    ((8, 1), True)
+
+    """
+    periods = _periods(stream, population)
+    outcome = Simulation(stream, population.devices)
+    for outcome in steps(stream, population, seed=seed, workers=workers, progress=progress):
+        progress("periods", outcome.periods, periods)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if workers > 1 else 0
+    outcome.memory = 1024 * (own + workers * others)
+    return outcome
+
+
+def steps(
+    stream: Stream,
+    population: Population,
+    *,
+    seed: int = 1,
+    workers: int = 1,
+    progress: Progress = lambda _what, _done, _all: None,
+) -> Iterator[Simulation]:
+    """Yield the same outcome again and again, longer by a period each time.
+
+    Several streams can so be led side by side, through a population that is made once. Truth and
+    tallies are there when the last period is over.
+
+    Parameters
+    ----------
+    stream, population, seed, workers, progress
+        As of :func:`simulate`.
+
+    """
+    outcome = Simulation(stream, population.devices)
+    began = time.perf_counter()
+    fleets = list(_fleets(stream, population, seed, workers, progress))
+    outcome.seconds += time.perf_counter() - began
+    curator, periods = stream.curator(), _periods(stream, population)
+    truth: list[NDArray[Any]] = []
+    seen: list[NDArray[Any]] = []
+    places: dict[Any, Tally] = {}
+    for period in range(1, periods + 1):
+        began = time.perf_counter()
+
+        def answer(question: Question, period: int = period) -> Tallies[Any] | Tally:
+            brought: Any = fleets[0].answer(period, question)
+            for fleet in fleets[1:]:
+                brought = brought + fleet.answer(period, question)
+            if isinstance(brought, Tallies):
+                places.update(brought)
+                received = sum(tally.n for tally in brought.values())
+            else:
+                received = brought.n
+            outcome.asked.append(Asked(period, question, received))
+            return brought  # type: ignore[no-any-return]
+
+        outcome.releases.append(drive(curator, period, answer))
+        truth.append(sum((fleet.totals(period) for fleet in fleets[1:]), fleets[0].totals(period)))
+        seen.append(sum((fleet.seen(period) for fleet in fleets[1:]), fleets[0].seen(period)))
+        if period == periods:
+            over = population.devices if stream.averages else 1
+            outcome.truth, outcome.seen = np.array(truth) / over, np.array(seen) / over
+            outcome.tallies = Tallies(places)
+        outcome.seconds += time.perf_counter() - began
+        yield outcome
+
+
+def _periods(stream: Stream, population: Population) -> int:
+    """Return how many periods are simulated."""
+    if stream.horizon is not None and population.periods < stream.horizon:
+        raise ConfigurationError(
+            f"the devices live for {population.periods} periods; the stream has {stream.horizon}."
+        )
+    return stream.horizon or population.periods
+
+
+def _fleets(
+    stream: Stream, population: Population, seed: int, workers: int, progress: Progress
+) -> Iterator[Fleet]:
+    """Yield the devices, in parts if they send without being asked."""
+    if stream.rounds:
+        yield stream.fleet(population, seeded(seed))
+        return
+    places = range(population.parts)
+    made: Iterator[Fleet] = (_fleet(stream, population, seed, place) for place in places)
+    if min(workers, population.parts) > 1:
+        # Fresh processes: a fork of one that shows progress would copy its threads' locks.
+        with ProcessPoolExecutor(
+            min(workers, population.parts),
+            get_context("spawn"),
+            _remember,
+            (stream, population, seed),
+        ) as pool:
+            yield from _told(pool.map(_remembered, places), population.parts, progress)
+        return
+    yield from _told(made, population.parts, progress)
+
+
+def _told(fleets: Iterator[Fleet], parts: int, progress: Progress) -> Iterator[Fleet]:
+    for done, fleet in enumerate(fleets, 1):
+        progress("devices", done, parts)
+        yield fleet
+
+
+@cache
+def _memory() -> dict[str, Any]:
+    return {}
+
+
+def _remember(stream: Stream, population: Population, seed: int) -> None:
+    _memory().update(stream=stream, population=population, seed=seed)
+
+
+def _remembered(place: int) -> Fleet:
+    return _fleet(place=place, **_memory())
+
+
+def _fleet(stream: Stream, population: Population, seed: int, place: int) -> Fleet:
+    return stream.fleet(population.part(place), seeded((seed << 32) + place))

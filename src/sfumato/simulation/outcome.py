@@ -1,0 +1,310 @@
+"""What came of simulated devices: truth, estimates, intervals, and how well they agree."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.core.decoded import ONLINE, Decoded
+from sfumato.core.intervals import z_score
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.stream import Ask, Question, Stream
+from sfumato.core.tally import Tallies
+from sfumato.errors import ConfigurationError, MismatchError
+
+__all__ = ["HEADS", "Asked", "Metrics", "Simulation", "printed"]
+
+Floats = NDArray[np.float64]
+
+LEVEL: Final = 0.95
+QUESTIONS: Final = 60
+"""Ranges, and as many differences, that are asked to see how often intervals cover."""
+ENDS: Final = 20
+"""So many periods they end in, online."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question, and how many reports it brought."""
+
+    period: int
+    question: Question
+    received: int
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What the question was asked with; a standing question has none."""
+        if not isinstance(self.question, Ask):
+            raise MismatchError(f"period {self.period} has a standing question; nobody was asked.")
+        return self.question.mechanism
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How far estimates are from the truth.
+
+    Parameters
+    ----------
+    tve
+        Absolute errors, summed over periods and items (total variation error).
+    mae
+        The largest absolute error.
+    mse
+        The mean squared error.
+    expected_mse
+        What the intervals count on; None if there is no interval.
+    clipping
+        The largest bias by what devices may not tell; known here only.
+    coverage
+        How many intervals hold the truth, of means, of sums over ranges, of differences.
+
+    """
+
+    tve: float
+    mae: float
+    mse: float
+    expected_mse: float | None
+    clipping: float
+    coverage: dict[str, float]
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error."""
+        return float(self.mse**0.5)
+
+    @property
+    def expected_rmse(self) -> float | None:
+        """The same as the intervals count on it."""
+        return None if self.expected_mse is None else self.expected_mse**0.5
+
+    def plain(self) -> dict[str, Any]:
+        """Return the metrics as plain data."""
+        return {
+            "tve": self.tve,
+            "mae": self.mae,
+            "mse": self.mse,
+            "rmse": self.rmse,
+            "expected_rmse": self.expected_rmse,
+            "largest_clipping_bias": self.clipping,
+            "coverage": self.coverage,
+        }
+
+
+@dataclass(eq=False)
+class Simulation:
+    """What came of simulated devices, up to the last period that they have lived through.
+
+    Parameters
+    ----------
+    stream
+        The public design.
+    devices
+        How many devices took part.
+    releases
+        What was released: an estimate for each period, of the stream's own kind.
+    truth
+        The true value of each entry in each period.
+    seen
+        The same as far as devices may tell it.
+    asked
+        Every question, in order, and how many reports it brought.
+    tallies
+        What a server would have of reports that nobody asked for.
+    seconds, memory
+        How long it took, and the peak of memory in bytes (all processes).
+
+    """
+
+    stream: Stream
+    devices: int
+    releases: list[Any] = field(default_factory=list)
+    truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    seen: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    asked: list[Asked] = field(default_factory=list)
+    tallies: Tallies[Any] = field(default_factory=Tallies)
+    seconds: float = 0.0
+    memory: int = 0
+
+    @property
+    def periods(self) -> int:
+        """How many periods there were."""
+        return len(self.releases)
+
+    @property
+    def values(self) -> Floats:
+        """The released values, one row for each period."""
+        return np.array([release.values for release in self.releases])
+
+    @property
+    def variances(self) -> Floats:
+        """The variances that the releases claim."""
+        return np.array([release.covariance.variances() for release in self.releases])
+
+    @property
+    def published(self) -> float:
+        """The share of periods with a fresh release."""
+        return float(np.mean([release.published for release in self.releases]))
+
+    @property
+    def reports(self) -> float:
+        """How many reports a device sent in a period, on average."""
+        return sum(asked.received for asked in self.asked) / (self.devices * self.periods)
+
+    @cached_property
+    def _decoded(self) -> Decoded:
+        if self.stream.decodes:
+            return self.stream.decoded(self.tallies, self.periods)
+        received = [0] * self.periods
+        for asked in self.asked:
+            received[asked.period - 1] += asked.received
+        variances = self.variances
+        values = np.where(np.isfinite(variances), self.values, np.nan)
+        return self.stream.released(values, variances, received)
+
+    @property
+    def decoders(self) -> tuple[str, ...]:
+        """How these reports can be decoded; what was released comes first."""
+        return self._decoded.decoders
+
+    def estimates(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
+        """Return the estimate of each period and entry, and its variance."""
+        if decoder == ONLINE:
+            return self.values, self.variances
+        return self._decoded.curves(decoder)
+
+    def interval(self, decoder: str = ONLINE, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """Return the ends of each period's and entry's interval."""
+        if decoder == ONLINE:
+            ends = [release.interval(level) for release in self.releases]
+            low, high = (np.array(side) for side in zip(*ends, strict=True))
+            return low, high
+        values, variances = self.estimates(decoder)
+        reach = z_score(level) * np.sqrt(variances)
+        return values - reach, values + reach
+
+    def clipping(self, decoder: str = ONLINE) -> Floats:
+        """Return the bias of each period and entry by what devices may not tell.
+
+        It is exactly what the estimate would be without noise, less the truth: nobody but a
+        simulation can know it, and no interval holds it.
+        """
+        return self._decoded.bias(self.truth, self.seen, decoder)
+
+    def mse(self, decoder: str = ONLINE) -> float:
+        """Return the mean squared error over periods and entries that have an estimate."""
+        error = self.estimates(decoder)[0] - self.truth
+        return float(np.mean(error[~np.isnan(error)] ** 2))
+
+    def coverage(self, decoder: str = ONLINE, level: float = LEVEL) -> float:
+        """Return how many intervals hold the truth."""
+        low, high = self.interval(decoder, level)
+        return float(np.mean((low <= self.truth) & (self.truth <= high)))
+
+    def metrics(self, decoder: str = ONLINE, level: float = LEVEL) -> Metrics:
+        """Return how far the estimates are from the truth, and how often intervals cover."""
+        values, variances = self.estimates(decoder)
+        error = np.abs(values - self.truth)
+        error = error[~np.isnan(error)]
+        known = variances[np.isfinite(variances)]
+        means = {"mean": self.coverage(decoder, level)}
+        return Metrics(
+            tve=float(error.sum()),
+            mae=float(error.max(initial=0.0)),
+            mse=self.mse(decoder),
+            expected_mse=float(known.mean()) if known.size else None,
+            clipping=float(np.nanmax(np.abs(self.clipping(decoder)), initial=0.0)),
+            coverage=means | self._covered(decoder, level),
+        )
+
+    def _covered(self, decoder: str, level: float) -> dict[str, float]:
+        """Return how often intervals of sums over ranges and of differences hold the truth.
+
+        The same ranges are asked of every simulation of so many periods; online as of their end.
+        """
+        if self.periods < 2:
+            return {}
+        rng = np.random.default_rng(self.periods)
+        ends = rng.integers(2, self.periods, min(QUESTIONS, ENDS), endpoint=True)
+        inside: dict[str, list[NDArray[np.bool_]]] = {"range": [], "difference": []}
+        for question in range(QUESTIONS):
+            last = int(ends[question * ends.size // QUESTIONS])
+            if decoder != ONLINE:
+                last = int(rng.integers(2, self.periods + 1))
+            first = int(rng.integers(1, last))
+            asked = (dict.fromkeys(range(first, last + 1), 1.0), {first: -1.0, last: 1.0})
+            for name, weights in zip(inside, asked, strict=True):
+                try:
+                    low, high = self._decoded.combined(weights, decoder).estimate.interval(level)
+                except ConfigurationError:  # this decoder answers for single periods only
+                    return {}
+                except MismatchError:  # nothing is known of these periods
+                    continue
+                rows = [period - 1 for period in weights]
+                right = np.array(list(weights.values())) @ self.truth[rows]
+                inside[name].append((low <= right) & (right <= high))
+        return {name: float(np.concatenate(held).mean()) for name, held in inside.items() if held}
+
+    # ---- tables ----------------------------------------------------------------------------
+
+    def columns(self, level: float = LEVEL) -> dict[str, list[Any]]:
+        """Return period, item, truth, and by each decoder estimate, interval and clipping bias."""
+        periods, width = self.truth.shape
+        columns: dict[str, list[Any]] = {
+            "period": np.repeat(np.arange(1, periods + 1), width).tolist(),
+            "item": [str(label) for label in self.stream.labels] * periods,
+            "truth": self.truth.ravel().tolist(),
+        }
+        for decoder in self.decoders:
+            low, high = self.interval(decoder, level)
+            columns[decoder] = _known(self.estimates(decoder)[0])
+            columns[f"{decoder}_low"] = _known(low)
+            columns[f"{decoder}_high"] = _known(high)
+            columns[f"{decoder}_clipping"] = _known(self.clipping(decoder))
+        return columns
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Return all periods and items as a pandas, polars or pyarrow table."""
+        return frames.table(self.columns(), backend)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{cell}</td>" for cell in printed(decoder, self.metrics(decoder)))
+            for decoder in self.decoders
+        )
+        head = "".join(f"<th>{name}</th>" for name in HEADS)
+        said = f"{self.devices:,} simulated devices. {self.stream.guarantee}"
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            f"<p>{html.escape(said)}</p>"
+        )
+
+
+HEADS: Final = (
+    *("decoder", "RMSE", "expected", "largest error", "TVE", "clipping bias"),
+    "95% intervals hold",
+)
+"""What stands above the cells of :func:`printed`."""
+
+
+def printed(decoder: str, metrics: Metrics) -> tuple[str, ...]:
+    """Return what is printed about a decoder: errors, and which share of intervals hold."""
+    expected = metrics.expected_rmse
+    return (
+        decoder,
+        f"{metrics.rmse:.5g}",
+        "-" if expected is None else f"{expected:.5g}",
+        f"{metrics.mae:.5g}",
+        f"{metrics.tve:.4g}",
+        f"{metrics.clipping:.5f}",
+        ", ".join(f"{name} {share:.1%}" for name, share in metrics.coverage.items()),
+    )
+
+
+def _known(cells: Floats) -> list[float | None]:
+    return [float(cell) if np.isfinite(cell) else None for cell in cells.ravel()]
