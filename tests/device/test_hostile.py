@@ -19,7 +19,7 @@ from tests.device.mutations import mutated, written
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.device import Device, Http, Limits, Outcome, parts, sdk
+from sfumato.device import Device, Http, Limits, Outcome, part, sdk
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
@@ -196,7 +196,7 @@ def test_what_is_postponed_counts_as_if_it_had_been_taken_in_at_once(
     first.close()
     for path, few in (("at once", 16), ("later", 0)):
         (tmp_path / path).write_bytes((tmp_path / "first").read_bytes())
-        monkeypatch.setattr(parts, "FEW_PERIODS", few)
+        monkeypatch.setattr(part, "FEW_PERIODS", few)
         collector, now = Collector(made, key), [0.0]
         device = Device.open(tmp_path / path, Limits(2.0), collector, lambda: now[0])  # noqa: B023
         for period, value in ((0, 0), (2, 1), (2, 2), (5, 1), (9, 0)):
