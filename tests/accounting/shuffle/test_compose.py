@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from sfumato.accounting.shuffle import (
     delta_above,
     holds,
 )
+from sfumato.core.contrast import Contrast, Contrasts
 from sfumato.errors import ConfigurationError
 
 
@@ -79,6 +83,26 @@ def test_levels_are_calibrated_like_one_mechanism() -> None:
     assert holds(found, 0.05, 1e-6, required.crowd)
     following = made(round(float(log(found.worst_ratio)) * 1e4 + 1) / 1e4)
     assert not holds(following, 0.05, 1e-6, required.crowd)
+
+
+def test_levels_that_are_worst_in_different_orders_are_covered() -> None:
+    """A level may be described in either order of its worst pair: both must count at once."""
+
+    @dataclass(frozen=True)
+    class Described:
+        contrast: Contrast
+        worst_ratio: Fraction = Fraction(3)
+
+        def contrasts(self) -> tuple[Contrasts, ...]:
+            return (Contrasts((self.contrast,), ()),)
+
+    two, three, fifth = Fraction(2), Fraction(3), Fraction(1, 5)
+    one = Contrast.of({(two, Fraction(1)): 2 * fifth, (Fraction(1), three): fifth})
+    assert not one.symmetric
+    levels: Any = [(0.5, Described(one)), (0.5, Described(one.swapped))]
+    for n, epsilon in ((1, 0.2), (1, 0.6), (5, 0.2)):
+        worst = delta_above([one], n, epsilon)
+        assert worst <= delta_above(Levels(levels).contrasts()[0].bounding, n, epsilon)
 
 
 def test_levels_must_be_drawn_with_chances() -> None:

@@ -255,7 +255,9 @@ class Levels:
         chosen, assumed = [], []
         for weight, mechanism in self.parts:
             known = described(mechanism, assuming=assuming)
-            if known and len(known[-1].bounding) == 1:
+            # The orders that are worst at two levels may be those of one pair of inputs, so that
+            # a contrast counts only if it is the same in both.
+            if known and len(known[-1].bounding) == 1 and known[-1].bounding[0].symmetric:
                 chosen.append((weight, known[-1].bounding[0]))
                 assumed.append(known[-1].assumption)
             else:
