@@ -90,6 +90,12 @@ def test_concord_is_never_worse_than_exsub_and_better_by_a_quarter_for_small_eps
         assert ratio <= 0.78
 
 
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_for_shares_exsub_is_better(epsilon: float) -> None:
+    exsub, concord = (kind(epsilon, 64, 4, goal="frequency").mse for kind in (ExSub, Concord))
+    assert exsub < concord
+
+
 def test_the_error_over_all_entries_has_the_closed_form() -> None:
     law = best_law(1.0, 264, 8, concord=True, estimate="value", entries=264)
     assert law.mse("value", 264) == pytest.approx(law.size / law.contrast**2 - 8, rel=1e-12)

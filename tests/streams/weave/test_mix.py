@@ -113,6 +113,15 @@ def test_the_best_protocol_is_never_worse_than_snapshots_or_even_shares(
     assert chosen <= even.trimmed(shares.tolist()).expected_variance() * 1.006
 
 
+@pytest.mark.parametrize(
+    ("values", "changes"), [(Binary(), 4), (Items(2), 8), (Category(4), 8)], ids=str
+)
+def test_snapshots_alone_are_best_where_values_change_often(values: Any, changes: int) -> None:
+    """A quarter of 16 periods, for each item of a set; for a category a half of them."""
+    assert Weave.best(values, 16, changes, 1.0).spans == (0,)
+    assert Weave.best(values, 16, changes // 2, 1.0).spans[0] == 1
+
+
 def test_short_horizons_use_differences_too() -> None:
     best = Weave.best(Items(4), 8, 1, 4.0)
     alone = Weave(Items(4), 8, 1, 4.0, (0,), (1.0,))
