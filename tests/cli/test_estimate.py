@@ -39,17 +39,17 @@ def test_json_has_every_item_with_its_interval(reports: Path) -> None:
     found = answer("estimate", reports)
     assert (found["n"], found["level"], found["band"]) == (3000, 0.95, False)
     assert found["configuration"] == GRR
-    for item, truth in zip(found["items"], (1 / 2, 1 / 3, 1 / 6), strict=True):
-        assert item["low"] < item["estimate"] < item["high"]
-        assert abs(item["estimate"] - truth) < 0.1  # more than ten standard errors
-    assert sum(item["estimate"] for item in found["items"]) == pytest.approx(1)
+    for item, truth in zip(found["answers"], (1 / 2, 1 / 3, 1 / 6), strict=True):
+        assert item["low"] < item["value"] < item["high"]
+        assert abs(item["value"] - truth) < 0.1  # more than ten standard errors
+    assert sum(item["value"] for item in found["answers"]) == pytest.approx(1)
 
 
 def test_top_band_and_level(reports: Path) -> None:
-    plain = answer("estimate", reports)["items"]
-    assert answer("estimate", reports, "--top", "1")["items"] == plain[:1]
-    wider = answer("estimate", reports, "--band")["items"]
-    narrower = answer("estimate", reports, "--level", "0.5")["items"]
+    plain = answer("estimate", reports)["answers"]
+    assert answer("estimate", reports, "--top", "1")["answers"] == plain[:1]
+    wider = answer("estimate", reports, "--band")["answers"]
+    narrower = answer("estimate", reports, "--level", "0.5")["answers"]
     for item, wide, narrow in zip(plain, wider, narrower, strict=True):
         assert wide["low"] < item["low"] < narrow["low"]
 
@@ -61,9 +61,9 @@ def test_answers_can_be_written(reports: Path, tmp_path: Path, suffix: str) -> N
     path = tmp_path / f"answers.{suffix}"
     found = answer("estimate", reports, "-o", path)
     table = pl.read_csv(path) if suffix == "csv" else pl.read_parquet(path)
-    assert table.columns == ["item", "estimate", "low", "high"]
-    assert table["item"].to_list() == [item["item"] for item in found["items"]]
-    assert np.allclose(table["high"], [item["high"] for item in found["items"]])
+    assert table.columns == ["item", "value", "low", "high"]
+    assert table["item"].to_list() == [item["item"] for item in found["answers"]]
+    assert np.allclose(table["high"], [item["high"] for item in found["answers"]])
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
@@ -81,7 +81,7 @@ def test_many_items_are_cut_short_on_screen_only(tmp_path: Path) -> None:
     shown = run("estimate", path).stdout
     assert "60 smaller ones are not shown; --top 100 shows all." in shown
     assert "Values below zero" not in shown  # those on screen are not
-    assert len(answer("estimate", path)["items"]) == 100
+    assert len(answer("estimate", path)["answers"]) == 100
 
 
 def test_labels_cannot_speak_to_the_terminal(tmp_path: Path) -> None:

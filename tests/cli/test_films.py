@@ -12,19 +12,19 @@ SMALL = ["demo", "films", "--epsilon", "3", "--devices", "20000", "--seed", "1"]
 def test_the_whole_way_on_real_ratings(tmp_path: Path) -> None:
     found = answer(*SMALL, "-o", tmp_path / "out")
     assert (found["simulated"], found["ratings"], found["raters"]) == (True, 100_004, 671)
-    assert (found["n"], len(found["items"])) == (20_000, 30)
+    assert (found["n"], len(found["answers"])) == (20_000, 30)
     # Of 30 intervals at 95% seven or more miss once in a thousand; the seed is fixed.
     assert set(found["inside"]) == {"frequency", "mean", "conditional_mean"}
     assert min(found["inside"].values()) > 23
-    for item in found["items"]:
+    for item in found["answers"]:
         part = item["conditional_mean"]
         assert part["inside"] == (part["low"] <= part["truth"] <= part["high"])
     assert Path(found["picture"]).read_bytes().startswith(b"\x89PNG")
     estimated = answer("estimate", found["reports"])
-    for item, again in zip(found["items"], estimated["items"], strict=True):
+    for item, again in zip(found["answers"], estimated["answers"], strict=True):
         assert item["key"] == again["key"]
         for name in found["inside"]:
-            assert item[name]["estimate"] == pytest.approx(again[name]["estimate"])
+            assert item[name]["value"] == pytest.approx(again[name]["value"])
 
 
 @pytest.mark.statistics

@@ -48,18 +48,18 @@ def reports(stars: Path, tmp_path: Path) -> Path:
 
 def test_three_answers_for_each_key(reports: Path) -> None:
     found = answer("estimate", reports)
-    keys = {item["key"]: item for item in found["items"]}
+    keys = {item["key"]: item for item in found["answers"]}
     truth = {"Alien": (0.75, 3.5, 14 / 3), "Brazil": (0.5, 1.0, 2.0)}
     for key, wanted in truth.items():
         names = ("frequency", "mean", "conditional_mean")
         for name, value in zip(names, wanted, strict=True):
             part = keys[key][name]
-            assert part["low"] <= part["estimate"] <= part["high"]
+            assert part["low"] <= part["value"] <= part["high"]
             # the interval, twice as wide again: far more than six standard errors
             reach = 3 * (part["high"] - part["low"])
             assert part["low"] - reach < value < part["high"] + reach
             assert reach < 4
-    assert [item["key"] for item in found["items"]][:2] == ["Alien", "Brazil"]
+    assert [item["key"] for item in found["answers"]][:2] == ["Alien", "Brazil"]
     assert found["form"]["keys"] == FILMS.split(",")
 
 
@@ -82,19 +82,19 @@ def test_nothing_is_made_up_for_a_key_nobody_holds(tmp_path: Path) -> None:
     assert "?  too few seem to hold it to say anything of its values." in shown
     whole = [
         item["conditional_mean"]
-        for item in answer("estimate", path)["items"]
-        if item["frequency"]["estimate"] <= 0
+        for item in answer("estimate", path)["answers"]
+        if item["frequency"]["value"] <= 0
     ]
     for part in whole:
-        assert part == {"estimate": None, "low": 1.0, "high": 5.0}
+        assert part == {"value": None, "low": 1.0, "high": 5.0}
 
 
 @pytest.mark.parametrize("name", ["frequency", "mean", "conditional_mean"])
 def test_one_answer_alone(reports: Path, tmp_path: Path, name: str) -> None:
     picture = tmp_path / "p.svg"
     found = answer("estimate", reports, "--answer", name, "--top", "2", "--plot", picture)
-    assert len(found["items"]) == 2
-    assert set(found["items"][0]) == {"item", "estimate", "low", "high"}
+    assert len(found["answers"]) == 2
+    assert set(found["answers"][0]) == {"key", "value", "low", "high"}
     assert picture.exists()
 
 
@@ -120,9 +120,9 @@ def test_sets_have_keys_without_values(stars: Path, tmp_path: Path) -> None:
     words = ["--person", "user", "--key", "film", "--keys", FILMS, "--mechanism", "privset"]
     said = answer("randomize", stars, *words, "--epsilon", "4", "--sparsity", "2", "-o", path)
     assert said["form"] == {"form": "item_sets", "items": FILMS.split(",")}
-    found = answer("estimate", path)["items"]
+    found = answer("estimate", path)["answers"]
     assert [item["item"] for item in found][:2] == ["Alien", "Brazil"]
-    assert abs(found[0]["estimate"] - 0.75) < 0.2
+    assert abs(found[0]["value"] - 0.75) < 0.2
     sentence = refused("estimate", path, "--answer", "mean")
     assert sentence == f"--answer is 'mean'; {path} has no keys with values."
 

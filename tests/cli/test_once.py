@@ -19,11 +19,11 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_the_story_compares_estimates_with_the_truth(story: Any) -> None:
     assert story["simulated"] is True
     assert (story["flights"], story["planes"], story["n"]) == (336_776, 4043, 5000)
-    assert sorted(item["item"] for item in story["items"]) == sorted(CITIES)
-    assert sum(item["truth"] for item in story["items"]) == pytest.approx(1)
-    for item in story["items"]:
+    assert sorted(item["item"] for item in story["answers"]) == sorted(CITIES)
+    assert sum(item["truth"] for item in story["answers"]) == pytest.approx(1)
+    for item in story["answers"]:
         assert item["inside"] == (item["low"] <= item["truth"] <= item["high"])
-    assert story["inside"] == sum(item["inside"] for item in story["items"])
+    assert story["inside"] == sum(item["inside"] for item in story["answers"])
     picture = Path(story["picture"])
     assert picture.read_bytes().startswith(b"\x89PNG")
     written = sorted(path.name for path in picture.parent.iterdir())
@@ -32,8 +32,8 @@ def test_the_story_compares_estimates_with_the_truth(story: Any) -> None:
 
 def test_its_reports_are_a_report_file(story: Any) -> None:
     again = answer("estimate", story["reports"])
-    estimates = {item["item"]: item["estimate"] for item in again["items"]}
-    assert estimates == {item["item"]: item["estimate"] for item in story["items"]}
+    estimates = {item["item"]: item["value"] for item in again["answers"]}
+    assert estimates == {item["item"]: item["value"] for item in story["answers"]}
 
 
 @pytest.mark.statistics

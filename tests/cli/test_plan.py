@@ -70,7 +70,7 @@ def test_a_pilot_of_streams_chooses_the_changes(task: Path, tmp_path: Path) -> N
 
 def test_a_private_histogram_does_too_and_is_accounted_for(task: Path, tmp_path: Path) -> None:
     path = tmp_path / "changes.csv"
-    path.write_text("item,estimate,low,high\n0,0.6,0.5,0.7\n1,0.42,0.3,0.5\n3,-0.02,-0.1,0.1\n")
+    path.write_text("item,value,low,high\n0,0.6,0.5,0.7\n1,0.42,0.3,0.5\n3,-0.02,-0.1,0.1\n")
     found = answer("plan", task, "--pilot", path, "--pilot-epsilon", "0.5")
     assert found["recommended"]["changes"] == 1
     assert any("spends 1.5 in all" in warning for warning in found["warnings"])
@@ -80,17 +80,17 @@ def test_a_private_histogram_does_too_and_is_accounted_for(task: Path, tmp_path:
     ("name", "content", "options", "sentence"),
     [
         ("p.csv", "a,b\n1,2\n", [], "has the columns a, b; device, period and value, or item and"),
-        ("p.csv", "item,estimate\n1,0.5\n", [], "--pilot-epsilon is missing; what the histogram"),
-        ("p.csv", "item,estimate\n1,0.5\n", ["--pilot-epsilon", "-1"], "--pilot-epsilon is -1"),
+        ("p.csv", "item,value\n1,0.5\n", [], "--pilot-epsilon is missing; what the histogram"),
+        ("p.csv", "item,value\n1,0.5\n", ["--pilot-epsilon", "-1"], "--pilot-epsilon is -1"),
         (
             "p.csv",
-            "item,estimate\n1.5,0.5\n",
+            "item,value\n1.5,0.5\n",
             ["--pilot-epsilon", "1"],
             "has an item that is no number of changes",
         ),
         (
             "p.csv",
-            "item,estimate\n99,0.5\n",
+            "item,value\n99,0.5\n",
             ["--pilot-epsilon", "1"],
             "99 changes: 0.5; numbers of changes in 0..12",
         ),

@@ -176,9 +176,9 @@ def test_estimates_become_a_table_of_any_library(backend: str) -> None:
     table = given.to_frame(backend)
     assert type(table).__module__.split(".")[0] == backend
     columns = nw.from_native(table, eager_only=True).to_dict(as_series=False)
-    assert columns == given.columns(0.95)
+    assert columns == given.answers(0.95).columns()
     assert columns["item"] == ["a", "b"]
-    assert columns["estimate"] == [0.25, 0.75]
+    assert columns["value"] == [0.25, 0.75]
 
 
 def test_an_unknown_table_library_is_refused() -> None:
@@ -189,9 +189,9 @@ def test_an_unknown_table_library_is_refused() -> None:
 def test_an_estimate_shows_values_intervals_and_its_promise() -> None:
     text = repr(estimate([0.25, 0.75], Covariance(np.full(2, 0.01))))
     assert text.splitlines() == [
-        "           a   0.2500  [ 0.0540,  0.4460]",
-        "           b   0.7500  [ 0.5540,  0.9460]",
-        f"n = 9, 95% intervals. {PROMISE}",
+        "           a  0.25  [0.05, 0.45]",
+        "           b  0.75  [0.55, 0.95]",
+        f"95% intervals, n = 9. {PROMISE}",
     ]
     many = Estimate(np.zeros(100), Covariance(np.ones(100)), range(100), 9, PROMISE)
     assert "(88 more)" in repr(many)

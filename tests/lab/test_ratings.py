@@ -31,7 +31,7 @@ def coverage(runs: int, people: int, level: float, start: int) -> dict[str, floa
         kept = STARS.kept(ratings.crowd(held(), people, rng), rng)
         reports = STARS.mechanism.randomize(STARS.vectors(kept, rng), rng)
         found, truth = STARS.estimate(STARS.mechanism.tally(reports)), STARS.truth(kept)
-        for name, answer in found.answers.items():
+        for name, answer in found.estimates.items():
             low, high = answer.interval(level)
             wanted = getattr(truth, name)
             inside.setdefault(name, []).append(float(np.mean((low <= wanted) & (wanted <= high))))

@@ -5,25 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.core.estimate import Covariance
+from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.queries.events import Watch, roc, threshold
-from sfumato.streams.window import WindowEstimate
 
 
-def released(
-    values: np.ndarray, variance: np.ndarray, period: int = 1, *, published: bool = True
-) -> WindowEstimate:
+def released(values: np.ndarray, variance: np.ndarray) -> Estimate:
     labels, promise = tuple(range(values.size)), Guarantee("local", "what a device sends", 1.0)
-    return WindowEstimate(values, Covariance(variance), labels, 0, promise, period, published)
+    return Estimate(values, Covariance(variance), labels, 0, promise)
 
 
-def releases(values: np.ndarray, variance: float) -> list[WindowEstimate]:
-    return [
-        released(row, np.full(row.size, variance), period)
-        for period, row in enumerate(values, start=1)
-    ]
+def releases(values: np.ndarray, variance: float) -> list[Estimate]:
+    return [released(row, np.full(row.size, variance)) for row in values]
 
 
 @pytest.mark.statistics
@@ -52,7 +46,7 @@ def test_the_mean_of_a_histogram_counts_that_shares_sum_to_one() -> None:
 
 
 def test_nothing_is_sounded_before_anything_is_known() -> None:
-    blank = released(np.array([0.9]), np.array([np.inf]), published=False)
+    blank = released(np.array([0.9]), np.array([np.inf]))
     assert not Watch([1.0]).events([blank], above=0.1)[0].alarm
 
 

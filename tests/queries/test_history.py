@@ -33,8 +33,13 @@ def streams() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def history(streams: np.ndarray) -> History:
-    return History(PROTOCOL, collect(PROTOCOL, streams, seeded(1)))
+def tallies(streams: np.ndarray) -> Tallies[Any]:
+    return collect(PROTOCOL, streams, seeded(1))
+
+
+@pytest.fixture(scope="module")
+def history(tallies: Tallies[Any]) -> History:
+    return History.of(PROTOCOL, tallies)
 
 
 def test_answers_cover_the_truth_of_means_ranges_and_differences(
@@ -57,14 +62,17 @@ def test_answers_cover_the_truth_of_means_ranges_and_differences(
     assert np.max(scores) < 1.5  # six standard errors
 
 
-def test_an_online_answer_is_dated_when_its_last_period_closes_and_stays(history: History) -> None:
-    early = History(PROTOCOL, history.tallies, closed=7)
+def test_an_online_answer_is_dated_when_its_last_period_closes_and_stays(
+    history: History, tallies: Tallies[Any]
+) -> None:
+    early = History.of(PROTOCOL, tallies, closed=7)
     for now, later in (
         (early.mean(7), history.mean(7)),
         (early.range(2, 6), history.range(2, 6)),
         (early.difference(1, 5), history.difference(1, 5)),
     ):
-        assert now.as_of == later.as_of <= 7
+        assert now.as_of == later.as_of
+        assert now.as_of in range(1, 8)
         assert np.array_equal(now.values, later.values)
         assert np.array_equal(now.low, later.low)
     assert early.mean(5, "smoothed").as_of == 7
@@ -75,11 +83,16 @@ def test_an_online_answer_is_dated_when_its_last_period_closes_and_stays(history
 @pytest.mark.parametrize("decoder", ["online", "smoothed", "filtered"])
 @pytest.mark.parametrize("silent", [(), (5,), (1,), (7,)])
 def test_a_running_stream_has_intervals_wherever_it_has_values(
-    history: History, decoder: Any, silent: tuple[int, ...], *, simultaneous: bool
+    history: History,
+    tallies: Tallies[Any],
+    decoder: Any,
+    silent: tuple[int, ...],
+    *,
+    simultaneous: bool,
 ) -> None:
     """Periods that are still to come, and periods without reports, leave the others alone."""
-    tallies = {key: tally for key, tally in history.tallies.items() if key[1] not in silent}
-    curve = History(PROTOCOL, Tallies(tallies), closed=7).curve(
+    heard = {key: tally for key, tally in tallies.items() if key[1] not in silent}
+    curve = History.of(PROTOCOL, Tallies(heard), closed=7).curve(
         "b", decoder=decoder, simultaneous=simultaneous
     )
     assert curve.labels == tuple(range(1, 8))
@@ -108,17 +121,17 @@ def test_curves_agree_with_single_answers_and_bands_are_wider(history: History) 
 
 def test_post_processing_follows_the_kind_of_values(history: History) -> None:
     shares = history.processed(12)
-    assert shares.method.startswith("norm_sub")
+    assert shares.method == "online, norm_sub"
     assert abs(shares.values.sum() - 1) < 1e-9
     both = Weave(Attributes({"x": 2, "y": 3}), 4, 4, 1.0, spans=(0,), shares=(1.0,))
     codes = np.zeros((4_000, 4, 2), dtype=int)
-    parts = History(both, collect(both, codes, seeded(2))).processed(2)
-    assert parts.method == "norm_sub of each attribute"
+    parts = History.of(both, collect(both, codes, seeded(2))).processed(2)
+    assert parts.method == "online, norm_sub of each attribute"
     assert abs(parts.values[:2].sum() - 1) < 1e-9
     sets = Weave(Items(3), 4, 4, 1.0, spans=(0,), shares=(1.0,))
     bits = np.zeros((4_000, 4, 3), dtype=int)
-    clipped = History(sets, collect(sets, bits, seeded(3))).processed(2)
-    assert clipped.method.startswith("clip")
+    clipped = History.of(sets, collect(sets, bits, seeded(3))).processed(2)
+    assert clipped.method == "online, clip"
     assert (clipped.values >= 0).all()
 
 
@@ -148,7 +161,7 @@ def test_answers_print_and_convert(history: History) -> None:
         (lambda h: h.range(1, 3, decoder="filtered"), "answers for single periods"),
         (lambda h: h.mean(3)["d"], "item is 'd'"),
         (lambda h: h.mean(3, level=1.5), "level is 1.5"),
-        (lambda h: History(PROTOCOL, h.tallies, closed=0), "closed is 0"),
+        (lambda h: History.of(h.stream, Tallies(), closed=0), "closed is 0"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_a_sentence(
@@ -163,6 +176,6 @@ def test_a_period_nobody_reported_on_is_unknown_not_zero() -> None:
     streams = np.zeros((3_000, 3), dtype=int)
     tallies = dict(collect(snapshots, streams, seeded(4)))
     del tallies[Place(0, 2)]
-    history = History(snapshots, Tallies(tallies))
+    history = History.of(snapshots, Tallies(tallies))
     assert np.isnan(history.mean(2).values).all()
     assert not np.isnan(history.mean(3).values).any()

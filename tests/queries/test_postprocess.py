@@ -236,9 +236,9 @@ def test_an_answer_names_its_processing_and_keeps_its_promise(method: str) -> No
     assert processed.low.min() >= 0
     assert processed.high.max() <= 1
     assert (processed.low <= processed.high).all()
-    assert f"after {method}, 90% intervals. Each report is protected" in repr(processed)
+    assert f"{method}, 90% intervals, n = 800. Each report is protected" in repr(processed)
     assert repr(processed).splitlines()[12].endswith("(8 more)")
-    assert list(processed.to_frame().columns) == ["item", "estimate", "low", "high"]
+    assert list(processed.to_frame().columns) == ["item", "value", "low", "high"]
 
 
 def test_parameters_are_part_of_the_name() -> None:

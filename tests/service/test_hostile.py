@@ -195,7 +195,7 @@ def test_events_tell_what_closed_and_end_with_the_task(served: tuple[Running, st
     assert re.findall(r"^id: (\d)$", later, re.MULTILINE) == ["3"]
     data = json.loads(re.findall(r"^data: (.*)$", told, re.MULTILINE)[0])
     assert data["reports"] == data["n"] > 0
-    assert data["low"][0] < data["values"][0] < data["high"][0]
+    assert data["low"][0] < data["value"][0] < data["high"][0]
 
 
 @pytest.mark.parametrize(

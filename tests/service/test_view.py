@@ -14,6 +14,7 @@ from tests.service.fleets import Fleet
 
 from sfumato import catalog
 from sfumato.cli import query
+from sfumato.core.answers import Answers
 from sfumato.service import Collector, Desk, page, questions
 from sfumato.service.metrics import Metrics
 from sfumato.service.view import MOST_POINTS, View
@@ -123,7 +124,7 @@ def test_tables_and_data_of_a_question_say_the_same(
     for name, (question, expected) in asked.items():
         found = questions.answer(desk, question)
         assert found["quantity"]["kind"] == expected, name
-        query._print(found)  # noqa: SLF001
+        query._print(Answers.of_plain(found))  # noqa: SLF001
         said = capsys.readouterr().out
         rows = said.partition("interval")[2].partition("As of")[0]
         assert ("%" in rows) == (expected == "share"), name
@@ -166,7 +167,7 @@ def test_a_running_curve_is_printed(house: House, capsys: pytest.CaptureFixture[
     assert [one["period"] for one in found["answers"]] == [1, 2, 3]
     assert [one["value"] is None for one in found["answers"]] == [False, True, False]
     assert [one["low"] is None for one in found["answers"]] == [False, True, False]
-    query._print(found)  # noqa: SLF001
+    query._print(Answers.of_plain(found))  # noqa: SLF001
     assert re.search(r"1 +\d+\.?\d*% ± .*\n2 +unknown *\n3 +\d", capsys.readouterr().out)
 
 
@@ -229,7 +230,7 @@ def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:
     largest = int(np.argmax(desk.releases[-1].values))
     view = View.of(desk)
     assert view.labels[0] == str(largest)
-    assert view.history[-1]["values"][0] == pytest.approx(desk.releases[-1].values[largest])
+    assert view.history[-1]["value"][0] == pytest.approx(desk.releases[-1].values[largest])
 
 
 @pytest.mark.parametrize(("periods", "items"), [(1, 200), (1024, 128), (16_384, 8)])

@@ -22,7 +22,8 @@ from sfumato.cli import collectors, console, events, once, tables
 from sfumato.cli.live import Unfolding
 from sfumato.cli.options import Json
 from sfumato.cli.processes import Command, commands
-from sfumato.cli.rows import Rows
+from sfumato.core.answers import SIDES, Answers
+from sfumato.core.quantity import SHARE
 
 if TYPE_CHECKING:  # these take their time to import
     from sfumato.lab.live_fleet import Pace
@@ -235,7 +236,7 @@ class Show:
                     self.live_after = time.monotonic() - BEGAN
                     chart.note(f"The page has a curve, {self.live_after:.0f} s after the start.")
                 period = release["period"]
-                chart.update(self.rows(-1), self.truth[period - 1], period, release["reports"])
+                chart.update(self.answers(-1), self.truth[period - 1], period, release["reports"])
 
     def _events(self, running: list[Command]) -> Iterator[dict[str, Any]]:
         since = 0
@@ -246,30 +247,39 @@ class Show:
                 since = release["period"]
                 yield release
 
-    def rows(self, place: int) -> Rows:
-        """Return one period's estimates, the largest first."""
+    def answers(self, place: int) -> Answers:
+        """Return what one period has released."""
         release = self.released[place]
-        values, low, high = (
-            np.array([math.nan if x is None else x for x in release[name]], dtype=float)
-            for name in ("values", "low", "high")
+        values, low, high = (np.array(release[side], dtype=float) for side in SIDES)
+        return Answers(
+            self.labels,
+            values,
+            low,
+            high,
+            release["n"],
+            self.guarantee,
+            release["level"],
+            SHARE,
+            as_of=release["period"],
         )
-        return Rows(self.labels, values, low, high)
 
     @property
     def inside(self) -> NDArray[np.bool_]:
         """Which intervals hold their truth, by period and item."""
-        found = [self.rows(place) for place in range(len(self.released))]
+        found = [self.answers(place) for place in range(len(self.released))]
         truth = self.truth[: len(found)]
-        low, high = (np.array([getattr(rows, name) for rows in found]) for name in ("low", "high"))
+        low, high = (
+            np.array([getattr(answers, name) for answers in found]) for name in ("low", "high")
+        )
         return np.asarray((low <= truth) & (truth <= high))
 
     # ---- telling -----------------------------------------------------------------------------
 
     def conclude(self, *, stays: bool) -> None:
         """Compare the last period with the truth, and all of them; name what stays up."""
-        rows, truth = self.rows(-1), self.truth[len(self.released) - 1]
-        order = np.argsort(-rows.values, kind="stable")
-        console.out().print(tables.rows_table(rows.pick(order), LEVEL, truth[order]))
+        answers, truth = self.answers(-1), self.truth[len(self.released) - 1]
+        order = np.argsort(-answers.values, kind="stable")
+        console.out().print(tables.answers_table(answers.pick(order), truth[order]))
         inside = self.inside
         reports = sum(release["reports"] for release in self.released)
         console.say(

@@ -12,11 +12,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import console, files, tables
-from sfumato.cli.answers import Answers
+from sfumato.cli import console, files, key_values, tables
+from sfumato.cli.key_values import Named
 from sfumato.cli.options import Force, Json
-from sfumato.cli.rows import Rows
-from sfumato.core.estimate import Estimate, FrequencyEstimate
+from sfumato.core.answers import columns_of, plain_of
+from sfumato.core.estimate import Estimate
 from sfumato.engines import aggregate
 from sfumato.errors import InputError
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # pyarrow takes its time
 
 __all__ = ["estimate"]
 
-_TABLES: Final = (".csv", ".parquet")
 _SHOWN: Final = 40
 _DRAWN: Final = 30
 
@@ -72,34 +71,21 @@ def estimate(  # noqa: PLR0913 - one argument for each option
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
     if output is not None:
-        files.refuse_target(output, _TABLES, force=force)
+        files.refuse_target(output, files.TABLES, force=force)
     found = _estimated(source, answer)
-    shown: Rows | Answers = (
-        Answers.of(found.estimate, level, band=band)
-        if isinstance(found.estimate, KeyValueEstimate)
-        else Rows.of(found.estimate, level, band=band)
-    )
-    shown = shown.pick(slice(top))
+    shown = key_values.pick(found.answers(level, band=band), slice(top))
     if output is not None:
-        _write(shown, found, output, force=force)
+        about = {"n": str(found.estimate.n), "guarantee": str(found.estimate.guarantee)}
+        files.write_columns(columns_of(shown), output, force=force, about=about)
     if plot is not None:
-        _draw(shown.pick(slice(top or _DRAWN)), found, level, plot, force=force)
+        _draw(key_values.pick(shown, slice(top or _DRAWN)), plot, force=force)
     if as_json:
-        console.print_json(
-            {
-                "n": found.n,
-                "level": level,
-                "band": band,
-                "items": shown.records(),
-                **found.described(),
-                "guarantee": str(found.estimate.guarantee),
-            }
-        )
+        console.print_json(plain_of(shown) | found.described())
         return
-    _print(shown if top else shown.pick(slice(_SHOWN)), found, level)
-    if top is None and len(shown) > _SHOWN:
-        more = len(shown) - _SHOWN
-        console.say(f"{more:,} smaller ones are not shown; --top {len(shown)} shows all.")
+    _print(shown if top else key_values.pick(shown, slice(_SHOWN)), found)
+    many = len(key_values.first(shown))
+    if top is None and many > _SHOWN:
+        console.say(f"{many - _SHOWN:,} smaller ones are not shown; --top {many} shows all.")
     for written in filter(None, (output, plot)):
         console.say(f"Written: {written}")
 
@@ -110,16 +96,16 @@ class Found:
 
     file: ReportFile
     estimate: Estimate | KeyValueEstimate
+    answer: Answer | None
+    """The only answer that is wanted, of keys with values."""
 
-    @property
-    def n(self) -> int:
-        """How many reports there are."""
-        return self.estimate.n
-
-    @property
-    def shares(self) -> bool:
-        """Whether shares of people are estimated."""
-        return isinstance(self.estimate, (FrequencyEstimate, KeyValueEstimate))
+    def answers(self, level: float, *, band: bool) -> Named:
+        """Return the answers by name, the largest first; a single one has no name."""
+        if not isinstance(self.estimate, KeyValueEstimate):
+            return {"": self.estimate.answers(level, band=band).largest()}
+        if self.answer is None:
+            return key_values.answered(self.estimate, level, band=band)
+        return {"": self.estimate.answers(level, band=band)[self.answer.value].largest()}
 
     def described(self) -> dict[str, Any]:
         """Return the mechanism and, if there is one, the form of its vectors."""
@@ -145,57 +131,28 @@ def _estimated(source: Path, answer: Answer | None) -> Found:
 
         tally = aggregate(file.mechanism, counted())
     found: Any = (file.form or file.mechanism).estimate(tally)
-    return Found(file, found if answer is None else found.answers[answer.value])
+    return Found(file, found, answer)
 
 
-def _write(rows: Rows | Answers, found: Found, path: Path, *, force: bool) -> None:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
-    columns = rows.columns()
-    first = next(iter(columns))
-    if len({type(item) for item in columns[first]}) > 1:  # a column has one type
-        columns[first] = [str(item) for item in columns[first]]
-    table = pa.table(columns).replace_schema_metadata(
-        {"n": str(found.n), "guarantee": str(found.estimate.guarantee)}
-    )
-    with files.complete_or_absent(path, force=force) as file:
-        if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(table, file)
-        else:
-            pq.write_table(table, file)
-
-
-def _draw(rows: Rows | Answers, found: Found, level: float, path: Path, *, force: bool) -> None:
+def _draw(shown: Named, path: Path, *, force: bool) -> None:
     from sfumato.cli import plots
 
-    drawn = rows.rows["frequency"] if isinstance(rows, Answers) else rows
+    drawn = key_values.first(shown)
     drawn = drawn.pick(np.flatnonzero(~np.isnan(drawn.values)))
     with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
         picture = plots.dots(
-            drawn,
-            title=f"What {found.n:,} reports tell",
-            note=str(found.estimate.guarantee),
-            level=level,
-            shares=found.shares,
+            drawn, title=f"What {drawn.n:,} reports tell", note=str(drawn.guarantee)
         )
         picture.savefig(file, format=path.suffix.lower()[1:])
 
 
-def _print(rows: Rows | Answers, found: Found, level: float) -> None:
-    if isinstance(rows, Answers):
-        fitting = rows.fitting(console.out(), level)
-        console.out().print(fitting.table(level))
-        if "mean" not in fitting.rows:
-            console.say("\nThe value per person needs a wider terminal, or --answer mean.")
-        raw = rows.rows["frequency"].values
-        if rows.unknown:
-            console.say("\n?  too few seem to hold it to say anything of its values.")
+def _print(shown: Named, found: Found) -> None:
+    first = key_values.first(shown)
+    if isinstance(found.estimate, KeyValueEstimate) and found.answer is None:
+        key_values.print_table(shown, found.estimate)
     else:
-        console.out().print(tables.rows_table(rows, level))
-        raw = rows.values
+        console.out().print(tables.answers_table(first))
     console.say("")
-    if found.shares and (raw < 0).any():
+    if first.quantity.kind == "share" and (first.values < 0).any():
         console.say("Values below zero are shares near zero plus noise, shown as estimated.")
-    console.say(f"n = {found.n:,} reports. {found.estimate.guarantee}")
+    console.say(f"n = {first.n:,} reports. {first.guarantee}")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli import console, files, tables
-from sfumato.cli.answers import Answers
+from sfumato.cli import console, files, key_values, tables
+from sfumato.cli.key_values import Named
+from sfumato.core.answers import plain_of
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import ExSub
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
@@ -61,7 +62,9 @@ def films(people: int, epsilon: float, output: Path, rng: Source, *, as_json: bo
 class Outcome:
     """What was estimated, and what is true, of the films in the same order."""
 
-    answers: Answers
+    answers: Named
+    shown: Named
+    """The same without means of which nothing is known."""
     truth: dict[str, NDArray[np.float64]]
     people: int
 
@@ -69,13 +72,14 @@ class Outcome:
     def of(cls, found: KeyValueEstimate, truth: KeyValueTruth, people: int) -> Outcome:
         """Return estimates and truth, the most frequent films first."""
         order = np.argsort(-found.frequency.values, kind="stable")
-        true = {name: getattr(truth, name)[order] for name in found.answers}
-        return cls(Answers.of(found, _LEVEL), true, people)
+        true = {name: getattr(truth, name)[order] for name in found.estimates}
+        answers = key_values.answered(found, _LEVEL)
+        return cls(answers, key_values.doubted(answers, found), true, people)
 
     def inside(self, name: str) -> NDArray[np.bool_]:
         """Return which intervals of an answer hold their truth."""
-        rows, truth = self.answers.rows[name], self.truth[name]
-        return np.asarray((rows.low <= truth) & (truth <= rows.high))
+        answers, truth = self.answers[name], self.truth[name]
+        return np.asarray((answers.low <= truth) & (truth <= answers.high))
 
 
 def _introduce(stars: KeyValues, ratings: Ratings, people: int) -> None:
@@ -120,10 +124,10 @@ def _draw(outcome: Outcome, epsilon: float, path: Path) -> None:
     with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
         from sfumato.cli import plots
 
-        rows = outcome.answers.rows["conditional_mean"]
-        known = np.flatnonzero(~np.isnan(rows.values))
+        stars = outcome.answers["conditional_mean"]
+        known = np.flatnonzero(~np.isnan(stars.values))
         plots.dots(
-            rows.pick(known),
+            stars.pick(known),
             title="Every rating blurred, the picture clear",
             subtitle=f"Stars given by those who rated a film, from {outcome.people:,} reports",
             note=(
@@ -132,29 +136,24 @@ def _draw(outcome: Outcome, epsilon: float, path: Path) -> None:
                 "Ratings are real (MovieLens); the people are simulated, which is why the truth "
                 "is known."
             ),
-            level=_LEVEL,
-            shares=False,
             truth=outcome.truth["conditional_mean"][known],
         ).savefig(file, format="png")
 
 
 def _record(outcome: Outcome, stars: KeyValues, ratings: Ratings) -> dict[str, Any]:
-    items = outcome.answers.records()
+    told = plain_of(outcome.answers)
     for name, truth in outcome.truth.items():
         inside = outcome.inside(name)
-        for index, item in enumerate(items):
+        for index, item in enumerate(told["answers"]):
             item[name] |= {"truth": float(truth[index]), "inside": bool(inside[index])}
     return {
         "simulated": True,
         "ratings": ratings.count,
         "raters": len(ratings.people),
-        "n": outcome.people,
-        "level": _LEVEL,
-        "items": items,
+        **told,
         "inside": {name: int(outcome.inside(name).sum()) for name in outcome.truth},
         "configuration": stars.mechanism.configuration(),
         "form": stars.configuration(),
-        "guarantee": str(stars.mechanism.guarantee),
     }
 
 
@@ -165,20 +164,21 @@ def _table(outcome: Outcome) -> Table:
     for heading in names.values():
         shown.add_column(f"{heading} ({_LEVEL:.0%} interval)", no_wrap=True)
         shown.add_column("truth", justify="right", no_wrap=True)
-    cells = {name: outcome.answers.cells(name) for name in names}
-    for index, film in enumerate(outcome.answers.keys[:_SHOWN]):
+    cells = {name: key_values.cells(outcome.shown[name]) for name in names}
+    for index, film in enumerate(key_values.first(outcome.answers).labels[:_SHOWN]):
         row: list[str | Text] = [Text(tables.label(film))]
         for name in names:
             style = "" if outcome.inside(name)[index] else "bold yellow"
-            digits = 3 if name == "frequency" else 2
-            row += [cells[name][index], Text(f"{outcome.truth[name][index]:.{digits}f}", style)]
+            answers = outcome.answers[name]
+            truth = answers.quantity.text(outcome.truth[name][index], answers.decimals)
+            row += [cells[name][index], Text(truth, style)]
         shown.add_row(*row)
     return shown
 
 
 def _conclude(outcome: Outcome, reports: Path, picture: Path) -> None:
     console.out().print(_table(outcome))
-    total = len(outcome.answers)
+    total = len(key_values.first(outcome.answers))
     console.say(f"\n{total - _SHOWN} rarer films are in the picture and in what comes next.\n")
     held = [
         f"{outcome.inside(name).sum()} of {total} {words}"

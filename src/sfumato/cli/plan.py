@@ -113,18 +113,18 @@ def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> p
             msg = f"--pilot-epsilon is {epsilon:g}; streams that are read as they are have none."
             raise InputError(msg)
         return planner.Pilot(values, streams.read(table, Held(values, task.periods)))
-    if not {"item", "estimate"} <= set(names):
+    if not {"item", "value"} <= set(names):
         msg = (
             f"{path} has the columns {', '.join(names)}; device, period and value, or item and "
-            "estimate are expected."
+            "value are expected."
         )
         raise InputError(msg)
     if epsilon is None or not epsilon > 0:
         given = "missing" if epsilon is None else f"{epsilon:g}"
         msg = f"--pilot-epsilon is {given}; what the histogram cost those who were asked."
         raise InputError(msg)
-    cells = table.columns({name: (name, Kind.NUMBER) for name in ("item", "estimate")})
-    counts, shares = cells["item"], cells["estimate"]
+    cells = table.columns({name: (name, Kind.NUMBER) for name in ("item", "value")})
+    counts, shares = cells["item"], cells["value"]
     if any(count is None or count != int(count) for count in counts) or None in shares:
         msg = f"{path} has an item that is no number of changes, or no estimate of it."
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""Rows as a picture: dots in soft intervals, and the truth where a simulation knows it."""
+"""Answers as a picture: dots in soft intervals, and the truth where a simulation knows it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from sfumato.cli.rows import Rows
 from sfumato.cli.tables import label
+from sfumato.core.answers import Answers
 from sfumato.lab.values import Row
 from sfumato.streams.values import Released
 
@@ -47,31 +47,32 @@ _HALF: Final = 0.26  # of a row: half the height of an interval
 
 
 def dots(
-    rows: Rows,
+    answers: Answers,
     *,
     title: str,
     note: str,
-    level: float,
-    shares: bool,
     subtitle: str = "",
     truth: NDArray[np.float64] | None = None,
 ) -> Figure:
-    """Return a picture of the rows, the first one at the top."""
-    inch = 1 / (_TOP + _SUBTITLE * bool(subtitle) + _ROW * len(rows) + _BOTTOM)
+    """Return a picture of answers, the first one at the top."""
+    inch = 1 / (_TOP + _SUBTITLE * bool(subtitle) + _ROW * len(answers) + _BOTTOM)
     figure = Figure(figsize=(_WIDTH, 1 / inch), dpi=200, facecolor="white")
-    longest = max(len(label(item)) for item in rows.items)
+    longest = max(len(label(item)) for item in answers.labels)
     left = min(0.4, 0.05 + 0.0112 * longest)
-    axes = figure.add_axes((left, _BOTTOM * inch, 0.965 - left, _ROW * len(rows) * inch))
-    _draw(axes, rows, truth)
-    _frame(axes, rows, truth, shares=shares)
-    _name(axes, rows)
-    if shares:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g}%"))
-        axes.set_xlabel("share of devices", color=QUIET, size=9.5, labelpad=4)
+    axes = figure.add_axes((left, _BOTTOM * inch, 0.965 - left, _ROW * len(answers) * inch))
+    _draw(axes, answers, truth)
+    _frame(axes, answers, truth)
+    _name(axes, answers)
+    quantity = answers.quantity
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{quantity.scale * value:.6g}{quantity.unit}")
+    )
+    if quantity.kind != "amount":
+        axes.set_xlabel(quantity.noun.lower(), color=QUIET, size=9.5, labelpad=4)
     figure.text(0.03, 1 - 0.42 * inch, title, size=16, weight="bold", color=INK)
     figure.text(0.03, 1 - 0.7 * inch, subtitle, size=11.5, color=INK)
     figure.legend(
-        handles=_legend(level, with_truth=truth is not None),
+        handles=_legend(answers.percent, with_truth=truth is not None),
         loc="upper left",
         bbox_to_anchor=(0.018, 1 - (0.53 + _SUBTITLE * bool(subtitle)) * inch),
         ncols=3,
@@ -241,29 +242,29 @@ def apart(wanted: NDArray[np.float64]) -> list[float]:
     return [heights[index] for index in range(len(placed))]
 
 
-def _draw(axes: Axes, rows: Rows, truth: NDArray[np.float64] | None) -> None:
-    places = np.arange(len(rows))
+def _draw(axes: Axes, answers: Answers, truth: NDArray[np.float64] | None) -> None:
+    places = np.arange(len(answers))
     for place, low, value, high in zip(
-        places.tolist(), rows.low, rows.values, rows.high, strict=True
+        places.tolist(), answers.low, answers.values, answers.high, strict=True
     ):
         _fade(axes, place, low, value)
         _fade(axes, place, high, value)
     axes.scatter(
-        rows.values, places, s=42, color=ACCENT, edgecolors="white", linewidths=1, zorder=4
+        answers.values, places, s=42, color=ACCENT, edgecolors="white", linewidths=1, zorder=4
     )
     if truth is not None:
         reach = _HALF + 0.05
         axes.vlines(truth, places - reach, places + reach, color=TRUTH, linewidth=2.2, zorder=5)
 
 
-def _frame(axes: Axes, rows: Rows, truth: NDArray[np.float64] | None, *, shares: bool) -> None:
-    """Let everything be seen and, of shares, the zero."""
-    ends = np.concatenate([rows.low, rows.high, rows.low if truth is None else truth])
-    low, high = min(0.0, ends.min()) if shares else ends.min(), ends.max()
+def _frame(axes: Axes, answers: Answers, truth: NDArray[np.float64] | None) -> None:
+    """Let everything be seen and, where it belongs, the zero."""
+    ends = np.concatenate([answers.low, answers.high, answers.low if truth is None else truth])
+    low, high = min(0.0, ends.min()) if answers.quantity.from_zero else ends.min(), ends.max()
     margin = 0.02 * (high - low)
     axes.set_xlim(low - margin, high + margin)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    if shares:
+    axes.set_ylim(len(answers) - 0.5, -0.5)
+    if answers.quantity.from_zero:
         axes.axvline(0, color=QUIET, linewidth=0.9, zorder=1)
 
 
@@ -284,8 +285,10 @@ def _fade(axes: Axes, place: float, end: float, value: float) -> None:
     )
 
 
-def _name(axes: Axes, rows: Rows) -> None:
-    axes.set_yticks(range(len(rows)), [label(item) for item in rows.items], size=10.5, color=INK)
+def _name(axes: Axes, answers: Answers) -> None:
+    axes.set_yticks(
+        range(len(answers)), [label(item) for item in answers.labels], size=10.5, color=INK
+    )
     axes.tick_params(length=0, pad=7)
     axes.tick_params(axis="x", labelcolor=QUIET, labelsize=9.5, pad=5)
     axes.grid(axis="x", color=GRID, linewidth=0.9)
@@ -293,9 +296,9 @@ def _name(axes: Axes, rows: Rows) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _legend(level: float, *, with_truth: bool) -> list[Line2D | Patch]:
+def _legend(percent: str, *, with_truth: bool) -> list[Line2D | Patch]:
     dot = Line2D([], [], color=ACCENT, marker="o", markersize=6, linestyle="", label="estimate")
-    blur = Patch(facecolor=f"{ACCENT}60", edgecolor="none", label=f"{100 * level:.10g}% interval")
+    blur = Patch(facecolor=f"{ACCENT}60", edgecolor="none", label=f"{percent} interval")
     truth = Line2D([], [], color=TRUTH, marker="|", markersize=11, markeredgewidth=2.2)
     truth.set(linestyle="", label="truth")
     return [dot, blur, truth] if with_truth else [dot, blur]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from sfumato.cli import collectors, console, tables
 from sfumato.cli.options import Json
-from sfumato.core.quantity import Quantity
+from sfumato.core.answers import Answers
 
 __all__ = ["query"]
 
@@ -62,11 +61,11 @@ def query(  # noqa: PLR0913 - one for each option
     }
     asked = {name: value for name, value in given.items() if value is not None}
     variables = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
-    found = collectors.ask(f"{task}/answers", asked, variables=variables)
+    told = collectors.ask(f"{task}/answers", asked, variables=variables)
     if as_json:
-        console.print_json(found)
-        return
-    _print(found)
+        console.print_json(told)
+    else:
+        _print(Answers.of_plain(told))
 
 
 def _closed(task: str) -> int:
@@ -75,33 +74,7 @@ def _closed(task: str) -> int:
     return next((int(one["closed"]) for one in listed if one["task_id"] == name), 0)
 
 
-def _print(found: dict[str, Any]) -> None:
-    console.say(f"{found['question']}\n")
-    what = "period" if found["query"] == "curve" else "item"
-    quantity = Quantity(**found["quantity"])
-    reach = sorted(_half(one) for one in found["answers"] if one["value"] is not None)
-    places = quantity.decimals(reach[len(reach) // 2] if reach else 0.0)
-    shown = tables.table()
-    shown.add_column(what)
-    shown.add_column("estimate", justify="right")
-    shown.add_column(f"{100 * found['level']:.10g}% interval")
-    for one in found["answers"]:
-        name = Text(tables.label(one[what]))
-        if one["value"] is None:
-            shown.add_row(name, "unknown", "")
-            continue
-        value, half, low, high = (
-            quantity.text(number, places)
-            for number in (one["value"], _half(one), one["low"], one["high"])
-        )
-        shown.add_row(name, f"{value} ± {half}", f"{low} to {high}", style="")
-    console.out().print(shown)
-    console.say(
-        f"\nAs of period {found['as_of']}, {found['method']}, n = {found['n']:,}. "
-        f"{found['guarantee']}"
-    )
-
-
-def _half(answer: dict[str, Any]) -> float:
-    """Return how far the interval of a known answer reaches to either side."""
-    return float(answer["high"] - answer["low"]) / 2
+def _print(answers: Answers) -> None:
+    console.say(f"{answers.question}\n")
+    console.out().print(tables.answers_table(answers))
+    console.say(f"\n{answers.sentence()}")

@@ -13,7 +13,7 @@ import typer
 from sfumato.cli import console, files, tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Force, Json, reads_tables
-from sfumato.cli.rows import Rows
+from sfumato.core.answers import Answers
 from sfumato.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
@@ -129,7 +129,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     with console.waiting("Decoding"):
         metrics = {name: outcome.metrics(name) for name in outcome.decoders}
     if output is not None:
-        _write(outcome, output, force=force)
+        files.write_columns(outcome.columns(), output, force=force)
     if plot is not None:
         _draw(task, outcome, decoder, plot, force=force)
     if as_json:
@@ -286,9 +286,9 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
     for name, each in metrics.items():
         table.add_row(*printed(name, each))
     console.out().print(table)
-    rows, truth = _last(outcome, decoder)
+    answers, truth = _last(outcome, decoder)
     console.say(f"\nPeriod {outcome.periods}, {decoder}\n", "bold")
-    console.out().print(tables.rows_table(rows, 0.95, truth))
+    console.out().print(tables.answers_table(answers, truth))
     console.say(
         f"\n{outcome.published:.0%} of the releases are fresh. A device sends "
         f"{outcome.reports:.3g} reports of {_report_bytes(stream)} bytes in a period, on average."
@@ -305,26 +305,17 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
     )
 
 
-def _last(outcome: Simulation, decoder: str) -> tuple[Rows, Any]:
+def _last(outcome: Simulation, decoder: str) -> tuple[Answers, Any]:
     """Return the largest items of the last period, and the truth."""
     values, _ = outcome.estimates(decoder)
     low, high = outcome.interval(decoder)
-    rows = Rows(tuple(outcome.stream.labels), values[-1], low[-1], high[-1])
+    stream = outcome.stream
+    ends = (values[-1], low[-1], high[-1])
+    answers = Answers(
+        stream.labels, *ends, outcome.devices, stream.guarantee, quantity=stream.quantity
+    )
     order = np.argsort(-values[-1], kind="stable")[:_SHOWN]
-    return rows.pick(order), outcome.truth[-1][order]
-
-
-def _write(outcome: Simulation, path: Path, *, force: bool) -> None:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
-    table = pa.table(outcome.columns())
-    with files.complete_or_absent(path, force=force) as file:
-        if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(table, file)
-        else:
-            pq.write_table(table, file)
+    return answers.pick(order), outcome.truth[-1][order]
 
 
 def _draw(task: Task, outcome: Simulation, decoder: str, path: Path, *, force: bool) -> None:

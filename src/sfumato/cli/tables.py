@@ -1,4 +1,4 @@
-"""Rows as tables with aligned numbers."""
+"""Answers as tables with aligned numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.rows import Rows
-from sfumato.core.quantity import decimals, fixed
+from sfumato.core.answers import Answers
 
-__all__ = ["facts", "label", "rows_table", "table"]
+__all__ = ["answers_table", "facts", "label", "table"]
 
 
 def label(item: Any) -> str:
@@ -43,27 +42,25 @@ def facts(pairs: dict[str, str]) -> Table:
     return shown
 
 
-def rows_table(rows: Rows, level: float, truth: NDArray[np.float64] | None = None) -> Table:
-    """Return items, `estimate ± reach` and intervals; with the truth, also whether it is inside."""
-    places = decimals(float(np.median(rows.reach)))
-    wide = places + 3
+def answers_table(answers: Answers, truth: NDArray[np.float64] | None = None) -> Table:
+    """Return labels, `value ± reach` and intervals; with the truth, also whether it is inside."""
     shown = table()
-    shown.add_column("item", overflow="fold")
-    shown.add_column("estimate", justify="right")
-    shown.add_column(f"{100 * level:.10g}% interval")
+    shown.add_column(answers.what, overflow="fold")
+    shown.add_column("value", justify="right")
+    shown.add_column(f"{answers.percent} interval")
     if truth is not None:
         shown.add_column("truth", justify="right")
         shown.add_column("inside?")
-    for index, item in enumerate(rows.items):
-        low, high = rows.low[index], rows.high[index]
+    places = answers.decimals
+    for index, (item, row) in enumerate(zip(answers.labels, answers.printed(), strict=True)):
         cells: list[str | Text] = [
             Text(label(item)),
-            f"{fixed(rows.values[index], places)} ± {fixed(rows.reach[index], places)}",
-            f"{fixed(low, places):>{wide}} to {fixed(high, places):>{wide}}",
+            f"{row.value} ± {row.reach}" if row.reach else row.value,
+            f"{row.low} to {row.high}" if row.high.strip() else "",
         ]
         if truth is not None:
-            inside = low <= truth[index] <= high
-            cells.append(fixed(truth[index], places))
+            inside = answers.low[index] <= truth[index] <= answers.high[index]
+            cells.append(answers.quantity.text(truth[index], places))
             cells.append("yes" if inside else Text("no", style="bold yellow"))
         shown.add_row(*cells)
     return shown

@@ -10,10 +10,11 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato import frames
 from sfumato.core import intervals
+from sfumato.core.answers import Answers
 from sfumato.core.domain import Label
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.quantity import AMOUNT, SHARE, Quantity
 from sfumato.errors import ConfigurationError, MismatchError
 
 __all__ = ["LARGEST_LEVEL", "Covariance", "Estimate", "FrequencyEstimate", "checked_level"]
@@ -162,6 +163,8 @@ class Estimate:
         How many reports went in.
     guarantee
         What the people behind the reports were promised.
+    quantity
+        What the values are, and how they are printed.
 
     Examples
     --------
@@ -180,6 +183,7 @@ class Estimate:
     labels: Sequence[Label]
     n: int
     guarantee: Guarantee
+    quantity: Quantity = field(default=AMOUNT, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check that values, labels and covariance speak of the same things."""
@@ -219,6 +223,7 @@ class Estimate:
             labels=tuple(self.labels[place] for place in places),
             n=self.n,
             guarantee=self.guarantee,
+            quantity=self.quantity,
         )
 
     @property
@@ -245,44 +250,39 @@ class Estimate:
             )
         return self.interval(each)
 
-    def columns(self, level: float = 0.95) -> dict[str, Any]:
-        """Return item, estimate and interval as plain columns."""
-        low, high = self.interval(level)
-        return {
-            "item": list(self.labels),
-            "estimate": self.values.tolist(),
-            "low": low.tolist(),
-            "high": high.tolist(),
-        }
+    def answers(self, level: float = 0.95, *, band: bool = False) -> Answers:
+        """Return the values with their intervals as a table.
+
+        Parameters
+        ----------
+        level
+            How often an interval holds the truth.
+        band
+            Whether all intervals hold at once.
+
+        """
+        low, high = (self.band if band else self.interval)(level)
+        return Answers(
+            tuple(self.labels),
+            self.values,
+            low,
+            high,
+            self.n,
+            self.guarantee,
+            level,
+            self.quantity,
+            band=band,
+        )
 
     def to_frame(self, backend: str = "pandas", level: float = 0.95) -> Any:
-        """Return the estimates with intervals as a pandas, polars or pyarrow table."""
-        return frames.table(self.columns(level), backend)
+        """Return the values with their intervals as a pandas, polars or pyarrow table."""
+        return self.answers(level).to_frame(backend)
 
     def __repr__(self) -> str:
-        columns = self.columns()
-        few = 12
-        lines = [
-            f"{item!s:>12}  {value: z.4f}  [{low: z.4f}, {high: z.4f}]"
-            for item, value, low, high in zip(*(c[:few] for c in columns.values()), strict=True)
-        ]
-        more = len(self.labels) - few
-        lines += [f"{'...':>12}  ({more} more)"] if more > 0 else []
-        return "\n".join([*lines, f"n = {self.n}, 95% intervals. {self.guarantee}"])
+        return repr(self.answers())
 
     def _repr_html_(self) -> str:
-        from html import escape  # noqa: PLC0415 -- for notebooks, not for devices
-
-        columns = self.columns()
-        rows = "".join(
-            f"<tr><td>{escape(str(item))}</td><td>{value:z.4f}</td>"
-            f"<td>{low:z.4f} &ndash; {high:z.4f}</td></tr>"
-            for item, value, low, high in zip(*columns.values(), strict=True)
-        )
-        return (
-            "<table><thead><tr><th>item</th><th>estimate</th><th>95% interval</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table><p>n = {self.n}. {escape(str(self.guarantee))}</p>"
-        )
+        return self.answers()._repr_html_()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -300,6 +300,7 @@ class FrequencyEstimate(Estimate):
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     p: float = 1.0
     q: float = 0.0
+    quantity: Quantity = field(default=SHARE, kw_only=True)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return each share's interval, by the exact law of its count where counts are small."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-__all__ = ["MEAN", "MOVE", "SHARE", "Quantity", "decimals", "fixed"]
+__all__ = ["AMOUNT", "MEAN", "MOVE", "SHARE", "Quantity", "decimals", "fixed"]
 
 Kind = Literal["share", "mean", "move", "amount"]
 
@@ -96,3 +96,5 @@ class Quantity:
 SHARE: Final = Quantity("share", "Share of devices", "%", 100.0)
 MEAN: Final = Quantity("mean", "Mean", from_zero=False)
 MOVE: Final = Quantity("move", "Mean move")
+AMOUNT: Final = Quantity("amount", "Estimate", from_zero=False)
+"""Numbers of which nothing else is known."""

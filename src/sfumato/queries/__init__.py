@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sfumato.core.answers import Answer, Answers
 from sfumato.queries.events import ROC, Event, Watch, roc
-from sfumato.queries.history import Answer, Answers, History
+from sfumato.queries.history import History
 from sfumato.queries.postprocess import (
-    Processed,
     at_most,
     capped_simplex,
     clip,
@@ -21,7 +21,6 @@ __all__ = [
     "Answers",
     "Event",
     "History",
-    "Processed",
     "Watch",
     "at_most",
     "capped_simplex",

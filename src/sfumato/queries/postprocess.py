@@ -17,22 +17,20 @@ value, which may lie outside of its own interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import signature
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import frames
-from sfumato.core.domain import Label
+from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate
-from sfumato.core.guarantee import Guarantee
 from sfumato.core.projections import at_most, capped_simplex, clip, norm_sub, simplex
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Processed", "at_most", "capped_simplex", "clip", "norm_sub", "postprocess", "simplex"]
+__all__ = ["at_most", "capped_simplex", "clip", "norm_sub", "postprocess", "simplex"]
 
 Floats = NDArray[np.float64]
 
@@ -48,66 +46,9 @@ _METHODS: Final[Mapping[str, Callable[..., Floats]]] = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Processed:
-    """Values that were post-processed, and by what.
-
-    Parameters
-    ----------
-    values
-        No longer unbiased; at least as near to the truth as the estimate was.
-    low, high
-        The estimate's intervals, cut to what is possible; they cover at least as often.
-    labels
-        What each value is about.
-    method
-        The name of the post-processing, with its parameters.
-    level
-        How often an interval covers, at least.
-    n, guarantee
-        As in the estimate: post-processing costs nothing.
-
-    """
-
-    values: Floats
-    low: Floats
-    high: Floats
-    labels: Sequence[Label]
-    method: str
-    level: float
-    n: int
-    guarantee: Guarantee
-
-    def columns(self) -> dict[str, Any]:
-        """Return item, value and interval as plain columns."""
-        return {
-            "item": list(self.labels),
-            "estimate": self.values.tolist(),
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
-        }
-
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """Return the values with intervals as a pandas, polars or pyarrow table."""
-        return frames.table(self.columns(), backend)
-
-    def __repr__(self) -> str:
-        few = 12
-        lines = [
-            f"{item!s:>12}  {value: z.4f}  [{low: z.4f}, {high: z.4f}]"
-            for item, value, low, high in zip(
-                *(column[:few] for column in self.columns().values()), strict=True
-            )
-        ]
-        more = len(self.labels) - few
-        lines += [f"{'...':>12}  ({more} more)"] if more > 0 else []
-        said = f"n = {self.n}, after {self.method}, {self.level:.0%} intervals. {self.guarantee}"
-        return "\n".join([*lines, said])
-
-
 def postprocess(
     estimate: Estimate, method: str, level: float = 0.95, **parameters: float
-) -> Processed:
+) -> Answers:
     """Return the estimate moved to where the truth can be, saying how.
 
     Parameters
@@ -148,15 +89,12 @@ def postprocess(
     call.apply_defaults()
     values = _METHODS[method](*call.args)
     largest = min(call.args[1:])
-    low, high = estimate.interval(level)
+    answers = estimate.answers(level)
     written = ", ".join(f"{name}={value:g}" for name, value in parameters.items())
-    return Processed(
+    return replace(
+        answers,
         values=values,
-        low=np.clip(low, 0.0, largest),
-        high=np.clip(high, 0.0, largest),
-        labels=estimate.labels,
+        low=np.clip(answers.low, 0.0, largest),
+        high=np.clip(answers.high, 0.0, largest),
         method=f"{method}({written})" if written else method,
-        level=level,
-        n=estimate.n,
-        guarantee=estimate.guarantee,
     )

@@ -54,14 +54,14 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
 
     drawn = [_axis(low, high, point, periods, view.quantity)]
     for turn, row in enumerate(rows):
-        seen = [one for one in view.history if one["values"][row] is not None]
+        seen = [one for one in view.history if one["value"][row] is not None]
         if not seen:
             continue
         colour = COLOURS[turn % len(COLOURS)]
         above = [point(one["period"], one["high"][row]) for one in seen]
         below = [point(one["period"], one["low"][row]) for one in reversed(seen)]
-        line = " ".join(point(one["period"], one["values"][row]) for one in seen)
-        x, y = point(seen[-1]["period"], seen[-1]["values"][row]).split(",")
+        line = " ".join(point(one["period"], one["value"][row]) for one in seen)
+        x, y = point(seen[-1]["period"], seen[-1]["value"][row]).split(",")
         drawn.append(
             f'<polygon points="{" ".join(above + below)}" fill="{colour}" fill-opacity="0.16" '
             f'stroke="{colour}" stroke-opacity="0.16"/><circle cx="{x}" cy="{y}" r="4" '

@@ -196,14 +196,14 @@ class Desk:
 
     def _history(self, closed: int) -> History:
         if self.protocol.decodes:
-            return History(self.protocol, self._store.tallies(self.task_id), closed)
+            return History.of(self.protocol, self._store.tallies(self.task_id), closed)
         released = self.releases[:closed]
         decoded = self.protocol.released(
             np.array([release.values for release in released]),
             np.array([release.variances for release in released]),
             np.diff([0, *(release.n for release in released)]).tolist(),
         )
-        return History.of(self.protocol, decoded)
+        return History(self.protocol, decoded)
 
     def participation(self) -> dict[int, int]:
         """Return how many reports each period has."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.core.intervals import z_score
+from sfumato.core.answers import SIDES, Answers
+from sfumato.core.estimate import Covariance, Estimate
 from sfumato.service.desk import Desk
-from sfumato.service.questions import known
 from sfumato.store import Release
 
-__all__ = ["Bell", "plain", "released", "sides", "stream"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Bell", "answers", "stream", "told"]
 
 BREATH: Final = 15.0
 """Seconds of silence after which a listener is told that all is well."""
@@ -44,29 +42,40 @@ class Bell:
         return self._event
 
 
-def sides(values: Floats, variances: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return values and the ends of their intervals."""
-    reach = z_score(LEVEL) * np.sqrt(np.maximum(variances, 0.0))  # a damaged store may have less
-    return values, values - reach, values + reach
+def answers(desk: Desk, release: Release, places: Sequence[int] | None = None) -> Answers:
+    """Return what a period has released as answers; only some of its entries, if places are named.
+
+    Parameters
+    ----------
+    desk
+        The task.
+    release
+        What one of its periods has released.
+    places
+        The entries that are wanted, all by default.
+
+    """
+    chosen = slice(None) if places is None else np.asarray(places, dtype=np.int64)
+    labels = desk.labels if places is None else tuple(desk.labels[place] for place in places)
+    stream = desk.protocol
+    # How entries vary together is not kept.
+    spread = Covariance(release.variances[chosen], joint=False)
+    estimate = Estimate(
+        release.values[chosen],
+        spread,
+        labels,
+        release.n,
+        stream.guarantee,
+        quantity=stream.quantity,
+    )
+    return replace(estimate.answers(LEVEL), as_of=release.period)
 
 
-def released(release: Release, reports: int) -> dict[str, Any]:
-    """Return what a period has released as plain data; None where nothing is known."""
-    return plain(release, reports, sides(release.values, release.variances))
-
-
-def plain(release: Release, reports: int, entries: tuple[Floats, Floats, Floats]) -> dict[str, Any]:
-    """Return a release with some entries' values and ends of their intervals as plain data."""
-    values, low, high = zip(*known(*entries), strict=True)
-    return {
-        "period": release.period,
-        "reports": reports,
-        "n": release.n,
-        "level": LEVEL,
-        "values": values,
-        "low": low,
-        "high": high,
-    }
+def told(answers: Answers, reports: int) -> dict[str, Any]:
+    """Return what a period has released as plain columns, one entry for each label of the task."""
+    columns = zip(SIDES, zip(*answers.known(), strict=True), strict=True)
+    about = {"period": answers.as_of, "reports": reports, "n": answers.n, "level": answers.level}
+    return about | dict(columns)
 
 
 async def stream(desk: Desk, bell: Bell, since: int) -> AsyncIterator[str]:
@@ -79,7 +88,7 @@ async def stream(desk: Desk, bell: Bell, since: int) -> AsyncIterator[str]:
             if since < desk.closed:
                 reports = await asyncio.to_thread(desk.participation)
                 for release in desk.releases[since : desk.closed]:
-                    data = json.dumps(released(release, reports.get(release.period, 0)))
+                    data = json.dumps(told(answers(desk, release), reports.get(release.period, 0)))
                     yield f"id: {release.period}\nevent: period\ndata: {data}\n\n"
                     since = release.period
             if desk.is_over:

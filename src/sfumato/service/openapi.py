@@ -269,6 +269,7 @@ def _schemas() -> dict[str, Any]:
             question=text,
             answers={"type": "array", "items": one},
             level={"type": "number"},
+            band=truth,
             as_of=_COUNT,
             method=text,
             n=_COUNT,

@@ -18,7 +18,7 @@ from sfumato.core.duration import ago, length
 from sfumato.service.chart import COLOURS, chart
 from sfumato.service.desk import Desk
 from sfumato.service.metrics import Metrics
-from sfumato.service.view import Latest, View
+from sfumato.service.view import View
 from sfumato.streams.crowd import promised
 
 __all__ = ["CSP", "FILES", "of_all", "of_task"]
@@ -200,7 +200,7 @@ def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[s
             f"Period {last['period']} closed {ago(age)} and none since; the collector may be "
             "behind."
         )
-    if all(value is None for value in last["values"]):
+    if all(value is None for value in last["value"]):
         return "few", (
             f"Period {last['period']} tells nothing, by {last['reports']} reports. The table shows "
             "what was last known; it goes on when devices take part again."
@@ -215,15 +215,18 @@ def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[s
 
 def _table(desk: Desk, view: View) -> str:
     rows = []
-    for row, (label, latest) in enumerate(zip(view.labels, view.latest, strict=True)):
+    for row, (label, printed) in enumerate(zip(view.labels, view.latest.printed(), strict=True)):
         name = escape(label)
+        period = view.periods[row]
         checked, colour = (" checked", f" s{row}") if row < SHOWN else ("", "")
+        between = f"{printed.low} to {printed.high}" if period else ""
         rows.append(
             f'<tr data-row="{row}"><td><label><input type="checkbox"{checked} '
             f'aria-label="Show {name} in the chart"> <span class="swatch{colour}">'
-            f"</span> {name}</label></td>{_cells(desk, view, latest)}</tr>"
+            f'</span> {name}</label></td><td class="number">{printed.value}'
+            f'{_dated(desk, period, view)}</td><td class="number">{between}</td></tr>'
         )
-    n = f"{view.history[-1]['n']:,} reports so far" if view.history else "no reports yet"
+    n = f"{view.latest.n:,} reports so far" if view.history else "no reports yet"
     few = len(view.places) < view.items
     cut = f"The {len(view.places):,} largest of {view.items:,} items; " if few else ""
     return (
@@ -233,18 +236,12 @@ def _table(desk: Desk, view: View) -> str:
     )
 
 
-def _cells(desk: Desk, view: View, latest: Latest | None) -> str:
-    """Return an item's last known value and interval, dated unless they are of the last period."""
-    if latest is None:
-        return '<td class="number">unknown</td><td class="number"></td>'
-    dated = ""
-    if latest.period < view.history[-1]["period"]:
-        when = _clock(desk.ends_at(latest.period))
-        dated = f' <span class="quiet">in period {latest.period}, until {when}</span>'
-    return (
-        f'<td class="number">{view.text(latest.value)}{dated}</td><td class="number">'
-        f"{view.text(latest.low)} to {view.text(latest.high)}</td>"
-    )
+def _dated(desk: Desk, period: int, view: View) -> str:
+    """Return of which period a value is, unless it is the last one or there is none."""
+    if period in (0, view.latest.as_of):
+        return ""
+    when = _clock(desk.ends_at(period))
+    return f' <span class="quiet">in period {period}, until {when}</span>'
 
 
 def _participation(history: Sequence[dict[str, Any]], refused: Counter[str]) -> str:

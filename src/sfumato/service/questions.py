@@ -6,19 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato.core.answers import Answers
 from sfumato.core.domain import shortened
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.queries.history import Answers, History
-from sfumato.queries.postprocess import Processed
+from sfumato.queries.history import History
 from sfumato.service.desk import Desk
 
-__all__ = ["QUERIES", "answer", "known"]
+__all__ = ["QUERIES", "answer"]
 
-Floats = NDArray[np.float64]
 _NUMBER: Final = re.compile(r"(?=.{1,32}$)[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.ASCII)
 _WHOLE: Final = ("period", "first", "last", "before", "after", "k")
 QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -65,22 +61,20 @@ def answer(desk: Desk, given: Mapping[str, str]) -> dict[str, Any]:
         raise ConfigurationError(f"item is {item[:40]!r}; there are {shortened(desk.labels)}.")
     if query == "curve":
         asked["item"] = labels[str(item)]
-    found = _ask(history, query, asked)
-    quantity = found.quantity if isinstance(found, Answers) else history.quantity
-    data = _plain(found, query, asked) | {"quantity": quantity.plain()}
+    answers = _ask(history, query, asked)
     if item is not None and query != "curve":
-        data["answers"] = [one for one in data["answers"] if str(one["item"]) == item]
-    return data
+        answers = answers.pick([answers.labels.index(labels[item])])
+    return {"query": query} | answers.plain()
 
 
-def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers | Processed:
+def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers:
     try:
-        found: Answers | Processed = getattr(history, query)(**asked)
+        answers: Answers = getattr(history, query)(**asked)
     except MismatchError:
         raise MismatchError(
             "no report has been counted for what is asked; the answer is unknown."
         ) from None
-    return found
+    return answers
 
 
 def _read(name: str, text: str) -> Any:
@@ -100,33 +94,3 @@ def _read(name: str, text: str) -> Any:
             )
         return float(text)
     return text
-
-
-def _plain(found: Answers | Processed, query: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    what = found.what if isinstance(found, Answers) else "item"
-    sides = (found.values, found.low, found.high)
-    if isinstance(found, Answers):
-        question, as_of = found.question, found.as_of
-    else:
-        question, as_of = f"The {asked['k']} largest of period {asked['period']}", asked["period"]
-    return {
-        "query": query,
-        "question": question,
-        "answers": [
-            {what: label, "value": value, "low": low, "high": high}
-            for label, (value, low, high) in zip(found.labels, known(*sides), strict=True)
-        ],
-        "level": found.level,
-        "as_of": as_of,
-        "method": found.method,
-        "n": found.n,
-        "guarantee": str(found.guarantee),
-    }
-
-
-def known(*sides: Floats) -> list[list[float | None]]:
-    """Return values with their intervals, all None where one of the three is not known."""
-    rows = np.column_stack(sides)
-    nothing: list[float | None] = [None] * len(sides)
-    finite = np.asarray(np.isfinite(rows).all(axis=1))
-    return [row if good else nothing for row, good in zip(rows.tolist(), finite, strict=True)]

@@ -10,12 +10,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.answers import Answers
 from sfumato.core.quantity import Quantity
 from sfumato.service.desk import Desk
-from sfumato.service.events import plain, sides
+from sfumato.service.events import answers, told
 from sfumato.store import Release
 
-__all__ = ["Latest", "View"]
+__all__ = ["View"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,80 +30,63 @@ MOST_POINTS: Final = 1 << 17
 
 
 @dataclass(frozen=True)
-class Latest:
-    """The last value that is known of an item, its interval, and the period it is from."""
-
-    value: float
-    low: float
-    high: float
-    period: int
-
-
-@dataclass(frozen=True)
 class View:
     """A task as a page shows it.
 
     Parameters
     ----------
-    quantity
-        What the values are.
     items
         How many items the task has.
     places
         Those that are shown, the largest of their last known values first.
-    labels
-        What these are called.
+    latest
+        What was last known of each of them.
+    periods
+        The period that this is from; 0 where nothing was ever known.
     history
         What each period has released of them.
-    latest
-        What was last known of each of them; None where nothing ever was.
-    decimals
-        How many decimals the values have, by their uncertainty.
 
     """
 
-    quantity: Quantity
     items: int
     places: tuple[int, ...]
-    labels: tuple[str, ...]
+    latest: Answers
+    periods: tuple[int, ...]
     history: tuple[dict[str, Any], ...]
-    latest: tuple[Latest | None, ...]
-    decimals: int
 
     @classmethod
     def of(cls, desk: Desk) -> View:
         """Return what is shown of a task now; its cost grows with what is shown, not with more."""
         releases = desk.releases[: desk.closed]
-        quantity = desk.protocol.quantity
         fitting = max(FEWEST_ITEMS, min(MOST_ITEMS, MOST_POINTS // max(len(releases), 1)))
         values, variances, periods = _last_known(releases, len(desk.labels))
         order = np.argsort(np.where(periods > 0, -values, np.inf), kind="stable")
-        places = order[:fitting]
-        columns = sides(values[places], variances[places])
-        rows = zip(*(column.tolist() for column in (*columns, periods[places])), strict=True)
-        latest = tuple(Latest(*row) if row[3] else None for row in rows)
-        reach = np.sort(columns[2] - columns[0])[: np.count_nonzero(periods[places])]
-        decimals = quantity.decimals(float(reach[len(reach) // 2]) if len(reach) else 0.0)
-        digits = decimals + math.ceil(math.log10(quantity.scale)) + 2
+        places = tuple(order[:fitting].tolist())
+        n = releases[-1].n if releases else 0
+        latest = answers(desk, Release(len(releases), n, values, variances), places)
+        digits = latest.decimals + math.ceil(math.log10(latest.quantity.scale)) + 2
         reports = desk.participation()
-        history = []
-        for one in releases:
-            entries = sides(one.values[places], one.variances[places])
-            short = (entries[0].round(digits), entries[1].round(digits), entries[2].round(digits))
-            history.append(plain(one, reports.get(one.period, 0), short))
+        history = (
+            told(answers(desk, release, places).rounded(digits), reports.get(release.period, 0))
+            for release in releases
+        )
         return cls(
-            quantity,
             len(desk.labels),
-            tuple(places.tolist()),
-            tuple(str(desk.labels[place]) for place in places),
-            tuple(history),
+            places,
             latest,
-            decimals,
+            tuple(periods[list(places)].tolist()),
+            tuple(history),
         )
 
-    def text(self, value: float) -> str:
-        """Return a value as it is printed on this page."""
-        return self.quantity.text(value, self.decimals)
+    @property
+    def quantity(self) -> Quantity:
+        """What the values are."""
+        return self.latest.quantity
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the items that are shown are called."""
+        return tuple(str(label) for label in self.latest.labels)
 
 
 def _last_known(releases: Sequence[Release], items: int) -> tuple[Floats, Floats, Ints]:

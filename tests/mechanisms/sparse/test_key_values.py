@@ -53,7 +53,7 @@ def test_intervals_cover_what_was_kept(kind: Any) -> None:
         reports = ratings.mechanism.randomize(ratings.vectors(kept, rng), rng)
         found = ratings.estimate(ratings.mechanism.tally(reports))
         truth = ratings.truth(kept)
-        for name, answer in found.answers.items():
+        for name, answer in found.estimates.items():
             low, high = answer.interval(0.95)
             wanted = getattr(truth, name)
             real = ~np.isnan(wanted)
@@ -69,7 +69,7 @@ def test_estimates_are_unbiased_and_in_the_units_of_the_data() -> None:
     reports = ratings.mechanism.randomize(ratings.vectors(kept, seeded(2)), seeded(3))
     found, truth = ratings.estimate(ratings.mechanism.tally(reports)), ratings.truth(kept)
     for name in ("frequency", "mean"):
-        answer = found.answers[name]
+        answer = found.estimates[name]
         off = (answer.values - getattr(truth, name)) / answer.standard_errors
         assert np.abs(off).max() < 5.5  # false alarm 2e-7 for six keys
         assert answer.standard_errors.max() < 0.05  # and small enough to tell
@@ -87,7 +87,7 @@ def test_what_nobody_holds_has_no_mean_and_the_widest_interval() -> None:
     low, high = found.interval()
     assert np.isnan(found.values[5])
     assert (low[5], high[5]) == (1.0, 5.0)
-    assert "nan" in repr(found)
+    assert "unknown" in repr(found)
 
 
 def test_subsets_have_frequency_intervals_from_the_exact_law() -> None:
@@ -101,7 +101,7 @@ def test_columns_and_frames() -> None:
     assert len(columns) == 10
     assert columns["key"] == list(KEYS)
     assert found.to_frame("polars").columns == list(columns)
-    assert "n = 1000" in repr(found)
+    assert "n = 1,000" in repr(found)
     assert "epsilon 2" in repr(found)
 
 

@@ -124,7 +124,7 @@ def test_a_curator_that_is_told_who_joins_releases_the_same(design: Weave) -> No
 def test_questions_know_the_enrolled() -> None:
     design = DESIGNS[1]
     tallies = received(design, 2)
-    history = History(design, tallies, enrolled=ENROLLED)
+    history = History.of(design, tallies, enrolled=ENROLLED)
     curve = Reports(design, tallies, ENROLLED).online()
     assert history.mean(8)["on"].value == pytest.approx(curve.values[7, 0], abs=1e-9)
     assert abs(history.mean(8, "filtered")["on"].value - right(design)[7, 0]) < 0.15

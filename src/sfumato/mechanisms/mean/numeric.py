@@ -20,6 +20,7 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.intervals import z_score
 from sfumato.core.law import Law
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.quantity import MEAN
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import ONE, Source
@@ -220,6 +221,7 @@ class NumericMechanism(Mechanism):
             labels=("mean",),
             n=tally.n,
             guarantee=self.guarantee,
+            quantity=MEAN,
         )
 
     @abstractmethod

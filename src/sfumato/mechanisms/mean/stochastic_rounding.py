@@ -160,6 +160,7 @@ class StochasticRounding(NumericMechanism):
             ones=int(tally.sums[0]),
             zero=zero,
             one=one,
+            quantity=found.quantity,
         )
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.core.answers import Answers, columns_of
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, Estimate, FrequencyEstimate
 from sfumato.core.exact import is_finite_number
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.quantity import Quantity
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.holdings import Holdings, read_holdings, vectors_of
@@ -29,6 +31,9 @@ Floats = NDArray[np.float64]
 
 COIN: Final = 1 << 32
 LARGEST_BIAS: Final = 1e-3
+HOLDERS: Final = Quantity("share", "Share of holders", "%", 100.0)
+PER_PERSON: Final = Quantity("mean", "Value per person")
+OF_HOLDERS: Final = Quantity("mean", "Mean of holders", from_zero=False)
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ class KeyValues:
         ratio = Covariance(half**2 * joint.ratio_variance(), joint=False)
         return KeyValueEstimate(
             frequency=self._frequency(joint, tally),
-            mean=Estimate(mean, spread, *common),
+            mean=Estimate(mean, spread, *common, quantity=PER_PERSON),
             conditional_mean=ConditionalMean(
                 middle + half * joint.ratio,
                 ratio,
@@ -181,6 +186,7 @@ class KeyValues:
                 joint=joint,
                 low=self.low,
                 high=self.high,
+                quantity=OF_HOLDERS,
             ),
         )
 
@@ -188,7 +194,7 @@ class KeyValues:
         labels, promise = tuple(self.domain.labels), self.mechanism.guarantee
         noise = Covariance(joint.variance_of(0.0, 1.0), joint=False)
         if not isinstance(self.mechanism, SignedSubset):
-            return Estimate(joint.share, noise, labels, tally.n, promise)
+            return Estimate(joint.share, noise, labels, tally.n, promise, quantity=HOLDERS)
         law = self.mechanism.probabilities  # a subset holds one sign of a key at most
         return FrequencyEstimate(
             joint.share,
@@ -199,6 +205,7 @@ class KeyValues:
             counts=tally.sums.sum(axis=0),
             p=law.p_true + law.p_reverse,
             q=2 * law.p_false,
+            quantity=HOLDERS,
         )
 
     def truth(self, kept: Holdings) -> KeyValueTruth:
@@ -250,41 +257,29 @@ class KeyValueEstimate:
         return self.frequency.guarantee
 
     @property
-    def answers(self) -> dict[str, Estimate]:
-        """The three answers by name."""
+    def estimates(self) -> dict[str, Estimate]:
+        """The three estimates by name."""
         return {name: getattr(self, name) for name in self.names}
+
+    def answers(self, level: float = 0.95, *, band: bool = False) -> dict[str, Answers]:
+        """Return the three answers by name, with their intervals, as tables."""
+        return {
+            name: replace(
+                estimate.answers(level, band=band), what="key", question=estimate.quantity.noun
+            )
+            for name, estimate in self.estimates.items()
+        }
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return keys, answers and intervals as plain columns."""
-        shown: dict[str, list[Any]] = {"key": list(self.frequency.labels)}
-        for name, found in self.answers.items():
-            low, high = found.interval(level)
-            shown |= {
-                name: found.values.tolist(),
-                f"{name}_low": low.tolist(),
-                f"{name}_high": high.tolist(),
-            }
-        return shown
+        return columns_of(self.answers(level))
 
     def to_frame(self, backend: str = "pandas", level: float = 0.95) -> Any:
         """Return the answers with intervals as a pandas, polars or pyarrow table."""
         return frames.table(self.columns(level), backend)
 
     def __repr__(self) -> str:
-        few = 12
-        wide = max(12, *(len(str(label)) for label in self.frequency.labels[:few]))
-        lines = [f"{'':{wide}}  " + "".join(f"{name.replace('_', ' '):<28}" for name in self.names)]
-        ends = [(found.values, *found.interval()) for found in self.answers.values()]
-        for index, label in enumerate(self.frequency.labels[:few]):
-            cells = [
-                f"{value[index]: .4f} [{low[index]: .4f}, {high[index]: .4f}]"
-                for value, low, high in ends
-            ]
-            lines.append(f"{label!s:>{wide}}  " + "".join(f"{cell:<28}" for cell in cells))
-        more = len(self.frequency.labels) - few
-        lines += [f"{'...':>{wide}}  ({more} more)"] if more > 0 else []
-        said = f"n = {self.n}, 95% intervals. {self.guarantee}"
-        return "\n".join([*(line.rstrip() for line in lines), said])
+        return "\n\n".join(map(repr, self.answers().values()))
 
 
 def check_keys(mechanism: SparseInput, domain: Domain, name: str) -> None:

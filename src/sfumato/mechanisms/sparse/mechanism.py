@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.quantity import AMOUNT, SHARE
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import ternary
@@ -186,6 +187,7 @@ class SparseMechanism(SparseInput):
             labels=tuple(range(self.dimension)),
             n=tally.n,
             guarantee=self.guarantee,
+            quantity=SHARE if self.goal == "frequency" else AMOUNT,
         )
 
     @property

@@ -34,7 +34,7 @@
   let places = 4;
   function learn(one) {
     latest.forEach((_, row) => {
-      if (one.values[row] != null) latest[row] = { value: one.values[row], low: one.low[row], high: one.high[row], period: one.period };
+      if (one.value[row] != null) latest[row] = { value: one.value[row], low: one.low[row], high: one.high[row], period: one.period };
     });
     const reach = latest.filter((one) => one).map((one) => (one.high - one.low) / 2).sort((a, b) => a - b);
     places = decimals(reach[Math.floor(reach.length / 2)]);
@@ -50,7 +50,7 @@
   function columns() {
     const made = [history.map((one) => endOf(one.period))];
     for (const row of drawn()) {
-      for (const side of ["values", "low", "high"]) made.push(history.map((one) => one[side][row]));
+      for (const side of ["value", "low", "high"]) made.push(history.map((one) => one[side][row]));
     }
     return made;
   }
@@ -105,8 +105,8 @@
   function read(index) {
     const one = history[index];
     if (!one) return;
-    const said = drawn().map((row) => one.values[row] == null ? `${data.labels[row]} unknown`
-      : `${data.labels[row]} ${text(one.values[row], places)} (${text(one.low[row], places)} to ${text(one.high[row], places)})`);
+    const said = drawn().map((row) => one.value[row] == null ? `${data.labels[row]} unknown`
+      : `${data.labels[row]} ${text(one.value[row], places)} (${text(one.low[row], places)} to ${text(one.high[row], places)})`);
     byId("read").textContent = `Period ${one.period}, until ${when(one.period)}: ${said.join("; ")}. ${one.n.toLocaleString()} reports so far.`;
   }
 
@@ -197,7 +197,7 @@
     }
     const age = Math.max(0, now - endOf(last.period) - data.grace);
     if (age > 2 * data.seconds + 5) return tell("stale", `Period ${last.period} closed ${ago(age)} and none since; the collector may be behind.`);
-    if (last.values.every((value) => value == null)) return tell("few", `Period ${last.period} tells nothing, by ${last.reports} reports. The table shows what was last known; it goes on when devices take part again.`);
+    if (last.value.every((value) => value == null)) return tell("few", `Period ${last.period} tells nothing, by ${last.reports} reports. The table shows what was last known; it goes on when devices take part again.`);
     if (last.reports && last.reports < 200) return tell("few", `Period ${last.period} has ${last.reports} reports: too few to tell much. The bands are wide until more devices take part.`);
     return tell("live", `Period ${last.period} of ${data.periods.toLocaleString()} closed ${ago(age)}.`);
   }
@@ -212,11 +212,11 @@
     source.addEventListener("period", (event) => {
       const one = JSON.parse(event.data);
       if (one.period !== (history.length ? history[history.length - 1].period : 0) + 1) return;
-      for (const side of ["values", "low", "high"]) one[side] = data.places.map((place) => one[side][place]);
+      for (const side of ["value", "low", "high"]) one[side] = data.places.map((place) => one[side][place]);
       if (!history.length) {
         if (data.items > data.places.length) return location.reload(); // now it is known which are the largest
         chosen.clear();
-        one.values.map((value, row) => [value ?? -Infinity, row]).sort((a, b) => b[0] - a[0] || 0).slice(0, 4)
+        one.value.map((value, row) => [value ?? -Infinity, row]).sort((a, b) => b[0] - a[0] || 0).slice(0, 4)
           .forEach(([, row]) => chosen.set(row, free()));
         swatches();
       }

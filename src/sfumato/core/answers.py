@@ -1,0 +1,316 @@
+"""Answers as a table: what each is about, its value and its interval, and what is said with them.
+
+Estimates, questions, post-processing, the command line, HTTP and the page all speak this table, so
+that a column has one name everywhere: ``item``, ``period`` or ``key``, then ``value``, ``low`` and
+``high``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import frames
+from sfumato.core.domain import Label, shortened
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.quantity import AMOUNT, Quantity
+from sfumato.errors import ConfigurationError
+
+__all__ = ["SIDES", "Answer", "Answers", "Printed", "columns_of", "plain_of"]
+
+Floats = NDArray[np.float64]
+
+SIDES: Final = ("value", "low", "high")
+"""The columns that every table of answers has beside its labels."""
+
+FEW: Final = 12
+"""Rows that an interactive session prints."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One number with its interval, and all that must be said with it."""
+
+    label: Label
+    value: float
+    low: float
+    high: float
+    quantity: Quantity
+    as_of: int | None
+    guarantee: Guarantee | str
+
+    def __str__(self) -> str:
+        reach = (self.high - self.low) / 2
+        places = self.quantity.decimals(reach)
+        return (
+            f"{self.label}: {self.quantity.text(self.value, places)} ± "
+            f"{self.quantity.text(reach, places)}"
+        )
+
+
+class Printed(NamedTuple):
+    """A row as it is printed; ``unknown`` and nothing else where nothing is known."""
+
+    value: str
+    reach: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """Values with their intervals, item by item (or period by period, or key by key).
+
+    Parameters
+    ----------
+    labels, values, low, high
+        What each answer is about, its value, and the two ends of its interval.
+    n
+        How many reports went in.
+    guarantee
+        What was promised to whom; in words, where a collector has told it.
+    level
+        How often an interval holds the truth.
+    quantity
+        What the values are, and how they are printed.
+    what
+        What the labels are: item, period or key.
+    question
+        What was asked, in words.
+    method
+        How it was answered: the decoder, and any post-processing by its name.
+    as_of
+        The last period whose reports went in, if there are periods.
+    band
+        Whether all intervals together hold their truths at this level, and not each on its own.
+
+    Examples
+    --------
+    >>> from sfumato.core.quantity import SHARE
+    >>> promise = Guarantee("local", "each report", 1.0)
+    >>> sides = np.array([[0.2, 0.8], [0.1, 0.7], [0.3, 0.9]])
+    >>> pets = Answers(("cat", "dog"), *sides, n=500, guarantee=promise, quantity=SHARE)
+    >>> print(pets.largest()["dog"])
+    dog: 80% ± 10%
+    >>> pets.largest().columns()["item"]
+    ['dog', 'cat']
+
+    """
+
+    labels: tuple[Label, ...]
+    values: Floats
+    low: Floats
+    high: Floats
+    n: int
+    guarantee: Guarantee | str
+    level: float = 0.95
+    quantity: Quantity = AMOUNT
+    what: str = "item"
+    question: str = ""
+    method: str = ""
+    as_of: int | None = None
+    band: bool = False
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, label: Label) -> Answer:
+        if label not in self.labels:
+            raise ConfigurationError(
+                f"{self.what} is {label!r}; there are {shortened(self.labels)}."
+            )
+        place = self.labels.index(label)
+        value, low, high = (float(side[place]) for side in (self.values, self.low, self.high))
+        return Answer(label, value, low, high, self.quantity, self.as_of, self.guarantee)
+
+    # ---- some of them ------------------------------------------------------------------------
+
+    def pick(self, places: Sequence[int] | NDArray[np.int64] | slice) -> Self:
+        """Return some of the rows, in this order."""
+        chosen = np.arange(len(self))[places]
+        labels = tuple(self.labels[place] for place in chosen)
+        sides = (self.values[chosen], self.low[chosen], self.high[chosen])
+        return replace(self, labels=labels, values=sides[0], low=sides[1], high=sides[2])
+
+    def largest(self) -> Self:
+        """Return all rows, the largest value first and what is not known at the end."""
+        told = self._told[:, 0]
+        return self.pick(np.argsort(np.where(told, -self.values, np.inf), kind="stable"))
+
+    def rounded(self, digits: int) -> Self:
+        """Return the same with so many decimals, for whoever counts bytes."""
+        sides = (side.round(digits) for side in (self.values, self.low, self.high))
+        values, low, high = sides
+        return replace(self, values=values, low=low, high=high)
+
+    # ---- for people --------------------------------------------------------------------------
+
+    @property
+    def reach(self) -> Floats:
+        """How far each interval goes from its value, to the farther side.
+
+        Half of its width where nothing is estimated.
+        """
+        farther = np.maximum(self.values - self.low, self.high - self.values)
+        return np.fmax(farther, (self.high - self.low) / 2)
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals the values have, by their uncertainty."""
+        reach = np.sort(self.reach[np.isfinite(self.reach)])
+        return self.quantity.decimals(float(reach[reach.size // 2]) if reach.size else 0.0)
+
+    @property
+    def percent(self) -> str:
+        """The level as it is printed."""
+        return f"{100 * self.level:.10g}%"
+
+    def printed(self) -> list[Printed]:
+        """Return the rows as they are printed, the ends of intervals aligned."""
+        places, reaches = self.decimals, self.reach.tolist()
+        text = self.quantity.text
+        rows = []
+        for (value, low, high), reach in zip(self.known(), reaches, strict=True):
+            ends = ("", "")
+            if low is not None and high is not None:
+                ends = (text(low, places), text(high, places))
+            told = ("unknown", "") if value is None else (text(value, places), text(reach, places))
+            rows.append(Printed(*told, *ends))
+        wide = max((len(end) for row in rows for end in row[2:]), default=0)
+        return [row._replace(low=row.low.rjust(wide), high=row.high.rjust(wide)) for row in rows]
+
+    def sentence(self) -> str:
+        """Return what must be said with the numbers."""
+        dated = "" if self.as_of is None else f"As of period {self.as_of}"
+        shape = f"{self.percent} {'band' if self.band else 'intervals'}"
+        words = ", ".join(filter(None, (dated, self.method, shape, f"n = {self.n:,}")))
+        return f"{words}. {self.guarantee}"
+
+    def __repr__(self) -> str:
+        rows = self.pick(slice(FEW)).printed()
+        wide = max((len(row.value) for row in rows), default=0)
+        lines = [
+            f"{label!s:>12}  {row.value:>{wide}}" + (f"  [{row.low}, {row.high}]" * bool(row.high))
+            for label, row in zip(self.labels, rows, strict=False)
+        ]
+        more = len(self) - FEW
+        lines += [f"{'...':>12}  ({more:,} more)"] if more > 0 else []
+        return "\n".join([*filter(None, [self.question]), *lines, self.sentence()])
+
+    def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415 -- for notebooks, not for devices
+
+        rows = "".join(
+            f"<tr><td>{escape(str(label))}</td><td>{row.value}</td>"
+            f"<td>{f'{row.low} &ndash; {row.high}' if row.high.strip() else ''}</td></tr>"
+            for label, row in zip(self.labels, self.printed(), strict=True)
+        )
+        return (
+            f"<table><caption>{escape(self.question)}</caption><thead><tr><th>{self.what}</th>"
+            f"<th>value</th><th>{self.percent} interval</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table><p>{escape(self.sentence())}</p>"
+        )
+
+    # ---- for machines ------------------------------------------------------------------------
+
+    def columns(self) -> dict[str, Any]:
+        """Return label, value and interval as plain columns; not a number where none is known."""
+        sides = zip(SIDES, (self.values, self.low, self.high), strict=True)
+        return {self.what: list(self.labels)} | {name: side.tolist() for name, side in sides}
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Return the answers as a pandas, polars or pyarrow table."""
+        return frames.table(self.columns(), backend)
+
+    def known(self) -> list[list[float | None]]:
+        """Return value, low and high of each row; None where there is none.
+
+        A value without an interval is not told.
+        """
+        cells = np.column_stack((self.values, self.low, self.high)).astype(object)
+        cells[~self._told] = None
+        listed: list[list[float | None]] = cells.tolist()
+        return listed
+
+    @property
+    def _told(self) -> NDArray[np.bool_]:
+        """Which numbers of each row are told."""
+        finite = np.isfinite(np.column_stack((self.values, self.low, self.high)))
+        return np.asarray(finite & finite[:, 1:].all(axis=1, keepdims=True))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as plain records; None where nothing is known."""
+        return [
+            {self.what: label} | dict(zip(SIDES, row, strict=True))
+            for label, row in zip(self.labels, self.known(), strict=True)
+        ]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the answers and all that is said with them, as plain data."""
+        asked = {"question": self.question} if self.question else {}
+        return asked | {"answers": self.records()} | self.about()
+
+    def about(self) -> dict[str, Any]:
+        """Return what is said with the answers, as plain data."""
+        dated = {} if self.as_of is None else {"as_of": self.as_of}
+        made = {"method": self.method} if self.method else {}
+        return {
+            "level": self.level,
+            "band": self.band,
+            **dated,
+            **made,
+            "n": self.n,
+            "guarantee": str(self.guarantee),
+            "quantity": self.quantity.plain(),
+        }
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Return answers from plain data."""
+        rows = plain["answers"]
+        what = next((name for row in rows for name in row if name not in SIDES), "item")
+        values, low, high = (np.array([row[name] for row in rows], dtype=float) for name in SIDES)
+        rest = ("level", "band", "as_of", "method", "n", "guarantee", "question")
+        return cls(
+            tuple(row[what] for row in rows),
+            values,
+            low,
+            high,
+            what=what,
+            quantity=Quantity(**plain["quantity"]),
+            **{name: plain[name] for name in rest if name in plain},
+        )
+
+
+# ---- several answers for each label --------------------------------------------------------------
+
+
+def columns_of(named: Mapping[str, Answers]) -> dict[str, list[Any]]:
+    """Return the answers for the same labels, each under its name, as plain columns."""
+    first = next(iter(named.values()))
+    if len(named) == 1:
+        return first.columns()
+    made: dict[str, list[Any]] = {first.what: list(first.labels)}
+    for name, answers in named.items():
+        columns = answers.columns()
+        made |= {name if side == "value" else f"{name}_{side}": columns[side] for side in SIDES}
+    return made
+
+
+def plain_of(named: Mapping[str, Answers]) -> dict[str, Any]:
+    """Return the answers for the same labels, each under its name, as plain data."""
+    first = next(iter(named.values()))
+    if len(named) == 1:
+        return first.plain()
+    rows = {name: answers.known() for name, answers in named.items()}
+    records = [
+        {first.what: label}
+        | {name: dict(zip(SIDES, known[place], strict=True)) for name, known in rows.items()}
+        for place, label in enumerate(first.labels)
+    ]
+    quantities = {name: answers.quantity.plain() for name, answers in named.items()}
+    return {"answers": records} | first.about() | {"quantity": quantities}
