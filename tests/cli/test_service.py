@@ -94,7 +94,7 @@ def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.M
     assert "http:// or https://" in refused("query", "ftp://here")
 
 
-def test_each_tier_of_a_window_is_published_as_a_task(
+def test_tiers_are_published_as_one_task_that_says_what_each_promises(
     collector: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "window.toml"
@@ -105,12 +105,13 @@ def test_each_tier_of_a_window_is_published_as_a_task(
         'values = {kind = "category", items = ["on", "off"]}\n'
     )
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
-    made = answer("task", "publish", file, "--to", collector.url, "--public")["tiers"]
-    assert len({each["task_id"] for each in made}) == 2
-    assert [each["join"][-64:] for each in made] == [each["task_id"] for each in made]
-    assert [each["page"][-64:] for each in made] == [each["task_id"] for each in made]
-    assert "epsilon 1 over any 24" in made[0]["guarantee"]
-    assert "epsilon 0.5 over any 48" in made[1]["guarantee"]
+    made = answer("task", "publish", file, "--to", collector.url, "--public")
+    assert made["join"][-64:] == made["page"][-64:] == made["task_id"]
+    usual, strict = made["offers"]
+    assert "epsilon 1 over any 24" in usual == made["guarantee"]
+    assert "epsilon 0.5 over any 48" in strict
+    said = run("task", "publish", file, "--to", collector.url, "--public").stdout
+    assert "Tier 1: What a device sends is protected with epsilon 0.5" in said
 
 
 def test_a_second_collector_on_one_port_or_store_is_refused(

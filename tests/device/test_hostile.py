@@ -20,7 +20,7 @@ from tests.device.mutations import mutated, written
 from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.device import Device, Http, Limits, Outcome, part, sdk
-from sfumato.errors import ConfigurationError, InputError, SfumatoError
+from sfumato.errors import BudgetError, ConfigurationError, InputError, SfumatoError
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
@@ -232,17 +232,29 @@ def test_an_asked_task_holds_what_was_observed_last_in_a_period_that_has_ended()
         (DOCUMENTS[-3], {"kind": "horizon", "stream": "window"}),
         (DOCUMENTS[0], {"kind": "window", "stream": "weave"}),
         (DOCUMENTS[0], {"kind": "window", "stream": "flat"}),
+        (DOCUMENTS[0], {"kind": "other"}),
     ],
 )
 def test_a_task_cannot_run_another_kind_of_stream_than_it_says(
     document: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    """Owners who want a promise for ever would be asked window after window."""
     document = document | {"spec": document["spec"] | changes}
     device = Device.open(":memory:", Limits(2.0))
-    with pytest.raises(ConfigurationError, match=r"stream is '(window|weave|flat)'"):
+    with pytest.raises(ConfigurationError, match=r"kind is '(horizon|window|other)'"):
         device.join(json.dumps(document).encode())
     assert device.left == 2.0
+
+
+@pytest.mark.parametrize("stream", ["window", "topl"])
+def test_what_an_owner_allows_hangs_on_the_promise_and_on_no_name(stream: str) -> None:
+    """Owners who want a promise for ever would be asked window after window."""
+    document = DOCUMENTS[-3]
+    spec = {name: part for name, part in document["spec"].items() if name != "kind"}
+    spec |= {"stream": stream, "bound": 9.0, "learning": 1, "limit": 64, "variant": "white"}
+    device = Device.open(":memory:", Limits(100.0, unsealed=True))
+    with pytest.raises(BudgetError, match="for a window of time only"):
+        device.join(json.dumps(document | {"spec": spec}).encode())
+    assert device.left == 100.0
 
 
 def test_a_renewed_task_brings_its_keys_and_nothing_else() -> None:

@@ -11,6 +11,7 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,15 @@ from tests.device.collecting import HOUR
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.core.stream import Ask
+from sfumato.core.stream import Ask, Stream, Timestep
+from sfumato.core.tally import Tallies
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
 from sfumato.device.keys import Chain
 from sfumato.device.part import Part
 from sfumato.errors import SfumatoError
 from sfumato.randomness import Keyed, seeded
-from sfumato.streams.registry import spec_of, stream_of
+from sfumato.streams.registry import STREAMS, find, spec_of, stream_of
 from sfumato.streams.values.topl import ToPL
 from sfumato.streams.window import METHODS
 from sfumato.wire.published import Published
@@ -78,6 +80,16 @@ def window(method: str, name: str, periods: int = PERIODS) -> tuple[Published, l
     return published(task, periods), values
 
 
+def tiers(name: str, periods: int = PERIODS) -> tuple[Published, list[Any]]:
+    plain, values = VALUES[name]
+    task = f'kind = "window"\nwindow = 2\ndevices = 100\nmethod = "lbu"\nvalues = {plain}\n'
+    return published(f"{task}tiers = [{{window = 3, epsilon = 1, devices = 9}}]", periods), values
+
+
+def amounts() -> tuple[Published, list[Any]]:
+    return published('stream = "topl"\nvalues = {kind = "number", low = 0, high = 9}'), [0, 2.5, 20]
+
+
 class Line:
     """A server that asks in every round, and writes down what comes in which order."""
 
@@ -102,7 +114,10 @@ class Line:
         else:
             about = {"mechanism": "grr", "domain": plain["items"]}
         asked = about | {"epsilon": 0.75}
-        return Question(int(self.now // HOUR), self.round, asked, 0.75).encode()
+        if self._made.spec.get("stream") == "topl":
+            asked = ToPL.of(self._made.spec).summer(5.0).configuration()
+        tier = self.round if "tiers" in self._made.spec else 0
+        return Question(int(self.now // HOUR), self.round, asked, 0.75, tier).encode()
 
     def send(self, url: str, batch: bytes) -> Outcome:
         assert url == self._made.endpoint
@@ -114,12 +129,14 @@ class Line:
         return Outcome()
 
 
-def pattern(made: Published, stream: tuple[Any, ...], late: Any, seed: int) -> list[Any]:
+def pattern(
+    made: Published, stream: tuple[Any, ...], late: Any, seed: int, tier: int = 0
+) -> list[Any]:
     """Return what can be seen of a device with a stream: everything but what reports say."""
     line = Line(made)
     limits = Limits(2.0, unsealed=True, windows=True)
     device = Device(Journal(":memory:"), limits, line, line.clock, seeded(seed))
-    device.join(made)
+    device.join(made, tier)
     for period, value in enumerate(stream):
         line.now = period * HOUR + 10.0
         if value is not MISSING and value is not LATE:
@@ -138,10 +155,10 @@ def streams(values: list[Any], periods: int = PERIODS) -> Iterator[tuple[Any, ..
     return itertools.product([*values, None, MISSING, BAD, LATE], repeat=periods)
 
 
-def check(made: Published, values: list[Any], seeds: range) -> None:
+def check(made: Published, values: list[Any], seeds: range, tier: int = 0) -> None:
     spoke = 0
     for seed in seeds:
-        patterns = [pattern(made, stream, values[-1], seed) for stream in streams(values)]
+        patterns = [pattern(made, stream, values[-1], seed, tier) for stream in streams(values)]
         assert all(seen == patterns[0] for seen in patterns)
         spoke += len(patterns[0]) > 2 * PERIODS
     assert spoke  # some device has sent something
@@ -155,6 +172,23 @@ def test_a_standing_task_hears_the_same_pattern(name: str) -> None:
 @pytest.mark.parametrize("name", ["category", "number"])
 def test_a_task_that_asks_hears_the_same_pattern(name: str) -> None:
     check(*window("lpd", name), range(1))
+
+
+@pytest.mark.parametrize("tier", [0, 1])
+@pytest.mark.parametrize("name", ["category", "number"])
+def test_a_task_with_tiers_hears_the_same_pattern(name: str, tier: int) -> None:
+    check(*tiers(name), range(1), tier)
+
+
+def test_a_task_of_amounts_hears_the_same_pattern() -> None:
+    check(*amounts(), range(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", [0, 1])
+@pytest.mark.parametrize("name", ["category", "number"])
+def test_a_task_with_tiers_hears_the_same_pattern_of_many_devices(name: str, tier: int) -> None:
+    check(*tiers(name), range(1, 16), tier)
 
 
 @pytest.mark.slow
@@ -183,23 +217,35 @@ def test_machines_of_every_standing_task_send_the_same_pattern() -> None:
             assert len(seen) == 1
 
 
-def test_topl_answers_the_same_number_of_times() -> None:
-    protocol = ToPL(1.0, 10.0)
-    asks = [Ask(protocol.learner, 0.75), Ask(protocol.summer(5.0), 0.75)]
-    for seed in range(4):
-        key = bytes(seeded(seed).take(32))
-        seen = set()
-        for stream in streams([0.0, 4.0, 20.0]):
-            device = protocol.device(seeded(seed))
-            sizes = []
-            for period, value in enumerate(stream):
-                device.observe(None if value is MISSING or value is LATE else value, seeded(1))
-                for number, ask in enumerate(asks):  # one question more than a period has
-                    device.round = -1
-                    said = device.answer(ask, Keyed(key, f"ask {period} {number}"))
-                    sizes.append(said and (said.place, len(said.payload)))
-            seen.add(tuple(sizes))
-        assert len(seen) == 1
+@pytest.mark.parametrize(
+    "stream", [s for name in STREAMS for s in find(name).examples() if s.rounds], ids=str
+)
+def test_machines_of_every_stream_that_asks_answer_the_same_number_of_times(stream: Stream) -> None:
+    """The curator's own questions, in every tier, of every stream that there is."""
+    asks = [question for question in asked_by(stream) if isinstance(question, Ask)]
+    for tier in range(len(stream.offers)):
+        for seed in range(4):
+            key = bytes(seeded(seed).take(32))
+            seen = set()
+            for values in itertools.product([*stream.inputs()[:3], None, BAD], repeat=PERIODS):
+                device = stream.device(seeded(seed), tier)
+                said = []
+                for period, value in enumerate(values):
+                    assert device.observe(value, seeded(1)) is None
+                    for ask in asks:
+                        coins = Keyed(key, f"ask {period} {ask.round}")
+                        answer = device.answer(replace(ask, probability=0.75), coins)
+                        said.append(answer and (answer.place, len(answer.payload)))
+                seen.add(tuple(said))
+            assert len(seen) == 1
+
+
+def asked_by(stream: Stream) -> Iterator[Any]:
+    """Yield all that is asked in the first period, if nobody answers."""
+    step = Timestep(stream.curator(), 1)
+    while step.question is not None:
+        yield step.question
+        step.answer(step.brought(Tallies({})))
 
 
 HELD: dict[Any, Any] = {"p": "a", "q": "c"}
@@ -222,11 +268,12 @@ ODD: tuple[Any, ...] = (
 """What an app may come up with; some of it is a value of some task, and none of it an error."""
 
 
-@pytest.mark.parametrize("name", [*STANDING, "asked category", "asked number"])
+@pytest.mark.parametrize("name", [*STANDING, "asked category", "asked number", "tiers", "amounts"])
 def test_no_value_is_an_error_or_makes_a_journal_that_cannot_be_read(name: str) -> None:
     """A value that stops the app, or the device at its next start, stops its reports, too."""
     asked = name.removeprefix("asked ")
-    made, _ = window("lpd", asked) if asked != name else STANDING[name]
+    others = {"tiers": tiers("category"), "amounts": amounts()}
+    made, _ = window("lpd", asked) if asked != name else (others | STANDING)[name]
     limits = Limits(2.0, unsealed=True, windows=True)
     heard = []
     for odd in (ODD, ()):

@@ -87,14 +87,16 @@ class Scene:
         self.store.close()
         self.open()
 
-    def device(self, name: str = ":memory:", epsilon: float = 16.0) -> tuple[Device, Line]:
+    def device(
+        self, name: str = ":memory:", epsilon: float = 16.0, tier: int = 0
+    ) -> tuple[Device, Line]:
         """Return a device that has joined, and its line."""
         line = Line(self)
         path = name if name == ":memory:" else self.folder / name
         limits = Limits(epsilon, windows=True, unsealed=True)
         self.made += 1
         device = Device(Journal(path), limits, line, lambda: self.now, seeded(self.made))
-        device.join("http://here/task")
+        device.join("http://here/task", tier)
         return device, line
 
     def fleet(self, count: int) -> list[tuple[Device, Line]]:
@@ -108,8 +110,9 @@ class Scene:
         self.now = START + (period - 1) * SECONDS + 1.0
         for (device, _), value in zip(fleet, values, strict=True):
             device.observe(value, strict=True)
-        for number in range(self.desk.protocol.rounds):
-            self.now = START + period * SECONDS + 0.5 + number * self.grace / 2
+        rounds = self.desk.protocol.rounds
+        for number in range(rounds):
+            self.now = START + period * SECONDS + 0.5 + number * self.grace / rounds
             self.collector.close_due()
             for device, _ in fleet:
                 device.flush(force=True)

@@ -10,12 +10,13 @@ import pytest
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.core.stream import Place
+from sfumato.core.stream import Place, Stream
 from sfumato.device import Device, Limits, Outcome
 from sfumato.device.journal import Journal
+from sfumato.errors import MismatchError
 from sfumato.randomness import seeded
-from sfumato.service import Collector
-from sfumato.store import SQLiteStore
+from sfumato.service import Collector, Desk
+from sfumato.store import Release, SQLiteStore
 from sfumato.streams.judging import Judge
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.published import Published
@@ -41,6 +42,14 @@ devices = 1
 periods = 2
 period = "{SECONDS} seconds"
 """
+AMOUNTS = f"""
+stream = "topl"
+title = "A tour"
+epsilon = 8
+periods = 2
+period = "{SECONDS} seconds"
+values = {{kind = "number", low = 0, high = 50}}
+"""
 PLACES = 'values = {kind = "category", items = ["home", "work"]}\n'
 KINDS: list[Any] = [
     pytest.param(HORIZON + PLACES + 'protocol = "snapshots"\n', "work", id="snapshots"),
@@ -52,6 +61,12 @@ KINDS: list[Any] = [
         37.5,
         id="window of numbers",
     ),
+    pytest.param(
+        ENDLESS + PLACES + 'method = "lbu"\ntiers = [{window = 2, epsilon = 4, devices = 1}]\n',
+        "work",
+        id="tiers",
+    ),
+    pytest.param(AMOUNTS, 37.5, id="amounts"),
 ]
 
 
@@ -96,19 +111,19 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     wire = Wire(collector, desk.task_id)
     limits = Limits(epsilon=8.0, windows=True)
     device = Device(Journal(":memory:"), limits, wire, lambda: now, seeded(1))
-    device.join(published)
-    assert device.left == 0.0
+    tier = len(stream.offers) - 1  # of several windows it picks the last
+    device.join(published, tier)
+    assert device.left == 8.0 - stream.offers[tier].epsilon
 
     # It observes; when the period has ended, its report is blurred, kept, sealed and sent.
     device.observe(value, strict=True)
-    now = START + SECONDS + 1.0
-    collector.close_due()
-    flushed = device.flush(force=True)
-    if not flushed.sent:  # a snapshot of the second period
-        device.observe(value, strict=True)
-        now = START + 2 * SECONDS + 1.0
+    for later in (1.0, 6.0, SECONDS + 1.0):  # at once, in a later round, or of the second period
+        now = START + SECONDS + later
         collector.close_due()
         flushed = device.flush(force=True)
+        if flushed.sent:
+            break
+        device.observe(value, strict=True)
     assert (flushed.sent, flushed.refused, flushed.problem) == (1, 0, "")
 
     # On the wire it is one sealed record of fixed size, bound to task, id and period.
@@ -124,8 +139,7 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     assert judge.valid(np.array([period]), contents).all()
     counted = judge.count(period, contents)
     ((place, tally),) = counted.items()
-    assert place == Place(int(contents["span"][0]), period, int(contents["block"][0]))
-    assert tally.n == 1
+    assert (place, tally.n) == (Place(contents["span"][0], period, contents["block"][0]), 1)
 
     # store/ has the very tally.
     assert dict(collector.store.tallies(desk.task_id)) == dict(counted)
@@ -137,14 +151,25 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     assert release.n == 1
 
     # queries/ answers, with an interval and under the guarantee of the task.
-    answers = desk.history().mean(period)
-    assert answers.labels == stream.labels
-    assert answers.guarantee == stream.guarantee
-    known = np.isfinite(answers.values)
-    assert (answers.low[known] <= answers.values[known]).all()
-    assert np.array_equal(answers.values[known], release.values[known])
+    check_answers(desk, stream, release)
 
     # And the person whose device it is can read what it did.
-    assert any("one blurred report was sent" in line for line in device.log())
+    log = device.log()
+    assert "one blurred report was sent" in "".join(log)
+    assert f"costs epsilon {stream.offers[tier].epsilon:g} {stream.offers[tier].promise}." in log[0]
     device.close()
     collector.store.close()
+
+
+def check_answers(desk: Desk, stream: Stream, release: Release) -> None:
+    """Ask about a period that has closed: the answer is what was released."""
+    known = np.isfinite(release.values)
+    if stream.quantity.kind == "amount":  # the first period has only shown where to cut
+        with pytest.raises(MismatchError, match="nothing is known of these periods"):
+            desk.history().mean(release.period)
+        return
+    answers = desk.history().mean(release.period)
+    assert answers.labels == stream.labels
+    assert answers.guarantee == stream.guarantee
+    assert (answers.low[known] <= answers.values[known]).all()
+    assert np.array_equal(answers.values[known], release.values[known])

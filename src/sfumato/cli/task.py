@@ -265,26 +265,23 @@ def publish(
     from sfumato import catalog
 
     task = catalog.read(file)  # a mistake is told with its line
-    given = tomllib.loads(file.read_text("utf-8-sig"))
-    own = {name: value for name, value in given.items() if name != "tiers"}
+    asked = {
+        "task": tomllib.loads(file.read_text("utf-8-sig")),
+        "start": start,
+        "grace": grace,
+        "public": public,
+        "sealed": not unsealed,
+    }
     base = to.rstrip("/")
-    published = []
-    for tier in ({}, *given.get("tiers", [])):  # an owner picks one: each is a task to join
-        asked = {
-            "task": own | tier,
-            "start": start,
-            "grace": grace,
-            "public": public,
-            "sealed": not unsealed,
-        }
-        made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
-        published.append(made | collectors.addresses(base, made["task_id"]))
+    made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
+    made |= collectors.addresses(base, made["task_id"])
     if as_json:
-        console.print_json(published[0] if len(published) == 1 else {"tiers": published})
+        console.print_json(made)
         return
     console.say(f"Published: {task.title}")
-    for made in published:
-        console.say(f"{made['guarantee']}")
-        console.say(f"\nDevices join  {made['join']}")
-        console.say(f"Its page is   {made['page']}\n")
-    console.say(f"Next:  sfumato query {published[0]['page']}")
+    offers = made.get("offers", [made["guarantee"]])
+    for tier, offer in enumerate(offers):
+        console.say(offer if len(offers) == 1 else f"Tier {tier}: {offer}")
+    console.say(f"\nDevices join  {made['join']}")
+    console.say(f"Its page is   {made['page']}\n")
+    console.say(f"Next:  sfumato query {made['page']}")

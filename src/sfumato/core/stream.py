@@ -196,6 +196,11 @@ class Stream(ABC):
         """What is promised to a device, by tier: its owner picks one before there are any data."""
         return (self.guarantee,)
 
+    @property
+    def picks(self) -> tuple[float, ...]:
+        """The share of the devices that is expected to pick each of the offers."""
+        return (1.0,)
+
     def offer(self, tier: int) -> Guarantee:
         """Return what is promised to a device of a tier; raise if there is no such tier."""
         there = range(len(self.offers))

@@ -13,6 +13,7 @@ from typing import Any, Final
 from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
 from sfumato.streams import registry
+from sfumato.streams.admission import refuse_heavy
 from sfumato.wire import fields
 from sfumato.wire.reports import LARGEST_PAYLOAD
 from sfumato.wire.task import MOST_PERIODS
@@ -20,8 +21,6 @@ from sfumato.wire.task import MOST_PERIODS
 __all__ = ["admitted"]
 
 LATEST: Final = 1 << 40
-MOST_KEPT: Final = 1 << 24
-"""How many bytes of payload a device may have to keep, if nobody takes its reports."""
 
 _NUMBERS: Final = {
     "start": (0, LATEST),
@@ -48,10 +47,14 @@ def _admitted(spec: Mapping[str, Any]) -> Stream:
         fields.in_range(spec.get(name), (name,), low, high)
     if "title" in spec:
         fields.title(spec["title"])
+    if "kind" in spec:
+        fields.choice(spec["kind"], ("kind",), registry.KINDS)
+        if "stream" in spec:
+            raise ConfigurationError(
+                f"kind is {spec['kind']!r} where stream is {fields.shown(spec['stream'])}; one of "
+                "them is expected."
+            )
     stream = registry.find(registry.name_of(spec)).admit(spec)
-    if not stream.rounds and spec["payload"] * spec["periods"] > MOST_KEPT:
-        raise ConfigurationError(
-            f"payload is {spec['payload']} for {spec['periods']} periods; up to {MOST_KEPT:,} "
-            "bytes in all are expected."
-        )
+    if not stream.rounds:
+        refuse_heavy(spec)
     return stream

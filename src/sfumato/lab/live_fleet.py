@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.stream import Stream
 from sfumato.device import Device, Flushed, Limits, Outcome
 from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
@@ -28,6 +29,7 @@ from sfumato.wire.published import Published
 __all__ = ["LiveFleet", "Pace", "Tick", "pace", "replayed"]
 
 MEMORY: Final = ":memory:"
+GOLDEN: Final = (5**0.5 - 1) / 2
 LATENCY: Final = 0.3
 """Seconds after which a collector has surely closed a round and opened the next."""
 
@@ -96,7 +98,8 @@ class LiveFleet:
         self._start, self._seconds = published.spec["start"], published.spec["period_seconds"]
         self.now = float(self._start)
         # A device asks for what a task costs; this one's owner allows it, and nothing more.
-        limits = Limits(part.stream.offer(0).epsilon, unsealed=True, windows=True)
+        dearest = max(offer.epsilon for offer in part.stream.offers)
+        limits = Limits(dearest, unsealed=True, windows=True)
         # What all devices of a process know about a task is the same, and read once.
         known: dict[bytes, Any] = {published.task_id: part}
         names = [
@@ -106,6 +109,8 @@ class LiveFleet:
         self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
         for device in self.devices:
             device._parts = known  # noqa: SLF001 -- a cache
+        self._tiers = _tiers(part.stream, len(self.devices))
+        self._lasts = part.stream.lasts
         self._folder = folder
         self.absent: Counter[str] = Counter()
         """Why devices could not join, and how many for each reason."""
@@ -122,7 +127,7 @@ class LiveFleet:
         members, streams = [], []
         for place, device in enumerate(self.devices):
             try:
-                device.join(self.published)
+                device.join(self.published, self._tiers[place])
             except SfumatoError as error:
                 self.absent[str(error)] += 1
                 device.close()
@@ -175,7 +180,7 @@ class LiveFleet:
         self.now = self._start + (period - 1) * self._seconds
         column = self.streams[:, period - 1]
         cells = column.reshape(len(self), -1)
-        if not self.observed.lasts:
+        if not self._lasts:
             news = np.flatnonzero(cells.any(axis=1))
         elif self._observed:
             before = self.streams[:, self._observed - 1].reshape(len(self), -1)
@@ -259,6 +264,14 @@ class _Nowhere:
     def send(self, url: str, batch: bytes) -> Outcome:
         del url, batch
         return Outcome()
+
+
+def _tiers(stream: Stream, devices: int) -> list[int]:
+    """Return the tier that each device picks, in the proportions that the task expects."""
+    bounds = np.cumsum(stream.picks)[:-1]
+    # Any prefix of the fleet has the proportions, nearly: the fraction of a golden step is even.
+    places = np.arange(devices) * GOLDEN % 1.0
+    return [int(tier) for tier in np.searchsorted(bounds, places, side="right")]
 
 
 def _together(ticks: list[Tick]) -> Tick:

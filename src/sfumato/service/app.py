@@ -334,6 +334,7 @@ def _summary(desk: Desk) -> dict[str, Any]:
         "closed": desk.closed,
         "public": desk.public,
         "guarantee": str(desk.protocol.guarantee),
+        "offers": [str(offer) for offer in desk.protocol.offers],
     }
 
 

@@ -156,11 +156,6 @@ class Collector:
         if start is None:
             start = (int(self.clock()) // length + 1) * length
         grace = length if grace is None else grace
-        if "tiers" in task.design:
-            raise ConfigurationError(
-                f"tiers has {len(task.design['tiers'])} beside the task's own window; devices join "
-                "a task with one, so take its tiers one by one."
-            )
         stream = catalog.stream(task)
         if stream.rounds and not 1 <= grace <= length:
             raise ConfigurationError(

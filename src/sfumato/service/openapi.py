@@ -224,6 +224,7 @@ def _schemas() -> dict[str, Any]:
             closed=_COUNT,
             public=truth,
             guarantee=text,
+            offers={"type": "array", "items": text},
         ),
         "Tasks": _object(tasks={"type": "array", "items": _ref("Summary")}),
         "Published": _object(spec={"type": "object"}, keys={"type": "array"}, endpoint=text),

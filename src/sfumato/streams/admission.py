@@ -8,13 +8,24 @@ from typing import Any, Final
 from sfumato.errors import ConfigurationError
 from sfumato.wire.values import TaskValues
 
-__all__ = ["MOST_ITEMS", "refuse_many_hits", "refuse_wide"]
+__all__ = ["MOST_ITEMS", "refuse_heavy", "refuse_many_hits", "refuse_wide"]
 
 MOST_ITEMS: Final = 1 << 16
 """How many entries a value over a horizon may have: a device goes through all of them."""
 MOST_ATTRIBUTES: Final = 256
 MOST_HITS: Final = 1 << 10
 """How many non-zeros a secret subset may hit: all their numbers are weighed, exactly."""
+MOST_KEPT: Final = 1 << 24
+"""How many bytes of payload a device may have to keep, if nobody takes its reports."""
+
+
+def refuse_heavy(spec: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError if a report in each period would be more than a device can keep."""
+    if spec["payload"] * spec["periods"] > MOST_KEPT:
+        raise ConfigurationError(
+            f"payload is {spec['payload']} for {spec['periods']} periods; up to {MOST_KEPT:,} "
+            "bytes in all are expected."
+        )
 
 
 def refuse_wide(spec: Mapping[str, Any], most: int) -> None:

@@ -44,7 +44,8 @@ def find(name: str) -> type[Stream]:
     if name not in STREAMS:
         _look_further()
     if name not in STREAMS:
-        raise ConfigurationError(f"stream is {name!r}; there are {', '.join(sorted(STREAMS))}.")
+        known = ", ".join(sorted(STREAMS))
+        raise ConfigurationError(f"stream is {name[:40]!r}; there are {known}.")
     module, _, attribute = STREAMS[name].partition(":")
     kind: type[Stream] = getattr(import_module(module), attribute)
     return kind

@@ -244,6 +244,19 @@ def test_a_period_without_reports_sums_to_nothing() -> None:
     assert (step.done.n, step.done.values[0], step.done.standard_errors[0]) == (0, 0.0, 0.0)
 
 
+def test_learning_goes_on_until_somebody_has_answered() -> None:
+    protocol = ToPL(1.0, 100.0)
+    curator = protocol.curator()
+    for period in (1, 2):
+        step = Timestep(curator, period)
+        assert step.question == Ask(protocol.learner, 1.0)
+        step.answer(step.brought(Tallies({})))
+        assert np.isnan(step.done.values[0])
+    answers = protocol.learner.randomize([3.0, 5.0], seeded(1))
+    drive(curator, 3, lambda _: protocol.learner.tally(answers))
+    assert 0 < (curator.threshold or 0) <= 100
+
+
 def test_tallies_where_one_was_asked_for_are_refused() -> None:
     for threshold in (None, 50.0):
         curator = ToPL(1.0, 100.0).curator()

@@ -38,7 +38,7 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Source
 from sfumato.streams import horizon
-from sfumato.streams.admission import MOST_ITEMS, refuse_many_hits, refuse_wide
+from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.flat.fleet import FlatFleet
 from sfumato.streams.weave import saved
@@ -214,6 +214,7 @@ class Flat(Stream):
     def admit(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a task from a stranger, if it is quick to draw."""
         refuse_wide(spec, MOST_ITEMS)
+        refuse_heavy(spec)
         stream = cls.of(spec)
         refuse_many_hits(stream.changes)
         return stream

@@ -23,6 +23,7 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Ask, Curator, Steps
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
@@ -104,7 +105,8 @@ class ToPL(AskedStream):
     bound
         The public bound of a value; larger ones are cut to it.
     learning
-        How many first periods choose the threshold; their values are not summed.
+        How many first periods choose the threshold, and more until somebody has answered; their
+        values are not summed.
     limit
         How many values a long range has: what is cut off counts by its square.
     variant
@@ -168,9 +170,19 @@ class ToPL(AskedStream):
         )
 
     @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return Quantity("amount", "Sum of amounts")
+
+    @property
     def labels(self) -> tuple[Label, ...]:
         """What a release is about: the sum of a period's values."""
         return ("sum",)
+
+    @property
+    def separate(self) -> bool:
+        """The reports of different periods are blurred independently."""
+        return True
 
     @property
     def rounds(self) -> int:
@@ -423,7 +435,7 @@ class ToPLCurator(Curator):
             if not isinstance(tally, Tally):
                 raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
             self._learnt = tally if self._learnt is None else self._learnt + tally
-            if period >= protocol.learning:
+            if period >= protocol.learning and self._learnt.n:  # nothing is learnt from nobody
                 self.threshold = protocol.threshold(self._learnt)
             return protocol.estimate(tally.n, np.nan, np.inf)
         mechanism = protocol.summer(self.threshold)

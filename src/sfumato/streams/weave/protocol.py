@@ -28,7 +28,7 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
-from sfumato.streams.admission import MOST_ITEMS, refuse_wide
+from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_wide
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.snapshots import Look, Snapshot, chosen
@@ -389,6 +389,7 @@ class Weave(Stream):
     def admit(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a task from a stranger, if all its sizes are there and are small."""
         refuse_wide(spec, MOST_ITEMS)
+        refuse_heavy(spec)
         admission.refuse_rows(spec)
         stream = cls.of(spec)
         admission.refuse_sizes(stream)

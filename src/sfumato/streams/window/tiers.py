@@ -151,6 +151,11 @@ class Tiers(AskedStream):
         """Return what was chosen: who is asked, when."""
         return {"method": self.tiers[0].facts()["method"], "tiers": len(self.tiers)}
 
+    @property
+    def picks(self) -> tuple[float, ...]:
+        """The share of the devices that is expected in each tier."""
+        return tuple(tier.devices / self.devices for tier in self.tiers)
+
     def plain(self) -> dict[str, Any]:
         """Return what the stream fixes of a published task beyond the task itself: nothing."""
         return {}
