@@ -263,6 +263,25 @@ def test_a_damaged_journal_is_one_sentence(
     assert "is damaged: it has no record; it cannot be gone on with." in said.stderr
 
 
+@pytest.mark.parametrize("far", [1, 1 << 40, 1 << 61])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("length", "is not what its journal says was published"), ("offset", "bytes, fewer than")],
+)
+def test_a_journal_that_is_ahead_of_a_file_is_one_sentence(
+    name: str, says: str, far: int, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    *before, last = (json.loads(line[9:]) for line in beside(output).read_bytes().splitlines())
+    last[name] = far + max(source.stat().st_size, output.stat().st_size)
+    records = b"".join(journals._line(record) for record in (*before, last))  # noqa: SLF001
+    beside(output).write_bytes(records)
+    said = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert (said.exit_code, says in said.stderr) == (2, True), said.stderr
+    assert beside(output).exists()
+
+
 def test_two_processes_cannot_write_one_output(tmp_path: Path) -> None:
     first = Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
     with pytest.raises(InputError, match="is in use already"):

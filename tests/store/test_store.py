@@ -84,6 +84,14 @@ def test_everything_is_there_after_opening_again(store: SQLiteStore, tmp_path: P
     again.close()
 
 
+def test_figures_that_are_no_numbers_warn_nobody(store: SQLiteStore) -> None:
+    signals = np.array([0x7FF0000000000001, 0xFFF0000000000001], dtype=np.uint64).view(np.float64)
+    store.close_period(TASK, Release(1, 2, signals, signals))
+    (found,) = store.releases(TASK)
+    assert np.isnan(found.values - found.values).all()  # warnings are errors here
+    assert np.isnan(np.sqrt(found.variances)).all()
+
+
 def test_a_period_closes_once(store: SQLiteStore) -> None:
     store.close_period(TASK, Release(1, 0, np.zeros(1), np.zeros(1)))
     with pytest.raises(Damaged, match="UNIQUE"):

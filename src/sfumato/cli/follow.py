@@ -124,7 +124,13 @@ def _opened(source: Path, offset: int) -> Iterator[tuple[int, bool]]:
         return
     handle = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        regular = S_ISREG(os.fstat(handle).st_mode)
+        about = os.fstat(handle)
+        regular = S_ISREG(about.st_mode)
+        if regular and about.st_size < offset:
+            raise InputError(
+                f"{source} has {about.st_size} bytes, fewer than the {offset} that were read of it "
+                "before; go on with the file that the output was begun with."
+            )
         if regular:
             os.lseek(handle, offset, os.SEEK_SET)
         yield handle, regular

@@ -175,8 +175,7 @@ class Journal:
         wanted = progress.pending.encode()
         self._out.seek(0, os.SEEK_END)
         there = self._out.tell() - progress.length
-        self._out.seek(progress.length)
-        if not 0 <= there <= len(wanted) or self._out.read(there) != wanted[:there]:
+        if not 0 <= there <= len(wanted) or self._last(there) != wanted[:there]:
             msg = (
                 f"{self.output} is not what its journal says was published; "
                 "it was changed, and the journal is left as it is."
@@ -187,6 +186,12 @@ class Journal:
             _to_disk(self._out)
         progress.length += len(wanted)
         progress.pending = ""
+
+    def _last(self, size: int) -> bytes:
+        """Return so many bytes from the end of the output, and stay there."""
+        assert self._out is not None  # noqa: S101 - open until it is closed
+        self._out.seek(-size, os.SEEK_END)
+        return self._out.read(size)
 
     def _rewrite(self) -> None:
         """Write the journal afresh: it is the old one or the new one, whatever happens."""

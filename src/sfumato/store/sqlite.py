@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.claims import Claim
 from sfumato.core.tally import Place, Tallies, Tally
@@ -275,10 +276,7 @@ class SQLiteStore(Store):
             len(row[2]) % 16 for row in rows
         ):
             raise Damaged(self._name, "what a period released is not whole")
-        found = [
-            Release(period, n, *np.frombuffer(figures, "<f8").reshape(2, -1))
-            for period, n, figures in rows
-        ]
+        found = [Release(period, n, *_figures(figures)) for period, n, figures in rows]
         if any((release.variances < 0).any() for release in found):
             raise Damaged(self._name, "what a period released has a variance below 0")
         return found
@@ -299,6 +297,12 @@ class SQLiteStore(Store):
         with self._lock:
             self._connection.close()
             self._claim.release()
+
+
+def _figures(data: bytes) -> NDArray[np.float64]:
+    """Return values and variances; of all that is no number, the one that warns nobody."""
+    figures = np.frombuffer(data, "<f8").reshape(2, -1)
+    return np.where(np.isnan(figures), np.nan, figures)
 
 
 def _unopened(path: str | Path, error: Exception) -> InputError:

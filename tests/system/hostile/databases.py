@@ -104,5 +104,5 @@ def _other(value: Any, rng: Random) -> Any:
 def _plain(value: Any) -> Any:
     try:
         return json.loads(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):  # damage of a moment before is deep at times
         return None

@@ -127,8 +127,8 @@ NASTY: Final[Sequence[Any]] = (
 
 
 def nasty(rng: Random) -> Any:
-    """Return a value that is seldom what was meant."""
-    return rng.choice(NASTY)
+    """Return a value that is seldom what was meant; nobody else has the same table or list."""
+    return _copied(rng.choice(NASTY))
 
 
 # ---- bytes -----------------------------------------------------------------------------------
