@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ __all__ = ["Contrast", "Contrasts", "Cover", "Covering", "favoured", "listed", "
 
 Floats = NDArray[np.float64]
 Kind = tuple[Fraction, Fraction]
+Weights = Mapping[tuple[int, int, int], int]
+"""How much reports weigh, by what they weigh under two inputs and for others, in lowest terms."""
 
 _ROUNDED: Final = 1e-13  # a few correctly rounded operations on rationals
 _LISTED_INPUTS: Final = 32
@@ -233,46 +236,62 @@ def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Con
     if len(inputs) > _LISTED_INPUTS or len(publics) > _LISTED_PUBLICS:
         return ()
     # The columns of the table of all laws: reports that are alike under all inputs count together.
-    columns: Counter[tuple[Fraction, ...]] = Counter()
-    for laws in zip(*map(mechanism.laws, inputs), strict=True):
-        wholes = [law.denominator for law in laws]
-        for numerators in zip(*(law.numerators for law in laws), strict=True):
-            columns[tuple(map(Fraction, numerators, wholes))] += 1
+    table = [*zip(*map(mechanism.laws, inputs), strict=True)]
+    whole = lcm(*(law.denominator for laws in table for law in laws))
+    columns: Counter[tuple[int, ...]] = Counter()
+    for laws in table:
+        scaled = ([whole // law.denominator * n for n in law.numerators] for law in laws)
+        columns.update(zip(*scaled, strict=True))
     possible = {column: count for column, count in columns.items() if max(column)}
     if not all(min(column) for column in possible):
         return ()  # some report can only come from some inputs: no finite epsilon
-    table = {column: Fraction(count, len(publics)) for column, count in possible.items()}
+    every = [(min(column), column, count) for column, count in possible.items()]
     bounding = _distinct(
-        _compared(table, first, second, None)
-        for first in range(len(inputs))
-        for second in range(first)
+        _compared(every, first, second) for first in range(len(inputs)) for second in range(first)
     )
     cases = [
         (first, second, other)
         for first, second in permutations(range(len(inputs)), 2)
         for other in range(len(inputs))
     ]
-    some = cases[:: 1 + len(cases) // triples] if triples else []
-    attained = _distinct(_compared(table, *each) for each in some)
-    return (Contrasts(bounding, attained),)
+    attained = []
+    for first, second, other in cases[:: 1 + len(cases) // triples] if triples else []:
+        held = [(column[other], column, count) for column, count in possible.items()]
+        attained.append(_compared(held, first, second))
+    total = whole * len(publics)
+    return (Contrasts(_contrasts(bounding, total), _contrasts(_distinct(attained), total)),)
 
 
 def _compared(
-    table: Mapping[tuple[Fraction, ...], Fraction], first: int, second: int, other: int | None
-) -> dict[Kind, Fraction]:
-    """Return chances by kind, against one input's law or against what every input sends."""
-    kinds: defaultdict[Kind, Fraction] = defaultdict(Fraction)
-    for column, weight in table.items():
-        others = min(column) if other is None else column[other]
-        kinds[column[first] / others, column[second] / others] += weight * others
+    columns: Iterable[tuple[int, tuple[int, ...], int]], first: int, second: int
+) -> Weights:
+    """Return how much each kind of report weighs, against what is beside each column."""
+    kinds: defaultdict[tuple[int, int, int], int] = defaultdict(int)
+    for others, column, count in columns:
+        shared = gcd(others, column[first], column[second])
+        kind = (column[first] // shared, column[second] // shared, others // shared)
+        kinds[kind] += count * others
     return kinds
 
 
-def _distinct(found: Iterable[Mapping[Kind, Fraction]]) -> tuple[Contrast, ...]:
-    """Return each contrast once; the other order of one that is there counts as the same."""
-    kept: dict[frozenset[tuple[Kind, Fraction]], Mapping[Kind, Fraction]] = {}
-    for kinds in found:
-        swapped = frozenset(((second, first), chance) for (first, second), chance in kinds.items())
-        if swapped not in kept:
+def _distinct(every: Iterable[Weights]) -> list[Weights]:
+    """Return each of them once; the other order of one that is there counts as the same."""
+    kept: dict[frozenset[tuple[tuple[int, int, int], int]], Weights] = {}
+    for kinds in every:
+        swapped = (((second, first, others), n) for (first, second, others), n in kinds.items())
+        if frozenset(swapped) not in kept:
             kept.setdefault(frozenset(kinds.items()), kinds)
-    return tuple(Contrast.of(kinds) for kinds in kept.values())
+    return [*kept.values()]
+
+
+def _contrasts(every: Iterable[Weights], total: int) -> tuple[Contrast, ...]:
+    """Return the contrasts, given what all reports weigh."""
+    return tuple(
+        Contrast.of(
+            {
+                (Fraction(first, others), Fraction(second, others)): Fraction(weight, total)
+                for (first, second, others), weight in kinds.items()
+            }
+        )
+        for kinds in every
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations_with_replacement
 from math import comb
 
@@ -19,19 +20,20 @@ __all__ = ["Shuffled", "laws_of"]
 Floats = NDArray[np.float64]
 
 
+@cache
 def laws_of(mechanism: Mechanism) -> Floats:
     """Return the law of every input (a row); reports that say the same are one column."""
-    inputs, publics = mechanism.inputs(), mechanism.publics()
+    publics, alike = len(mechanism.publics()), Counter[tuple[tuple[int, ...], tuple[int, ...]]]()
+    for laws in zip(*map(mechanism.laws, mechanism.inputs()), strict=True):
+        wholes = tuple(law.denominator for law in laws)
+        columns_of = zip(*(law.numerators for law in laws), strict=True)
+        alike.update((numerators, wholes) for numerators in columns_of)
     columns: dict[tuple[Fraction, ...], Fraction] = {}
-    for public in publics:
-        laws = [mechanism.law(value, public) for value in inputs]
-        wholes = [law.denominator for law in laws]
-        for numerators in zip(*(law.numerators for law in laws), strict=True):
-            chances = [*map(Fraction, numerators, wholes)]
-            total = sum(chances, Fraction(0)) / len(publics)
-            if total:
-                shape = tuple(chance / total / len(publics) for chance in chances)
-                columns[shape] = columns.get(shape, Fraction(0)) + total
+    for (numerators, wholes), count in alike.items():
+        chances = [*map(Fraction, numerators, wholes)]
+        if total := sum(chances, Fraction(0)):
+            shape = tuple(chance / total for chance in chances)
+            columns[shape] = columns.get(shape, Fraction(0)) + total * count / publics
     return np.array([[float(part * total) for part in shape] for shape, total in columns.items()]).T
 
 

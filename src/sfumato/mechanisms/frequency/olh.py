@@ -240,7 +240,10 @@ class OLH(FrequencyOracle):
         lane = np.uint8 if g <= 128 else np.uint16  # the sum of two stays in range
         symbol, offset, shifts = numbers[0], numbers[1], numbers[2:].astype(lane)
         whole = g & (g - 1) == 0  # a power of two may wrap around and is masked at the end
-        table = np.empty((self.size, symbol.size), dtype=lane)  # hash(item) - y, mod g
+        # hash(item) - y, mod g. Loops are quick along the longer side, if few reports are counted
+        # in bytes.
+        few = symbol.size < min(256, self.size)
+        table = np.empty((self.size, symbol.size), dtype=lane, order="F" if few else "C")
         table[0] = (offset + np.uint16(g) - symbol) % np.uint16(g)
         for place, shift in enumerate(shifts):
             known = 1 << place
@@ -250,5 +253,8 @@ class OLH(FrequencyOracle):
                 np.minimum(block, block - lane(g), out=block)  # below g wraps to a large number
         if whole:
             table &= lane(g - 1)
+        if few:
+            equal = (table == 0).view(np.uint8)
+            return np.asarray(equal.sum(axis=1, dtype=np.uint8), dtype=np.int64)
         supported = np.packbits(table == 0, axis=1)
         return np.asarray(np.bitwise_count(supported).sum(axis=1, dtype=np.int64))
