@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from sfumato.accounting.ledger import UNITS, units
-from sfumato.core.exact import is_finite_number
+from sfumato.core.exact import positive
 from sfumato.errors import BudgetError, ConfigurationError
 
 __all__ = ["LONGEST_WINDOW", "WindowLedger", "affordable", "whole_units"]
@@ -92,8 +92,7 @@ class WindowLedger:
             raise ConfigurationError(
                 f"window is {self.window!r}; a whole number in 1..{LONGEST_WINDOW} is expected."
             )
-        if not is_finite_number(self.epsilon) or self.epsilon <= 0:
-            raise ConfigurationError(f"epsilon is {self.epsilon!r}; a positive number is expected.")
+        positive("epsilon", self.epsilon)
 
     def at(self, period: int) -> WindowLedger:
         """Return the ledger of this period: what has left the window is forgotten."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
-from math import gcd, lcm
+from itertools import permutations, product
+from math import comb, gcd, lcm
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from sfumato.errors import ConfigurationError
 if TYPE_CHECKING:
     from sfumato.core.mechanism import Mechanism
 
-__all__ = ["Contrast", "Contrasts", "Cover", "Covering", "favoured", "listed", "mixed"]
+__all__ = ["Contrast", "Contrasts", "Cover", "Covering", "alike", "favoured", "listed", "mixed"]
 
 Floats = NDArray[np.float64]
 Kind = tuple[Fraction, Fraction]
@@ -162,6 +162,29 @@ class Contrasts:
     def reached(self) -> tuple[Contrast, ...]:
         """All pairs among equal people that are known, the worst first."""
         return (*self._covering.attained, *self.attained)
+
+
+def alike(*together: Fraction) -> dict[tuple[int, ...], Fraction]:
+    """Return the chance of each pattern of as many events, of which any k are like any other k.
+
+    Parameters
+    ----------
+    together
+        The chances that one given event happens, two given ones, and so on, whatever the others do.
+
+    Examples
+    --------
+    >>> chances = alike(Fraction(1, 2), Fraction(1, 3))
+    >>> [str(chances[pattern]) for pattern in ((0, 0), (1, 0), (1, 1))]
+    ['1/3', '1/6', '1/3']
+
+    """
+    count, known = len(together), (Fraction(1), *together)
+    exactly = [  # by inclusion and exclusion: the chance that these happen and no other
+        sum((-1) ** more * comb(count - k, more) * known[k + more] for more in range(count - k + 1))
+        for k in range(count + 1)
+    ]
+    return {pattern: exactly[sum(pattern)] for pattern in product((0, 1), repeat=count)}
 
 
 def favoured(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.core.exact import is_whole_number
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["Domain", "Label", "shortened"]
@@ -103,8 +104,8 @@ class Domain:
     def code(self, label: Any) -> int | None:
         """Return the code of one label; None if the domain does not have it."""
         if isinstance(self.items, int):
-            return int(label) if _whole(label) and 0 <= label < self.items else None
-        return self._codes.get(label) if isinstance(label, str) or _whole(label) else None
+            return int(label) if is_whole_number(label) and 0 <= label < self.items else None
+        return self._codes.get(label) if isinstance(label, str) or is_whole_number(label) else None
 
     def encode(self, values: Any) -> NDArray[np.int64]:
         """Return the code of each value; raise at the first one outside of the domain."""
@@ -125,7 +126,8 @@ class Domain:
     def _encode_numbers(self, array: NDArray[Any], size: int) -> NDArray[np.int64]:
         if array.dtype.kind not in "iu":
             values = array.tolist()
-            bad = array % 1 != 0 if array.dtype.kind == "f" else [not _whole(x) for x in values]
+            fractional = array.dtype.kind == "f"
+            bad = array % 1 != 0 if fractional else [not is_whole_number(x) for x in values]
             if array.dtype.kind != "O" or any(bad):
                 index = int(np.argmax(bad))
                 raise InputError(
@@ -144,7 +146,3 @@ class Domain:
         few = 8
         shown = ", ".join(repr(label) for label in self.labels[:few])
         return shown + (f", ... ({self.size} in all)" if self.size > few else "")
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

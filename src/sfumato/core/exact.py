@@ -10,10 +10,28 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
-__all__ = ["exp_above", "exp_below", "is_finite_number", "log_above", "log_below"]
+from sfumato.errors import ConfigurationError
+
+__all__ = [
+    "LARGEST_EPSILON",
+    "SMALLEST_EPSILON",
+    "checked_epsilon",
+    "exp_above",
+    "exp_below",
+    "is_finite_number",
+    "is_whole_number",
+    "log_above",
+    "log_below",
+    "positive",
+]
+
+SMALLEST_EPSILON: Final = 1e-6
+LARGEST_EPSILON: Final = 20.0
+"""Beyond these two, thresholds of 64 bits could not keep a promise."""
 
 _DIGITS = Context(prec=50)
 
@@ -26,6 +44,29 @@ def is_finite_number(given: object) -> bool:
         return math.isfinite(given)
     except OverflowError:
         return False
+
+
+def is_whole_number(given: object) -> bool:
+    """Return whether this is a whole number of Python or numpy, and not a truth value."""
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+
+
+def positive(name: str, given: float) -> float:
+    """Return a field that is a finite number above 0; raise ConfigurationError otherwise."""
+    if not is_finite_number(given) or given <= 0:
+        raise ConfigurationError(f"{name} is {given!r}; a positive number is expected.")
+    return float(given)
+
+
+def checked_epsilon(given: float) -> float:
+    """Return an epsilon that integer thresholds can keep; raise ConfigurationError otherwise."""
+    if not is_finite_number(given):
+        raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
+    if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
+        raise ConfigurationError(
+            f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+        )
+    return float(given)
 
 
 def _decimal(x: Fraction, *, up: bool) -> Decimal:

@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.contrast import Contrasts, listed
 from sfumato.core.estimate import Estimate
-from sfumato.core.exact import is_finite_number, log_above, log_below
+from sfumato.core.exact import checked_epsilon, is_whole_number, log_above, log_below
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
@@ -24,9 +24,6 @@ from sfumato.randomness import Source
 __all__ = ["Mechanism"]
 
 Reports = NDArray[Any]
-
-SMALLEST_EPSILON: Final = 1e-6
-LARGEST_EPSILON: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -53,14 +50,22 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         """Refuse an epsilon that 64-bit thresholds cannot keep."""
-        given = self.epsilon
-        if not is_finite_number(given):
-            raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
-        if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+
+    def _check_whole(self, name: str, least: int, most: int) -> None:
+        """Refuse a field that is no whole number in a range; keep it as Python's own."""
+        given = getattr(self, name)
+        if not is_whole_number(given) or not least <= given <= most:
             raise ConfigurationError(
-                f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+                f"{name} is {given!r}; a whole number in {least}..{most} is expected."
             )
-        object.__setattr__(self, "epsilon", float(given))
+        object.__setattr__(self, name, int(given))
+
+    def _check_flag(self, name: str) -> None:
+        """Refuse a field that is neither true nor false."""
+        given = getattr(self, name)
+        if not isinstance(given, (bool, np.bool_)):
+            raise ConfigurationError(f"{name} is {given!r}; true or false is expected.")
 
     # ---- configuration ---------------------------------------------------------------------
 
@@ -163,9 +168,9 @@ class Mechanism(ABC):
         return self.report_dtype.itemsize
 
     @property
-    @abstractmethod
     def chunk(self) -> int:
         """How many people to handle at once, so that temporaries stay in cache."""
+        return 1 << 15
 
     @abstractmethod
     def encode(self, values: Any) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import is_finite_number
+from sfumato.core.exact import checked_epsilon, is_whole_number
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
@@ -20,8 +20,6 @@ __all__ = ["Noise", "NoiseLaw", "exact_epsilon", "short_rate"]
 
 Ints = NDArray[np.int64]
 
-SMALLEST_EPSILON: Final = 1e-6
-LARGEST_EPSILON: Final = 20.0
 _LONGEST_TERM: Final = 1 << 52
 
 
@@ -34,13 +32,7 @@ def exact_epsilon(given: float) -> Fraction:
     Fraction(1, 10)
 
     """
-    if not is_finite_number(given):
-        raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
-    if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
-        raise ConfigurationError(
-            f"epsilon is {given}; it must lie in {SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
-        )
-    return Fraction(repr(float(given)))
+    return Fraction(repr(checked_epsilon(given)))
 
 
 def short_rate(rate: Fraction) -> Fraction:
@@ -133,7 +125,7 @@ class Noise(ABC):
         """Refuse what no noise can keep."""
         exact_epsilon(self.epsilon)
         given = self.sensitivity
-        if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        if not is_whole_number(given):
             raise ConfigurationError(f"sensitivity is {given!r}; a whole number is expected.")
         if given < 1:
             raise ConfigurationError(f"sensitivity is {given}; it must be at least 1.")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.exact import positive
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["at_most", "capped_simplex", "clip", "norm_sub", "simplex"]
@@ -31,7 +32,7 @@ def clip(values: ArrayLike, cap: float = 1.0) -> Floats:
     [0.7, 0.0, 1.0]
 
     """
-    return np.clip(_checked(values), 0.0, _positive("cap", cap))
+    return np.clip(_checked(values), 0.0, positive("cap", cap))
 
 
 def norm_sub(values: ArrayLike, total: float = 1.0) -> Floats:
@@ -73,7 +74,7 @@ def simplex(values: ArrayLike, total: float = 1.0) -> Floats:
     [0.6, 0.4, 0.0]
 
     """
-    total = _positive("total", total)
+    total = positive("total", total)
     return capped_simplex(values, total, cap=total)  # no value can exceed the total anyway
 
 
@@ -93,7 +94,7 @@ def capped_simplex(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
     [1.0, 0.85, 0.15, 0.0]
 
     """
-    cap = _positive("cap", cap)
+    cap = positive("cap", cap)
     y = _checked(values)
     most = cap * y.size
     if not _number(total) or not 0 <= total <= most:
@@ -146,12 +147,6 @@ def _corner(y: Floats, total: float, cap: float) -> float:
 
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def _positive(name: str, value: Any) -> float:
-    if not _number(value) or not 0 < value < np.inf:
-        raise ConfigurationError(f"{name} is {value!r}; a positive number is expected.")
-    return float(value)
 
 
 def _checked(values: ArrayLike) -> Floats:

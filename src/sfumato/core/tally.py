@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.exact import is_whole_number
 from sfumato.errors import MismatchError
 
 __all__ = ["Place", "Tallies", "Tally"]
@@ -84,7 +85,7 @@ class Tally:
 
     def __post_init__(self) -> None:
         """Own the sums, as read-only integers."""
-        if isinstance(self.n, bool) or not isinstance(self.n, (int, np.integer)) or self.n < 0:
+        if not is_whole_number(self.n) or self.n < 0:
             raise MismatchError(f"n is {self.n!r}; a tally counts 0 or more reports.")
         given = np.asarray(self.sums)
         if given.dtype.kind not in "iu":

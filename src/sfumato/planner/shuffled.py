@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.accounting.shuffle import Requirement, calibrated
-from sfumato.core.mechanism import LARGEST_EPSILON, Mechanism
+from sfumato.core.exact import LARGEST_EPSILON
+from sfumato.core.mechanism import Mechanism
 from sfumato.planner.compare import answers, candidates
 
 __all__ = ["compare_shuffled"]

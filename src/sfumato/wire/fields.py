@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sfumato.core.domain import Domain, Label
-from sfumato.core.exact import is_finite_number
-from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON
+from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, is_finite_number
 from sfumato.errors import ConfigurationError
 
 __all__ = [

@@ -23,7 +23,7 @@ from typing import Final, Literal, Protocol
 
 from sfumato.accounting.shuffle import closed
 from sfumato.accounting.shuffle.covered import covered_epsilon
-from sfumato.accounting.shuffle.profile import delta_above, epsilon_above, epsilon_below
+from sfumato.accounting.shuffle.profile import both_ways, delta_above, epsilon_above, epsilon_below
 from sfumato.core.contrast import Contrast, Contrasts, favoured
 from sfumato.core.exact import log_above
 from sfumato.core.mechanism import Mechanism
@@ -174,19 +174,15 @@ def _covered(case: _Case) -> float:
     return found
 
 
-def _both_ways(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    return [way for contrast in contrasts for way in (contrast, contrast.swapped)]
-
-
 def _hoeffding(case: _Case) -> float:
     _positive(case)
-    ways = _both_ways(_known(case).bounding)
+    ways = both_ways(_known(case).bounding)
     return closed.hoeffding(ways, case.n, case.delta, case.local)
 
 
 def _bennett(case: _Case) -> float:
     _positive(case)
-    ways = _both_ways(_known(case).bounding)
+    ways = both_ways(_known(case).bounding)
     return closed.bennett(ways, case.n, case.delta, case.local)
 
 

@@ -127,16 +127,11 @@ def composed(batches: Sequence[Batch], delta: float) -> float:
     width = max(tops) / _POINTS
     if not width:
         return 0.0
-    while sum(2 * batch.times * math.ceil(top / width) for batch, top in _zip(batches, tops)) > (
-        _LONGEST
-    ):
+    reached = list(zip(batches, tops, strict=True))
+    while sum(2 * batch.times * math.ceil(top / width) for batch, top in reached) > _LONGEST:
         width *= 2
-    parts = [_losses(batch, width, math.ceil(top / width)) for batch, top in _zip(batches, tops)]
+    parts = [_losses(batch, width, math.ceil(top / width)) for batch, top in reached]
     return min(_sum([batch.times for batch in batches], parts, width, delta), split, local)
-
-
-def _zip(batches: Sequence[Batch], tops: Sequence[float]) -> list[tuple[Batch, float]]:
-    return list(zip(batches, tops, strict=True))
 
 
 def _losses(batch: Batch, width: float, most: int) -> tuple[Floats, float]:

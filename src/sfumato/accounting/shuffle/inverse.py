@@ -17,9 +17,9 @@ from sfumato.accounting.shuffle.bounds import (
 from sfumato.accounting.shuffle.covered import covered_delta
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
-from sfumato.core.exact import is_finite_number, log_above
+from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, log_above, positive
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
+from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
 __all__ = ["Requirement", "calibrated", "holds", "people_needed"]
@@ -60,8 +60,7 @@ class Requirement:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be promised."""
-        if not is_finite_number(self.epsilon) or self.epsilon <= 0:
-            raise ConfigurationError(f"epsilon is {self.epsilon!r}; a positive number is expected.")
+        positive("epsilon", self.epsilon)
         check_delta(self.delta)
         Crowd(self.min_batch, self.colluding)
 
@@ -154,9 +153,7 @@ def calibrated(
     '5.000'
 
     """
-    if not is_finite_number(most) or most <= 0:
-        raise ConfigurationError(f"the local limit is {most!r}; a positive number is expected.")
-    most = min(float(most), LARGEST_EPSILON)
+    most = min(positive("the local limit", most), LARGEST_EPSILON)
 
     def fits(epsilon: float) -> bool:
         tried = make(epsilon)

@@ -26,6 +26,7 @@ from sfumato.accounting.shuffle.excess import excess
 from sfumato.core.contrast import Contrast
 
 __all__ = [
+    "both_ways",
     "delta_above",
     "delta_below",
     "epsilon_above",
@@ -44,12 +45,12 @@ _PRECISION: Final = 1e-9
 
 def delta_above(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
     """Return a number at or above the worst delta of these contrasts, both ways round."""
-    return max(_delta(contrast, n, epsilon, up=True) for contrast in _both(contrasts))
+    return max(_delta(contrast, n, epsilon, up=True) for contrast in both_ways(contrasts))
 
 
 def delta_below(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
     """Return a number at or below the worst delta of these contrasts, both ways round."""
-    deltas = (_delta(contrast, n, epsilon, up=False) for contrast in _both(contrasts))
+    deltas = (_delta(contrast, n, epsilon, up=False) for contrast in both_ways(contrasts))
     return max(deltas, default=0.0)
 
 
@@ -62,7 +63,7 @@ def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: flo
     if not delta:
         return most
     found = 0.0
-    for contrast in _both(contrasts):
+    for contrast in both_ways(contrasts):
         if found < most and _delta(contrast, n, found, up=True) > delta:
             found = _crossing(contrast, n, delta, found, most, up=True)[1]
     return found
@@ -71,9 +72,9 @@ def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: flo
 def epsilon_below(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
     """Return an epsilon that does not hold for one of these contrasts at this delta, or 0."""
     if not delta:
-        return max((_pure(contrast) for contrast in _both(contrasts)), default=0.0)
+        return max((_pure(contrast) for contrast in both_ways(contrasts)), default=0.0)
     found = 0.0
-    for contrast in _both(contrasts):
+    for contrast in both_ways(contrasts):
         # Most pairs are no worse than those before, and a rough look tells.
         rough = 5 * smoothing_for(n)
         if found >= most or (
@@ -102,7 +103,8 @@ def _crossing(
     return found[0], found[1]
 
 
-def _both(contrasts: Sequence[Contrast]) -> list[Contrast]:
+def both_ways(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Return contrasts in both orders; those that are symmetric once."""
     found = []
     for contrast in contrasts:
         found.append(contrast)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import frames
+from sfumato.core.estimate import checked_level
+from sfumato.core.exact import is_whole_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
@@ -69,8 +71,7 @@ class Distribution:
     ) -> Self:
         """Return the distribution that makes a tally of places likely."""
         shown = mechanism.grid if buckets is None else buckets
-        whole = isinstance(shown, (int, np.integer)) and not isinstance(shown, bool)
-        if not whole or shown < 1 or mechanism.grid % shown:
+        if not is_whole_number(shown) or shown < 1 or mechanism.grid % shown:
             raise ConfigurationError(
                 f"buckets is {buckets!r}; a number that divides the grid's {mechanism.grid} steps "
                 "is expected."
@@ -181,7 +182,7 @@ class Distribution:
             raise ConfigurationError(
                 f"statistic is {statistic!r}; {', '.join(_NAMED)} or a function is expected."
             )
-        least = math.ceil(round(2 / (1 - _level(level)), 6))
+        least = math.ceil(round(2 / (1 - checked_level(level)), 6))
         if rounds < least:
             raise ConfigurationError(
                 f"rounds is {rounds}; a level of {level} needs at least {least}."
@@ -253,7 +254,7 @@ class Distribution:
         """
         wanted = _inside(shares)
         low, high = quantile_bounds(
-            band(self.mechanism), self.tally.sums, self.shares, wanted.ravel(), _level(level)
+            band(self.mechanism), self.tally.sums, self.shares, wanted.ravel(), checked_level(level)
         )
         points = self.points
         return points[low].reshape(wanted.shape), points[high].reshape(wanted.shape)
@@ -302,12 +303,6 @@ def tolerance(mechanism: SlidingWindow, *, smooth: bool) -> float:
 
 def _density(distribution: Distribution) -> Floats:
     return distribution.density
-
-
-def _level(level: float) -> float:
-    if not 0 < level < 1:
-        raise ConfigurationError(f"level is {level}; a number between 0 and 1 is expected.")
-    return level
 
 
 def _inside(shares: ArrayLike) -> Floats:

@@ -110,11 +110,6 @@ class GRR(FrequencyOracle):
         """The code of an item."""
         return np.dtype([("item", np.min_scalar_type(self.size - 1).newbyteorder("<"))])
 
-    @property
-    def chunk(self) -> int:
-        """Temporaries of a few words for each person."""
-        return 1 << 15
-
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
         kept = rng.bernoulli(self.kept, encoded.size)
         anything = rng.below(self.size, encoded.size)

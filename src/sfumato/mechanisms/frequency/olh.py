@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.law import Law
-from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_threshold
 from sfumato.randomness import ONE, Source
 
@@ -85,15 +84,8 @@ class OLH(FrequencyOracle):
     def __post_init__(self) -> None:
         """Check the hash range."""
         super().__post_init__()
-        given = self.hash_range
-        if given is None:
-            return
-        whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not whole or not 2 <= given <= _LARGEST_RANGE:
-            raise ConfigurationError(
-                f"hash_range is {given!r}; a whole number in 2..{_LARGEST_RANGE} is expected."
-            )
-        object.__setattr__(self, "hash_range", int(given))
+        if self.hash_range is not None:
+            self._check_whole("hash_range", 2, _LARGEST_RANGE)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

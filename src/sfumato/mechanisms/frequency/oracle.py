@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import intervals
-from sfumato.core.contrast import Contrasts, Cover, Covering, favoured
+from sfumato.core.contrast import Contrasts, Cover, Covering, alike, favoured
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.exact import exp_below
@@ -133,22 +133,12 @@ class FrequencyOracle(Mechanism):
     def contrasts(self) -> tuple[Contrasts, ...]:
         """Return how two items compare: by symmetry all pairs are alike."""
         one, two = self.meets(1), self.meets(2)
-        pairs = {(1, 0): one - two, (0, 1): one - two, (1, 1): two, (0, 0): 1 - 2 * one + two}
-        attained = [{(first, second, first): share for (first, second), share in pairs.items()}]
+        pairs = alike(one, two)
+        attained = [{(*pair, pair[0]): share for pair, share in pairs.items()}]
         exposed = one - two  # by the first of the two, as a third one's input
         if self.size > 2:
-            three = self.meets(3)
-            only, both = one - 2 * two + three, two - three
-            none = 1 - 3 * one + 3 * two - three
-            attained.append(
-                {
-                    **dict.fromkeys(((1, 0, 0), (0, 1, 0), (0, 0, 1)), only),
-                    **dict.fromkeys(((1, 1, 0), (1, 0, 1), (0, 1, 1)), both),
-                    (1, 1, 1): three,
-                    (0, 0, 0): none,
-                }
-            )
-            exposed = max(exposed, 2 * only)
+            attained.append(alike(one, two, self.meets(3)))
+            exposed = max(exposed, 2 * attained[1][1, 0, 0])
         bounding = favoured(self.worst_ratio, pairs, always=self.meets_all)
         found = tuple(favoured(self.worst_ratio, shares) for shares in attained)
         cover = Cover(self.worst_ratio, float(one), float(one - two), float(exposed))

@@ -17,7 +17,6 @@ from sfumato.core.estimate import Covariance
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
-from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, bit_counts, kept_threshold
 from sfumato.randomness import ONE, Source, holds
 
@@ -93,15 +92,8 @@ class SubsetSelection(FrequencyOracle):
     def __post_init__(self) -> None:
         """Check the size of the set."""
         super().__post_init__()
-        given = self.subset_size
-        if given is None:
-            return
-        whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not whole or not 1 <= given < self.size:
-            raise ConfigurationError(
-                f"subset_size is {given!r}; a whole number in 1..{self.size - 1} is expected."
-            )
-        object.__setattr__(self, "subset_size", int(given))
+        if self.subset_size is not None:
+            self._check_whole("subset_size", 1, self.size - 1)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

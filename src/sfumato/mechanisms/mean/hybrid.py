@@ -106,10 +106,13 @@ class Hybrid(NumericMechanism):
         return self.piecewise.size if self.placed else 0
 
     @property
+    def _used(self) -> tuple[NumericMechanism, ...]:
+        return (self.rounding, self.piecewise) if self.placed else (self.rounding,)
+
+    @property
     def worst_ratio(self) -> Fraction:
         """The worse of the parts in use."""
-        rounding = self.rounding.worst_ratio
-        return max(rounding, self.piecewise.worst_ratio) if self.placed else rounding
+        return max(part.worst_ratio for part in self._used)
 
     def contrasts(self) -> tuple[Contrasts, ...]:
         """Return how the ends compare, which are furthest apart under both parts."""
@@ -172,5 +175,4 @@ class Hybrid(NumericMechanism):
     @property
     def influence(self) -> float:
         """The larger of the parts'."""
-        rounding = self.rounding.influence
-        return max(rounding, self.piecewise.influence) if self.placed else rounding
+        return max(part.influence for part in self._used)

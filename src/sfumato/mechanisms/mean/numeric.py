@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato import frames
 from sfumato.core.contrast import Contrast, Contrasts
 from sfumato.core.estimate import Covariance, Estimate
-from sfumato.core.exact import is_finite_number
+from sfumato.core.exact import is_finite_number, is_whole_number
 from sfumato.core.intervals import z_score
 from sfumato.core.law import Law
 from sfumato.core.mechanism import Mechanism
@@ -73,10 +73,8 @@ class NumericMechanism(Mechanism):
                 f"the interval is [{self.low:g}, {self.high:g}]; its width must lie in "
                 f"{NARROWEST:g}..{1 / NARROWEST:g}."
             )
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise ConfigurationError(f"clip is {self.clip!r}; true or false is expected.")
-        whole = isinstance(self.grid, (int, np.integer)) and not isinstance(self.grid, bool)
-        if not whole or not 2 <= self.grid <= LARGEST_GRID or self.grid % 2:
+        self._check_flag("clip")
+        if not is_whole_number(self.grid) or not 2 <= self.grid <= LARGEST_GRID or self.grid % 2:
             raise ConfigurationError(
                 f"grid is {self.grid!r}; an even whole number in 2..{LARGEST_GRID} is expected."
             )
@@ -194,11 +192,6 @@ class NumericMechanism(Mechanism):
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which reports name a symbol that exists."""
         return np.asarray(reports["symbol"] < self.symbols)
-
-    @property
-    def chunk(self) -> int:
-        """Temporaries of a few words for each person."""
-        return 1 << 15
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
         reports["symbol"] = self.blur(self._round(encoded, rng), rng)

@@ -149,19 +149,9 @@ class StochasticRounding(NumericMechanism):
         return np.array([np.count_nonzero(reports["symbol"])])
 
     def _estimate(self, tally: Tally) -> Estimate:
-        found = super()._estimate(tally)
+        mean = super()._estimate(tally)
         zero, one = (self.low + self.step * (self._zero + x * ONE / self.slope) for x in (0, 1))
-        return BitEstimate(
-            found.values,
-            found.covariance,
-            found.labels,
-            found.n,
-            found.guarantee,
-            ones=int(tally.sums[0]),
-            zero=zero,
-            one=one,
-            quantity=found.quantity,
-        )
+        return BitEstimate(**vars(mean), ones=int(tally.sums[0]), zero=zero, one=one)
 
     @cached_property
     def _zero(self) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.contrast import Contrasts
-from sfumato.core.exact import exp_below
+from sfumato.mechanisms.frequency.oracle import kept_threshold
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
 from sfumato.randomness import ONE, Source
 
@@ -41,8 +41,7 @@ class SlidingWindow(NumericMechanism):
     def kept(self) -> int:
         """How often, in 2^-64, the report is drawn from the window for sure."""
         # Inside against outside: 1 + (k/width) / ((1-k)/size) <= e^epsilon.
-        gain = exp_below(self.epsilon) - 1
-        return int(ONE * gain / (gain + Fraction(self.size, self.width)))
+        return kept_threshold(self.epsilon, Fraction(self.size, self.width))
 
     @property
     def worst_ratio(self) -> Fraction:

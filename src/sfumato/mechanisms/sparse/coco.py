@@ -230,7 +230,7 @@ class CoCo(HashedVector):
         pair = Fraction(self.hit, ONE * s)
         least = pair * Fraction(ONE - self.own, ONE)
         here = hashed_contrast.members(s, half)
-        counts = hashed_contrast.occupied(s, half - 1) if here[0] else np.zeros(1)
+        counts = occupied(s, half - 1) if here[0] else np.zeros(1)
         # A pair with n members, j of them at this bucket, has the factor 1 + (e^epsilon - 1) j/n.
         gain, listed = float(ratio) - 1, min(s, hashed_contrast.MEMBERS)
         met = [(n, j) for n in range(1, listed + 1) for j in range(n + 1)]
@@ -319,12 +319,6 @@ class CoCo(HashedVector):
         squares = (2 * taken * pair**2 + (t - 2 * taken) * rest**2) / t
         absent = float(occupied(s, self._pairs) @ squares) - (2 / t) ** 2
         return absent / law.presence**2, 0.0
-
-    @property
-    def influence(self) -> float:
-        """How far one entry of a forged report moves the estimated total of that entry."""
-        law = self.probabilities
-        return float(1 / (law.contrast if self.goal == "value" else law.presence))
 
     def facts(self) -> dict[str, Any]:
         """Return the opposite sign's probability and the error of frequencies, too."""

@@ -185,7 +185,7 @@ class Collision(HashedVector):
         hit = Fraction(self.hit, ONE * s)
         rest = [(1 - c * hit) / (t - c) for c in range(s + 1)]
         factors = [each / rest[s] for each in rest]
-        counts = hashed_contrast.occupied(s, t)
+        counts = occupied(s, t)
         levels = np.array([float(ratio), *map(float, factors[1:])])
         taken = np.arange(s + 1) / t
         shares = np.append(counts @ taken, (counts * (1 - taken))[1:])

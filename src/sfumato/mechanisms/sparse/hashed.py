@@ -19,7 +19,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.hashing import HashFamily, StretchedHash
 from sfumato.mechanisms.sparse.linear_hash import LinearHash
-from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.mechanism import EntryLaw, SparseMechanism
 from sfumato.mechanisms.sparse.pool import counted, supports
 from sfumato.randomness import Source
 
@@ -35,7 +35,7 @@ Buckets = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
-class BucketLaw:
+class BucketLaw(EntryLaw):
     """What a bucket says of one entry (numbers, or arrays of them for several hash ranges).
 
     Parameters
@@ -79,11 +79,6 @@ class BucketLaw:
             (present + 2 * self.meet_held - present**2) / scale,
         )
 
-    def mse(self, estimate: str, entries: int) -> Any:
-        """Return the total variance over so many real entries, s of them non-zero."""
-        both = self.value_variances() if estimate == "value" else self.presence_variances()
-        return (entries - self.sparsity) * both[0] + self.sparsity * both[1]
-
 
 def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
     """Return the numbers of each column in order, and which of them repeat the one before."""
@@ -125,11 +120,10 @@ class HashedVector(SparseMechanism):
         """Check the sizes."""
         super().__post_init__()
         self._check_vectors(LARGEST_DIMENSION)
-        if not isinstance(self.paper, (bool, np.bool_)):
-            raise ConfigurationError(f"paper is {self.paper!r}; true or false is expected.")
-        self._whole("seed_bits", 1, 64)
+        self._check_flag("paper")
+        self._check_whole("seed_bits", 1, 64)
         if self.hash_range is not None:
-            self._whole("hash_range", self.least_range, LARGEST_RANGE)
+            self._check_whole("hash_range", self.least_range, LARGEST_RANGE)
             if self.hash_range % self.range_step:
                 raise ConfigurationError(
                     f"hash_range is {self.hash_range}; {self.name} needs an even one."

@@ -29,7 +29,6 @@ __all__ = [
     "disjoint_is_worst",
     "fewer",
     "members",
-    "occupied",
     "opposed",
     "random_hash",
     "spread",
@@ -61,18 +60,6 @@ def any_hash(
         (favoured(ratio, triples, error=error),),
         attained_if=_NO_CONFLICT,
     )
-
-
-def occupied(balls: int, bins: int) -> Floats:
-    """Return the law of how many of the bins so many random balls hit."""
-    chances = np.zeros(balls + 1)
-    chances[0] = 1.0
-    hit = np.minimum(np.arange(balls + 1) / bins, 1.0)
-    for _ in range(balls):
-        stay = chances * hit
-        stay[1:] += chances[:-1] * (1 - hit[:-1])
-        chances = stay
-    return chances
 
 
 def members(balls: int, bins: int) -> Floats:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import combinations, product
 from math import comb
-from typing import Any, ClassVar, Final, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,30 @@ __all__ = ["EntryLaw", "SparseInput", "SparseMechanism", "tells_presence"]
 LISTED_INPUTS: Final = 20_000
 
 
-class EntryLaw(Protocol):
+class EntryLaw(ABC):
     """What the two counts of an entry say of it."""
 
-    @property
-    def p_false(self) -> float:
-        """How often a report supports either symbol of a zero entry."""
+    sparsity: int
+    """Non-zeros of the padded vector."""
+    p_false: float
+    """How often a report supports either symbol of a zero entry."""
+    contrast: float
+    """How much more often a report supports the symbol of an entry than its opposite."""
+    presence: float
+    """How much more often a report supports either symbol of a non-zero than of a zero."""
 
-    @property
-    def contrast(self) -> float:
-        """How much more often a report supports the symbol of an entry than its opposite."""
-
-    @property
-    def presence(self) -> float:
-        """How much more often a report supports either symbol of a non-zero than of a zero."""
-
+    @abstractmethod
     def value_variances(self) -> tuple[float, float]:
         """Return the variance of the value estimate at a zero and at a non-zero entry."""
 
+    @abstractmethod
     def presence_variances(self) -> tuple[float, float]:
         """Return the variance of the presence estimate at a zero and at a non-zero entry."""
 
     def mse(self, estimate: str, entries: int) -> float:
-        """Return the total over the real entries, for one user with s non-zeros."""
+        """Return the total variance over so many real entries, s of them non-zero."""
+        both = self.value_variances() if estimate == "value" else self.presence_variances()
+        return (entries - self.sparsity) * both[0] + self.sparsity * both[1]
 
 
 def tells_presence(law: EntryLaw) -> bool:
@@ -64,12 +65,9 @@ class SparseInput(Mechanism):
     """What an entry can be."""
 
     def _check_sizes(self, largest_dimension: int) -> None:
-        self._whole("dimension", 1, largest_dimension)
-        self._whole("sparsity", 1, self.dimension)
-        if not isinstance(self.exact_sparsity, (bool, np.bool_)):
-            raise ConfigurationError(
-                f"exact_sparsity is {self.exact_sparsity!r}; true or false is expected."
-            )
+        self._check_whole("dimension", 1, largest_dimension)
+        self._check_whole("sparsity", 1, self.dimension)
+        self._check_flag("exact_sparsity")
 
     def _refuse_full_vectors(self) -> None:
         if self.exact_sparsity and self.sparsity == self.dimension:
@@ -77,15 +75,6 @@ class SparseInput(Mechanism):
                 f"sparsity is {self.sparsity}, exactly, of {self.dimension} entries; then every "
                 "entry is there and frequencies are known."
             )
-
-    def _whole(self, name: str, least: int, most: int) -> None:
-        given = getattr(self, name)
-        whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not whole or not least <= given <= most:
-            raise ConfigurationError(
-                f"{name} is {given!r}; a whole number in {least}..{most} is expected."
-            )
-        object.__setattr__(self, name, int(given))
 
     @property
     def padded_dimension(self) -> int:
@@ -194,3 +183,9 @@ class SparseMechanism(SparseInput):
     def mse(self) -> float:
         """Total over the real entries, for one user with s non-zeros."""
         return self.probabilities.mse(self.goal, self.dimension)
+
+    @property
+    def influence(self) -> float:
+        """How far one entry of a forged report moves the estimated total of that entry."""
+        law = self.probabilities
+        return float(1 / (law.contrast if self.goal == "value" else law.presence))

@@ -60,7 +60,7 @@ def occupied(balls: int, bins: int) -> NDArray[np.float64]:
     """
     chances = np.zeros(balls + 1)
     chances[0] = 1.0
-    taken = np.arange(balls + 1) / bins
+    taken = np.minimum(np.arange(balls + 1) / bins, 1.0)
     for _ in range(balls):
         chances = chances * taken + np.append(0.0, (chances * (1 - taken))[:-1])
     return chances

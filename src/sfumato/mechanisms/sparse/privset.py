@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.contrast import Contrasts, favoured
+from sfumato.core.contrast import Contrasts, alike, favoured
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.tally import Tally
 from sfumato.errors import InputError, MismatchError
@@ -110,7 +110,7 @@ class PrivSet(SubsetSampler):
         self._check_sizes(LARGEST_DIMENSION)
         self._refuse_full_vectors()
         if self.subset_size is not None:
-            self._whole("subset_size", 1, self.zeros)
+            self._check_whole("subset_size", 1, self.zeros)
         self._check_bytes()
 
     @classmethod
@@ -189,18 +189,15 @@ class PrivSet(SubsetSampler):
                 chance *= Fraction(max(d - self.size - taken, 0), d - taken)
             return chance
 
-        one, two, three = missed(s), missed(2 * s), missed(3 * s)
-        pairs = {(1, 0): one - two, (0, 1): one - two, (0, 0): two, (1, 1): 1 - 2 * one + two}
-        attained = [{(a, b, a): share for (a, b), share in pairs.items()}]
+        def hit(sets: int) -> dict[tuple[int, ...], Fraction]:
+            """Return the share of subsets that hit just these of so many sets."""
+            together = alike(*(missed(s * number) for number in range(1, sets + 1)))
+            return {tuple(1 - each for each in miss): share for miss, share in together.items()}
+
+        pairs = hit(2)
+        attained = [{(*pair, pair[0]): share for pair, share in pairs.items()}]
         if self.dimension >= 3 * s:
-            attained.append(
-                {
-                    **dict.fromkeys(((1, 0, 0), (0, 1, 0), (0, 0, 1)), two - three),
-                    **dict.fromkeys(((1, 1, 0), (1, 0, 1), (0, 1, 1)), one - 2 * two + three),
-                    (1, 1, 1): 1 - 3 * one + 3 * two - three,
-                    (0, 0, 0): three,
-                }
-            )
+            attained.append(hit(3))
         bounding = favoured(self.worst_ratio, pairs)
         found = [favoured(self.worst_ratio, shares) for shares in attained]
         return (Contrasts((bounding,), tuple(found) if self.dimension >= 2 * s else ()),)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance, Estimate
-from sfumato.core.exact import is_finite_number
+from sfumato.core.exact import is_finite_number, is_whole_number
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
@@ -296,8 +296,7 @@ class RealVectors:
         values = np.zeros((len(vectors), width))
         for row, entries in enumerate(vectors):
             for column, (entry, value) in enumerate(entries.items()):
-                whole = isinstance(entry, (int, np.integer)) and not isinstance(entry, bool)
-                if not whole or not 0 <= entry < d:
+                if not is_whole_number(entry) or not 0 <= entry < d:
                     raise InputError(f"vectors[{row}] has entry {entry!r}; 0..{d - 1} are there.")
                 if not is_finite_number(value):
                     raise InputError(

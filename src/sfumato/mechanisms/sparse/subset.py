@@ -54,7 +54,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         super().__post_init__()
         self._check_vectors(LARGEST_DIMENSION)
         if self.subset_size is not None:
-            self._whole("subset_size", 1, self.padded_dimension)
+            self._check_whole("subset_size", 1, self.padded_dimension)
         self._check_bytes()
 
     # ---- sizes and probabilities -----------------------------------------------------------
@@ -167,12 +167,6 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         np.fill_diagonal(matrix, (len(rows) - holders) * absent + holders * present)
         return Covariance.dense(matrix / len(rows) ** 2)
 
-    @property
-    def influence(self) -> float:
-        """How far one entry of a forged report moves the estimated total of that entry."""
-        law = self.probabilities
-        return 1 / (law.contrast if self.goal == "value" else law.presence)
-
     def facts(self) -> dict[str, Any]:
         """Return the sizes, the probabilities and both errors, too."""
         law = self.probabilities
@@ -255,8 +249,7 @@ class ExSub(SignedSubset):
     def __post_init__(self) -> None:
         """Check that the papers' size is wanted or not."""
         super().__post_init__()
-        if not isinstance(self.paper, (bool, np.bool_)):
-            raise ConfigurationError(f"paper is {self.paper!r}; true or false is expected.")
+        self._check_flag("paper")
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -353,7 +346,7 @@ class Concord(SignedSubset):
         """Check the threshold."""
         super().__post_init__()
         if self.threshold is not None:
-            self._whole("threshold", 1, min(self.sparsity, self.subset_size or self.sparsity))
+            self._check_whole("threshold", 1, min(self.sparsity, self.subset_size or self.sparsity))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

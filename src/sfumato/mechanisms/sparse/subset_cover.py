@@ -13,9 +13,10 @@ entries, given how many are taken: a product of transforms, one factor for each 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from math import comb
 from typing import Final, NamedTuple
@@ -103,13 +104,13 @@ class _Exposed(NamedTuple):
     splits: tuple[tuple[int, int], ...]
 
 
-class _Form:
+class _Form(ABC):
     """Subsets of a size, among vectors of some dimension and sparsity."""
 
     def __init__(self, dimension: int, sparsity: int, size: int) -> None:
         self.dimension, self.sparsity, self.size = dimension, sparsity, size
-        self._apart: dict[Pair, float] = {}
-        self._exposed: dict[Pair, _Exposed] = {}
+        self.apart = cache(self._apart)
+        self.exposed = cache(self._exposed)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -123,21 +124,17 @@ class _Form:
         ]
 
     @property
+    @abstractmethod
     def accepted(self) -> float:
         """The share of subsets that one vector favours."""
-        raise NotImplementedError
 
-    def apart(self, pair: Pair) -> float:
+    @abstractmethod
+    def _apart(self, pair: Pair) -> float:
         """Return the share favoured by exactly one of two vectors."""
-        if pair not in self._apart:
-            self._apart[pair] = self._share_apart(*pair)
-        return self._apart[pair]
 
-    def exposed(self, pair: Pair) -> _Exposed:
+    @abstractmethod
+    def _exposed(self, pair: Pair) -> _Exposed:
         """Return the largest share of that which some third vector does not favour."""
-        if pair not in self._exposed:
-            self._exposed[pair] = self._share_exposed(*pair)
-        return self._exposed[pair]
 
     def kinds(self, pair: Pair) -> dict[tuple[int, ...], int]:
         """Return how many entries have which signs in two vectors and a third that exposes them."""
@@ -182,15 +179,9 @@ class _Form:
             found[pattern] = float(share[np.ix_(*met)].sum())
         return found
 
+    @abstractmethod
     def _walk(self) -> Walk:
         """Return where agreements start, how an entry changes them, and which are enough."""
-        raise NotImplementedError
-
-    def _share_apart(self, opposite: int, agreed: int) -> float:
-        raise NotImplementedError
-
-    def _share_exposed(self, opposite: int, agreed: int) -> _Exposed:
-        raise NotImplementedError
 
 
 def _splits(count: int) -> NDArray[np.int64]:
@@ -223,12 +214,14 @@ class _Hit(_Form):
     def accepted(self) -> float:
         return float(1 - self._missed[self.sparsity, 0])
 
-    def _share_apart(self, opposite: int, agreed: int) -> float:
+    def _apart(self, pair: Pair) -> float:
+        opposite, agreed = pair
         own = self.sparsity - opposite - agreed
         both = self._missed[agreed + 2 * own, opposite]
         return float(2 * (self._missed[self.sparsity, 0] - both))
 
-    def _share_exposed(self, opposite: int, agreed: int) -> _Exposed:
+    def _exposed(self, pair: Pair) -> _Exposed:
+        opposite, agreed = pair
         s, missed = self.sparsity, self._missed
         own = s - opposite - agreed
         groups = [_splits(each) for each in (opposite, agreed, own, own)]
@@ -287,8 +280,8 @@ class _Agree(_Form):
         self.h = np.tile(np.exp(angle * np.arange(agreement) / agreement), len(half))
         below = np.arange(-sparsity, threshold)
         self.refused = (self.h[:, None] ** -below).sum(axis=1)
-        self._groups: dict[int, Complex] = {}
-        self._tests: dict[Pair, Complex] = {}
+        self._group = cache(self._group_law)
+        self._test = cache(self._refusal)
 
     @property
     def accepted(self) -> float:
@@ -303,23 +296,18 @@ class _Agree(_Form):
         moved[:-2] += step * self.h**-sign
         return moved
 
-    def _group(self, count: int) -> Complex:
+    def _group_law(self, count: int) -> Complex:
         """Return the law of a group's sum for each split: by [split, sum, point]."""
-        if count not in self._groups:
-            found = []
-            for agree, oppose in _splits(count).tolist():
-                law = np.ones((1, len(self.z)), dtype=np.complex128)
-                signs = [1] * agree + [-1] * oppose + [0] * (count - agree - oppose)
-                for sign in signs:
-                    law = self._grown(law, sign)
-                found.append(law)
-            self._groups[count] = np.array(found)
-        return self._groups[count]
+        laws = []
+        for agree, oppose in _splits(count).tolist():
+            law = np.ones((1, len(self.z)), dtype=np.complex128)
+            for sign in [1] * agree + [-1] * oppose + [0] * (count - agree - oppose):
+                law = self._grown(law, sign)
+            laws.append(law)
+        return np.array(laws)
 
-    def _test(self, special: int, elsewhere: int) -> Complex:
+    def _refusal(self, special: int, elsewhere: int) -> Complex:
         """Return what turns a transform into the chance that the third one refuses."""
-        if (special, elsewhere) in self._tests:
-            return self._tests[special, elsewhere]
         count = special + elsewhere
         first, law = hits_law(self.dimension, count, self.size)
         number = np.arange(first, first + len(law))
@@ -328,9 +316,7 @@ class _Agree(_Form):
         weights = law[there] / independent[there]
         taken = (self.z[:, None] ** -number[there]) @ weights
         step = (1 - self.chance) + self.chance * self.z * (self.h + 1 / self.h) / 2
-        found = np.asarray(self.weight * taken * self.refused * step**elsewhere)
-        self._tests[special, elsewhere] = found
-        return found
+        return np.asarray(self.weight * taken * self.refused * step**elsewhere)
 
     def _sides(self, law: Complex, least: NDArray[np.int64]) -> tuple[Complex, Complex]:
         """Return a group's law where its sum is at least, or below, each of some numbers."""
@@ -340,12 +326,12 @@ class _Agree(_Form):
         high = above[:, np.clip(least + largest, 0, law.shape[1])]
         return high, above[:, :1] - high
 
-    def _share_apart(self, opposite: int, agreed: int) -> float:
+    def _apart(self, pair: Pair) -> float:
         # Without a third one: with nothing to agree with, it refuses everything.
-        return self._most(opposite, agreed, alone=True).share
+        return self._most(*pair, alone=True).share
 
-    def _share_exposed(self, opposite: int, agreed: int) -> _Exposed:
-        return self._most(opposite, agreed, alone=False)
+    def _exposed(self, pair: Pair) -> _Exposed:
+        return self._most(*pair, alone=False)
 
     def _walk(self) -> Walk:
         s = self.sparsity

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ReportError
+from sfumato.mechanisms.frequency.oracle import bit_counts
 
 __all__ = ["SubsetForm", "pack", "unpack"]
 
@@ -105,13 +106,11 @@ class SubsetForm:
             places, minus = symbols // self.kinds, symbols % self.kinds
             np.put_along_axis(signs, places, (1 - 2 * minus).astype(np.int8), axis=1)
             return signs[:, :-1]
-        bits = self._unpacked(reports).view(np.int8)
+        unpacked = np.unpackbits(reports["packed"], axis=1, count=self.bits, bitorder="little")
+        bits = unpacked.view(np.int8)
         if self.dense:
             return 2 * bits - 1
         return bits[:, 0::2] - bits[:, 1::2] if self.signed else bits
-
-    def _unpacked(self, reports: NDArray[Any]) -> NDArray[np.uint8]:
-        return np.unpackbits(reports["packed"], axis=1, count=self.bits, bitorder="little")
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which reports are a subset of a possible size, written as it should be."""
@@ -144,10 +143,7 @@ class SubsetForm:
         if self.listed:
             total = np.bincount(reports["symbols"].ravel(), minlength=self.absent + 1)[:-1]
         else:
-            bits = self._unpacked(reports)
-            total = np.zeros(self.bits, dtype=np.int64)
-            for start in range(0, len(bits), 255):  # what a byte can count
-                total += np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8)
+            total = bit_counts(reports["packed"], self.bits)
         if self.dense:
             return np.stack([total, len(reports) - total])
         return np.ascontiguousarray(total.reshape(-1, 2).T) if self.signed else total

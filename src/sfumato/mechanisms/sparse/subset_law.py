@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.sparse.mechanism import tells_presence
+from sfumato.mechanisms.sparse.mechanism import EntryLaw, tells_presence
 
 __all__ = [
     "SetLaw",
@@ -44,7 +44,7 @@ LONGEST_EXACT: Final = 255  # signs up to which sums are exact integers
 
 
 @dataclass(frozen=True)
-class SubsetLaw:
+class SubsetLaw(EntryLaw):
     """What a signed subset says of one entry.
 
     Parameters
@@ -92,14 +92,13 @@ class SubsetLaw:
         scale = self.presence**2
         return absent * (1 - absent) / scale, present * (1 - present) / scale
 
-    def mse(self, estimate: str, entries: int) -> float:
-        """Return the total variance over so many real entries, s of them non-zero."""
-        both = self.value_variances() if estimate == "value" else self.presence_variances()
-        return (entries - self.sparsity) * both[0] + self.sparsity * both[1]
-
 
 def _hits(dimension: int, sparsity: int, size: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return the support and the probabilities of the number K of non-zeros that are hit."""
+    """Return the support and the probabilities of the number K of non-zeros that are hit.
+
+    The law is that of ``hits_law``, rounded otherwise: what tasks publish was chosen by these
+    numbers, and stays the same to the last bit.
+    """
     first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
     hits = np.arange(first, last + 1)
     # Ratios of neighbours are exact in floating point to a few ulp; start at the largest.

@@ -51,7 +51,7 @@ class SubsetSampler(SparseInput):
         """Refuse a size whose reports are too long, or a length that no report has."""
         if self.most_bytes is None:
             return
-        self._whole("most_bytes", 1, 1 << 31)
+        self._check_whole("most_bytes", 1, 1 << 31)
         if self.subset_size is not None and not self._fits(self.subset_size):
             raise ConfigurationError(
                 f"subset_size is {self.subset_size}; such a report takes "

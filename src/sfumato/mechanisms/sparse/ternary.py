@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.exact import is_whole_number
 from sfumato.errors import InputError
 
 __all__ = ["encode", "encoded_dtype"]
@@ -160,8 +161,7 @@ def _from_mappings(
             )
         entries = named if isinstance(named, Mapping) else dict.fromkeys(named, 1)
         for key, sign in entries.items():
-            whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-            if not whole or not 0 <= key < dimension:
+            if not is_whole_number(key) or not 0 <= key < dimension:
                 raise InputError(f"values[{row}] has entry {key!r}; 0..{dimension - 1} are there.")
             if sign not in (-1, 0, 1):
                 raise InputError(f"values[{row}][{key}] is {sign!r}; an entry is -1, 0 or 1.")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.accounting.shuffle import Requirement
 from sfumato.core.domain import Domain, Label
-from sfumato.core.exact import is_finite_number
+from sfumato.core.exact import is_whole_number, positive
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
@@ -109,13 +109,11 @@ class Flat(Stream):
             Domain.of(given)
         for name, most in (("periods", 1 << 14), ("changes", self.width * self.periods)):
             value = getattr(self, name)
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not whole or not 1 <= value <= most:
+            if not is_whole_number(value) or not 1 <= value <= most:
                 raise ConfigurationError(
                     f"{name} is {value!r}; a whole number in 1..{most} is expected."
                 )
-        if not is_finite_number(self.epsilon) or self.epsilon <= 0:
-            raise ConfigurationError(f"epsilon is {self.epsilon!r}; a positive number is expected.")
+        positive("epsilon", self.epsilon)
         if self.mechanism not in CARRIERS:
             raise ConfigurationError(
                 f"mechanism is {self.mechanism!r}; {', '.join(CARRIERS)} are there."

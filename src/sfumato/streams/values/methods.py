@@ -88,33 +88,21 @@ def _tuned_tree(wish: Wish) -> tuple[Tree, int]:
     either end of a range, on average; a drift by a fifteenth of the threshold over the block's
     length is allowed for on top.
     """
-    best: tuple[float, Tree, int] | None = None
-    for fanout in _FANOUTS:
-        for layers in range(1, _height(fanout, wish.limit) + 1):
-            for power in range(_LARGEST_BLOCK.bit_length()):
-                block = 1 << power
-                if fanout ** (layers - 1) * block > wish.limit:
-                    break
-                tree = Tree(fanout, layers)
-                noise = (
-                    2 * (layers / wish.epsilon) ** 2 * mean_square_error(tree, block, wish.limit)
-                )
-                error = noise + _hidden(block)
-                if best is None or error < best[0]:
-                    best = (error, tree, block)
-    assert best is not None  # noqa: S101 - one layer of single values is always tried
-    return best[1:]
+    shapes = [
+        (Tree(fanout, layers), 1 << power)
+        for fanout in _FANOUTS
+        for layers in range(1, _height(fanout, wish.limit) + 1)
+        for power in range(_LARGEST_BLOCK.bit_length())
+        if fanout ** (layers - 1) << power <= wish.limit
+    ]
+    return min(shapes, key=lambda shape: _squared_error(wish, *shape))
 
 
 def _squared_error(wish: Wish, tree: Tree, block: int) -> float:
     """Return the expected squared error of a random range, in squared thresholds."""
     noise = 2 * (tree.layers / wish.epsilon) ** 2 * mean_square_error(tree, block, wish.limit)
-    return noise + _hidden(block)
-
-
-def _hidden(block: int) -> float:
-    """Return the squared error inside of blocks, in squared thresholds."""
-    return (block - 1) / 27 + (block / 60) ** 2 if block > 1 else 0.0
+    inside = (block - 1) / 27 + (block / 60) ** 2 if block > 1 else 0.0
+    return noise + inside
 
 
 def _tuned(wish: Wish) -> Release:
@@ -237,8 +225,6 @@ def plan(  # noqa: PLR0913 - what a curator decides
     exact_epsilon(epsilon)
     if not 0 <= reuse < 1:
         raise ConfigurationError(f"reuse is {reuse}; a share from 0 to below 1 is expected.")
-    if per_person < 0:
-        raise ConfigurationError(f"per_person is {per_person}; it must be at least 0.")
     if renew < 0:
         raise ConfigurationError(f"renew is {renew}; it must be at least 0.")
     made, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,17 +45,8 @@ class RangeAnswer:
     def mean(self) -> RangeAnswer:
         """The same of the mean value."""
         n = self.last - self.first + 1
-        return RangeAnswer(
-            self.first,
-            self.last,
-            self.value / n,
-            self.low / n,
-            self.high / n,
-            self.level,
-            self.cut_off / n,
-            self.as_of,
-            self.guarantee,
-        )
+        shares = {name: getattr(self, name) / n for name in ("value", "low", "high", "cut_off")}
+        return replace(self, **shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +182,8 @@ class Released:
     def _refuse(self, first: int, last: int) -> None:
         if first > last:
             raise InputError(f"the range is {first}..{last}; its first place must not be larger.")
-        why = (
-            f"; the first {self.release.skipped:,} values chose the threshold"
-            if self.release.skipped
-            else ""
-        )
+        skipped = self.release.skipped
+        why = f"; the first {skipped:,} values chose the threshold" if skipped else ""
         raise InputError(
             f"the range is {first}..{last}; published are the places "
             f"{self.first}..{self.last}{why}."

@@ -20,8 +20,8 @@ class PrintedExSub(ExSub):
     """ExSub as the papers run it: s non-zeros on every level, even where fewer entries are left."""
 
     def _check_vectors(self, largest_dimension: int) -> None:
-        self._whole("dimension", 1, largest_dimension)
-        self._whole("sparsity", 1, largest_dimension)
+        self._check_whole("dimension", 1, largest_dimension)
+        self._check_whole("sparsity", 1, largest_dimension)
 
 
 @dataclass(frozen=True)

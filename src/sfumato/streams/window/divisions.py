@@ -19,7 +19,7 @@ from sfumato.streams.window.readings import Asking, Reading, planned_variance
 if TYPE_CHECKING:  # a protocol makes its curators, and they hold a division
     from sfumato.streams.window.protocol import Window
 
-__all__ = ["Budget", "Division", "Population", "Spent"]
+__all__ = ["Budget", "Cohorts", "Division", "Spent"]
 
 EVERYBODY: Final = 1.0
 
@@ -158,7 +158,7 @@ class Budget(Division):
         return EVERYBODY
 
 
-class Population(Division):
+class Cohorts(Division):
     """Parts are devices: a question asks a cohort of them with all of epsilon.
 
     A cohort is everybody who is free and whose own coin says so. How many devices are free is

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window.adaptive import Absorption, Adaptive, Distribution
 from sfumato.streams.window.curators import WindowCurator
-from sfumato.streams.window.divisions import Budget, Division, Population
+from sfumato.streams.window.divisions import Budget, Cohorts, Division
 from sfumato.streams.window.dsat import DSAT
 from sfumato.streams.window.fast import FAST
 from sfumato.streams.window.filtered import Filtered
@@ -86,7 +86,7 @@ class Method:
 _EVERY: Final = (
     Method("lbu", "everybody in every period, with a w-th of the budget", Uniform, Budget),
     Method("lsp", "everybody with the whole budget, in every w-th period", Sampling, Budget),
-    Method("lpu", "a w-th of the devices in a period, with the whole budget", Uniform, Population),
+    Method("lpu", "a w-th of the devices in a period, with the whole budget", Uniform, Cohorts),
     Method(
         "lbd",
         "publishes on change, with half of the budget left",
@@ -105,25 +105,25 @@ _EVERY: Final = (
         "lpd",
         "publishes on change, by half of the devices left",
         Adaptive,
-        Population,
+        Cohorts,
         {"rule": Distribution},
     ),
     Method(
         "lpa",
         "publishes on change, by the devices of quiet periods",
         Adaptive,
-        Population,
+        Cohorts,
         {"rule": Absorption},
     ),
-    Method("filtered", "a w-th of the devices in a period, filtered (ours)", Filtered, Population),
+    Method("filtered", "a w-th of the devices in a period, filtered (ours)", Filtered, Cohorts),
     Method("lb-dsat", "publishes beyond a threshold that adapts", DSAT, Budget),
-    Method("lp-dsat", "publishes beyond a threshold that adapts", DSAT, Population),
+    Method("lp-dsat", "publishes beyond a threshold that adapts", DSAT, Cohorts),
     Method("lb-rescuedp", "looks when a controller says so, and filters", RescueDP, Budget),
-    Method("lp-rescuedp", "looks when a controller says so, and filters", RescueDP, Population),
+    Method("lp-rescuedp", "looks when a controller says so, and filters", RescueDP, Cohorts),
     Method("lb-pegasus", "groups of like periods, smoothed", PeGaSus, Budget),
-    Method("lp-pegasus", "groups of like periods, smoothed", PeGaSus, Population),
+    Method("lp-pegasus", "groups of like periods, smoothed", PeGaSus, Cohorts),
     Method("lb-fast", "few looks, a controller and a filter", FAST, Budget),
-    Method("lp-fast", "few looks, a controller and a filter", FAST, Population),
+    Method("lp-fast", "few looks, a controller and a filter", FAST, Cohorts),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _EVERY}
 

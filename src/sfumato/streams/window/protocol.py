@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
 from sfumato.core.domain import Domain, Label
-from sfumato.core.exact import is_finite_number
+from sfumato.core.exact import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    is_finite_number,
+    is_whole_number,
+)
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.mechanism import LARGEST_EPSILON, SMALLEST_EPSILON, Mechanism
+from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import MEAN, SHARE, Quantity
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
@@ -112,8 +117,7 @@ class Window(AskedStream):
                 f"epsilon is {self.epsilon}; it must lie in "
                 f"{SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
             )
-        whole = isinstance(self.devices, (int, np.integer)) and not isinstance(self.devices, bool)
-        if not whole or self.devices < 1:
+        if not is_whole_number(self.devices) or self.devices < 1:
             raise ConfigurationError(f"devices is {self.devices!r}; at least 1 is expected.")
         if (self.domain is None) == (self.interval is None):
             raise ConfigurationError(
