@@ -76,7 +76,7 @@ def _batches(mechanism: Mechanism, n: int) -> Iterator[Any]:
 def _main() -> None:
     n, mechanism = int(sys.argv[1]), catalog.from_configuration(json.loads(sys.argv[2]))
     imports, start = peak(), process_time()
-    mechanism.estimate(local.aggregate(mechanism, _batches(mechanism, n)))
+    mechanism.estimate(local.tally(mechanism, _batches(mechanism, n)))
     print(json.dumps(asdict(Streamed(n, process_time() - start, imports, peak()))))
 
 

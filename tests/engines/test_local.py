@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato import GRR, OLH, OUE, Tally, seeded
-from sfumato.engines import aggregate
+from sfumato import GRR, OLH, OUE, Tally, engines, seeded
 from sfumato.errors import ReportError
 from sfumato.mechanisms.frequency import FrequencyOracle
 
@@ -26,18 +25,18 @@ def test_batches_of_any_size_add_up_to_the_whole(mechanism: FrequencyOracle) -> 
     reports = mechanism.randomize(seeded(1).below(50, 1000), seeded(2))
     cuts = [0, 0, 1, 7, 500, 1000]
     batches = [reports[a:b] for a, b in pairwise(cuts)]
-    assert aggregate(mechanism, batches) == mechanism.tally(reports)
-    assert aggregate(mechanism, reversed(batches)) == mechanism.tally(reports)
+    assert engines.tally(mechanism, batches) == mechanism.tally(reports)
+    assert engines.tally(mechanism, reversed(batches)) == mechanism.tally(reports)
 
 
 def test_no_batch_is_the_tally_of_nothing() -> None:
-    assert aggregate(GRR(1.0, 50), []) == Tally.zero(50)
+    assert engines.tally(GRR(1.0, 50), []) == Tally.zero(50)
 
 
 def test_a_bad_batch_stops_the_count() -> None:
     good = GRR(1.0, 50).randomize([1], seeded(1))
     with pytest.raises(ReportError):
-        aggregate(GRR(1.0, 50), [good, np.full(1, 50, "u1").view(good.dtype)])
+        engines.tally(GRR(1.0, 50), [good, np.full(1, 50, "u1").view(good.dtype)])
 
 
 def most_memory(mechanism: FrequencyOracle, batches: int, people: int) -> int:
@@ -49,7 +48,7 @@ def most_memory(mechanism: FrequencyOracle, batches: int, people: int) -> int:
 
     tracemalloc.start()
     try:
-        assert aggregate(mechanism, stream()).n == batches * people
+        assert engines.tally(mechanism, stream()).n == batches * people
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato import engines
 from sfumato.checks.listing import laws_of, people
 from sfumato.checks.verdict import CheckFailed, demand
 from sfumato.core.mechanism import Mechanism
-from sfumato.engines import aggregate
 from sfumato.errors import InputError, ReportError
 from sfumato.randomness import seeded
 
@@ -34,7 +34,7 @@ def engines_agree(mechanism: Mechanism) -> None:
     """The engine's tally of batches is the tally of everything."""
     reports = mechanism.randomize(people(mechanism, 300), seeded(7))
     batches = (reports[start : start + 64] for start in range(0, 300, 64))
-    demand(aggregate(mechanism, batches) == mechanism.tally(reports), "batches do not add up")
+    demand(engines.tally(mechanism, batches) == mechanism.tally(reports), "batches do not add up")
 
 
 def wire_round_trip(mechanism: Mechanism) -> None:

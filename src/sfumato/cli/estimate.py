@@ -12,12 +12,12 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from sfumato import engines
 from sfumato.cli import console, files, key_values, tables
 from sfumato.cli.key_values import Named
 from sfumato.cli.options import Force, Json
 from sfumato.core.answers import columns_of, plain_of
 from sfumato.core.estimate import Estimate
-from sfumato.engines import aggregate
 from sfumato.errors import InputError
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
 
@@ -129,7 +129,7 @@ def _estimated(source: Path, answer: Answer | None) -> Found:
                 yield batch
                 bars.advance(task, len(batch))
 
-        tally = aggregate(file.mechanism, counted())
+        tally = engines.tally(file.mechanism, counted())
     found: Any = (file.form or file.mechanism).estimate(tally)
     return Found(file, found, answer)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +12,21 @@ from sfumato.cli import console, files
 from sfumato.cli.options import Json
 from sfumato.errors import InputError
 
+if TYPE_CHECKING:  # numpy and pyarrow take their time
+    from sfumato.service.desk import Desk
+
 __all__ = ["export"]
+
+
+def _questions(desk: Desk) -> list[Any]:
+    """Return what devices were asked in the periods that have closed, as they were told."""
+    from sfumato.wire.questions import Question
+
+    return [
+        json.loads(Question.of(place.period, ask).encode())
+        for place, ask in sorted(desk.driver.asked.items())
+        if place.period <= desk.closed
+    ]
 
 
 def export(
@@ -27,14 +42,15 @@ def export(
 ) -> None:
     """Write the blurred reports of all closed periods, without ids and in no order.
 
-    A row has period, span, block and payload; how payloads are read follows from the task, which is
-    kept in the file's metadata.
+    A row has period, span, block and payload; how payloads are read follows from the task and from
+    what its devices were asked, which are kept in the file's metadata.
 
     Example:  sfumato export reports.parquet --store collector.db
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from sfumato.engines.rows import QUESTIONS, TASK
     from sfumato.randomness import secure
     from sfumato.service.desk import Desk
     from sfumato.service.exporting import exported
@@ -62,7 +78,9 @@ def export(
                 key: pa.array(values, kind)
                 for (key, values), kind in zip(columns.items(), kinds, strict=True)
             }
-        ).replace_schema_metadata({"sfumato.task": desk.published.encode()})
+        ).replace_schema_metadata(
+            {TASK: desk.published.encode(), QUESTIONS: json.dumps(_questions(desk)).encode()}
+        )
         with files.complete_or_absent(target, force=force) as written:
             pq.write_table(table, written)
         rows, closed = table.num_rows, desk.closed

@@ -241,8 +241,11 @@ class Mechanism(ABC):
         """The shape of a tally's sums."""
 
     def tally(self, reports: Reports) -> Tally:
-        """Return what the reports add up to."""
-        self.checked(reports)
+        """Return what the reports add up to; those that are not valid are refused."""
+        return self.counted(self.checked(reports))
+
+    def counted(self, reports: Reports) -> Tally:
+        """Return what reports add up to that have been judged before, and found valid."""
         sums = np.zeros(self.tally_shape, dtype=np.int64)
         for start in range(0, len(reports), self.chunk):
             sums += self._sums(reports[start : start + self.chunk])

@@ -146,19 +146,29 @@ class Form:
         The numpy dtype of a payload without its padding.
     valid
         Tells which payloads a device can have sent.
-    tally
-        Counts payloads; those that are not valid are refused.
+    counted
+        Counts payloads that have been judged before, and found valid.
 
     """
 
     dtype: np.dtype[Any]
     valid: Callable[[NDArray[Any]], NDArray[np.bool_]]
-    tally: Callable[[NDArray[Any]], Tally]
+    counted: Callable[[NDArray[Any]], Tally]
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
         """Return how the reports of a mechanism are read."""
-        return cls(mechanism.report_dtype, mechanism.valid, mechanism.tally)
+        return cls(mechanism.report_dtype, mechanism.valid, mechanism.counted)
+
+    def tally(self, payloads: NDArray[Any]) -> Tally:
+        """Return what payloads add up to; raise ReportError if one of them is not valid."""
+        judged = self.valid(payloads)
+        if not judged.all():
+            raise ReportError(
+                f"payloads[{int(np.argmin(judged))}] is {payloads[int(np.argmin(judged))]}; no "
+                "device sends that."
+            )
+        return self.counted(payloads)
 
     def read(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
         """Return rows of bytes without their padding, as payloads."""

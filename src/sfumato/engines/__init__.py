@@ -1,7 +1,8 @@
-"""Ways to turn many batches of reports into one tally; they all agree bit for bit."""
+"""Ways to turn many reports into tallies; all of them agree bit for bit."""
 
 from __future__ import annotations
 
-from sfumato.engines.local import aggregate
+from sfumato.engines.local import aggregate, tally
+from sfumato.engines.rows import Row, exported
 
-__all__ = ["aggregate"]
+__all__ = ["Row", "aggregate", "exported", "tally"]

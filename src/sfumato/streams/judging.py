@@ -65,7 +65,7 @@ class Judge:
         return good
 
     def count(self, period: int, contents: NDArray[Any] | bytes) -> Tallies[Place]:
-        """Return what valid contents of a period add up to."""
+        """Return what contents of a period add up to that have been judged, and found valid."""
         if isinstance(contents, bytes):
             contents = np.frombuffer(contents, dtype=self._content)
         counted: dict[Place, Tally] = {}
@@ -73,8 +73,18 @@ class Judge:
             form = self._form(place)
             if form is None:
                 raise ReportError(f"contents belong to {place}; no device sends any there.")
-            counted[place] = form.tally(form.read(contents["payload"][rows]))
+            counted[place] = form.counted(form.read(contents["payload"][rows]))
         return Tallies(counted)
+
+    def checked(self, period: int, contents: NDArray[Any]) -> Tallies[Place]:
+        """Return what contents of a period add up to; raise if no device can have sent one."""
+        good = self.well_formed(contents) & self.valid(np.full(len(contents), period), contents)
+        if not good.all():
+            raise ReportError(
+                f"contents[{int(np.argmin(good))}] of period {period} is nothing that a device of "
+                "this task can have sent."
+            )
+        return self.count(period, contents)
 
     def _form(self, place: Place) -> Form | None:
         ask = self._asked.get(place)

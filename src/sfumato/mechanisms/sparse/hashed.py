@@ -299,9 +299,9 @@ class HashedVector(SparseMechanism):
     def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
         """Return where a hashed symbol must be for each kind of support, given what was sent."""
 
-    def tally(self, reports: NDArray[Any]) -> Tally:
-        """Return what the reports add up to."""
-        return Tally(len(reports), self._sums(self.checked(reports)))
+    def counted(self, reports: NDArray[Any]) -> Tally:
+        """Return what valid reports add up to, all of them at once."""
+        return Tally(len(reports), self._sums(reports))
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         if self._pooled and len(reports) >= 16 * self.family.seeds:

@@ -177,7 +177,7 @@ class Flat(Stream):
         if (place.span, place.part) not in self.tracks or not 1 <= place.period <= self.periods:
             return None
         written = self.difference
-        return Form(written.dtype, written.valid, written.tally)
+        return Form(written.dtype, written.valid, written.counted)
 
     def facts(self) -> dict[str, Any]:
         """Return what was chosen: what carries the moves."""

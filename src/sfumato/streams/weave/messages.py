@@ -84,6 +84,10 @@ class Difference:
                 f"messages[{int(np.argmin(judged))}] says plus and minus of one entry, or more "
                 f"than {self.width} entries; no device sends that."
             )
+        return self.counted(messages)
+
+    def counted(self, messages: NDArray[Any]) -> Tally:
+        """Return the same of messages that have been judged before, and found valid."""
         bits = self._unpacked(messages)
         plus = bits.sum(axis=0, dtype=np.int64) if self.dense else bits[:, 0::2].sum(0, np.int64)
         minus = len(bits) - plus if self.dense else bits[:, 1::2].sum(axis=0, dtype=np.int64)

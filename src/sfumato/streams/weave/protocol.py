@@ -559,7 +559,7 @@ class Weave(Stream):
         if all(end != period for _, end in self.edges(thread)):
             return None
         written = self.difference(thread)
-        return Form(written.dtype, written.valid, written.tally)
+        return Form(written.dtype, written.valid, written.counted)
 
     @property
     def persistence(self) -> float:
