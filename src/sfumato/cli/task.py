@@ -12,6 +12,7 @@ import typer
 from sfumato.cli import collectors, console, files, tables
 from sfumato.cli.options import Force, Json
 from sfumato.core.duration import length
+from sfumato.errors import InputError
 from sfumato.wire.task import MOST_PEOPLE
 
 if TYPE_CHECKING:
@@ -76,6 +77,19 @@ period = "{period}"
 kind = "{kind}"
 {items}"""
 
+OTHER: Final = """\
+# {title}
+#
+# What is asked of devices by the stream {stream}. What all tasks have is explained in docs/task.md;
+# `sfumato task check` says what this file means.
+
+stream = "{stream}"
+title = {title_text}
+epsilon = {epsilon}
+periods = {periods}
+period = "{period}"
+{fields}"""
+
 
 @app.command()
 def new(  # noqa: PLR0913 - one for each option
@@ -98,6 +112,20 @@ def new(  # noqa: PLR0913 - one for each option
         ),
     ] = None,
     devices: Annotated[int, typer.Option(help="How many take part; of a window only.")] = 10_000,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask for any stream by its name; its own fields are given with --field.",
+            show_default=False,
+        ),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --stream, a field of the file as in learning=2; once for each.",
+            show_default=False,
+        ),
+    ] = None,
     guided: Annotated[
         bool, typer.Option("--guided", help="Ask for each of them, one after the other.")
     ] = False,
@@ -111,6 +139,8 @@ def new(  # noqa: PLR0913 - one for each option
     from sfumato import catalog
 
     files.refuse_target(file, (".toml",), force=force)
+    if field and stream is None:
+        raise InputError(f"--field is {field[0]!r} where no --stream is named; name one.")
     chosen: dict[str, Any] = {
         "title": title,
         "kind": kind,
@@ -127,10 +157,18 @@ def new(  # noqa: PLR0913 - one for each option
     labels = [label.strip() for label in str(chosen.pop("items")).split(",") if label.strip()]
     only = chosen["kind"] == "binary"
     shown = json.dumps(labels[:1] if only else labels, ensure_ascii=False)
-    text = (TEMPLATE if window is None else ENDLESS).format(
-        **chosen,
-        title_text=json.dumps(chosen["title"], ensure_ascii=False),
-        items="" if only else f"items = {shown}\n",
+    written = "" if only else f"items = {shown}\n"
+    if stream is not None:
+        given = _fields(field or [])
+        table = f'kind = "{chosen["kind"]}"' + (f", items = {shown}" if written else "")
+        lines = {"values": f"{{{table}}}", **given}
+        chosen |= {
+            "stream": stream,
+            "fields": "".join(f"{name} = {value}\n" for name, value in lines.items()),
+        }
+    template = OTHER if stream is not None else TEMPLATE if window is None else ENDLESS
+    text = template.format(
+        **chosen, title_text=json.dumps(chosen["title"], ensure_ascii=False), items=written
     )
     catalog.parse(text, str(file))
     with files.complete_or_absent(file, force=force) as target:
@@ -139,6 +177,19 @@ def new(  # noqa: PLR0913 - one for each option
         console.print_json({"file": str(file)})
         return
     console.say(f"Written: {file}\n\nNext:  sfumato task check {file}")
+
+
+def _fields(given: list[str]) -> dict[str, str]:
+    """Return the fields of --field and their values, as a file has them."""
+    pairs = {}
+    for field in given:
+        name, sign, value = field.partition("=")
+        if not sign or not name.strip() or not value.strip():
+            raise InputError(
+                f"--field is {field!r}; a name and a value as in learning=2 is expected."
+            )
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 @app.command()
@@ -215,6 +266,8 @@ def _half_width(task: Task, protocol: Any, devices: int) -> float | None:
 
 
 def _threads(protocol: Any) -> str:
+    if protocol.rounds:
+        return "none; devices are asked anew in each period"
     if not hasattr(protocol, "spans"):
         return "one, every period"
     told = [
