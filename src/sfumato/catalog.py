@@ -22,7 +22,7 @@ from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.streams import registry
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
-from sfumato.wire.task import MOST_PERIODS, SHARED, Task, located, text_of
+from sfumato.wire.task import MOST_PERIODS, RUNNING, SHARED, Task, located, text_of
 from sfumato.wire.values import TaskValues
 
 __all__ = [
@@ -166,16 +166,17 @@ def task(table: Mapping[str, Any]) -> Task:
     """
     name, kind = _stream_named(table)
     needed = {**SHARED, **kind.needed}
-    known = (*needed, *kind.optional, "stream", "kind")
+    known = (*needed, *kind.optional, *RUNNING, "stream", "kind")
     fields.refuse_unknown(table, known, (), f"a task of the stream {name!r} has")
     for field, words in needed.items():
         if field not in table:
             raise Problem((), f"{field} is missing; {words} is expected.")
     values = TaskValues.of(table["values"])
-    title, seconds = fields.title(table["title"]), fields.seconds(table["period"])
+    title, seconds = fields.title(table["title"]), fields.seconds(table["period"], ("period",))
     epsilon = fields.epsilon(table["epsilon"], ("epsilon",))
     fields.in_range(table["periods"], ("periods",), kind.fewest_periods, MOST_PERIODS)
-    asked = Task(title, values, epsilon, table["periods"], seconds, name)
+    run = {field: table[field] for field in RUNNING if field in table}
+    asked = Task(title, values, epsilon, table["periods"], seconds, name, **run)
     return _designed(asked, {field: table[field] for field in table if field in _own(kind)})
 
 

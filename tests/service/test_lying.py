@@ -163,7 +163,7 @@ def test_a_key_of_its_own_and_a_new_version_get_nothing_more(scene: Scene) -> No
     assert told(line, scene) == first
     spec = dict(scene.desk.published.spec) | {"title": "Another", "epsilon": 12.1}
     with pytest.raises(BudgetError, match=r"asks for epsilon 12\.1; 12 of the limit of 16 is left"):
-        device.join(Published(spec, {}, scene.desk.published.endpoint))
+        device.join(Published.of(spec, {}))
 
 
 def test_who_has_no_value_yet_answers_like_any_other(tmp_path: Path) -> None:

@@ -98,14 +98,15 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     # wire/ reads the task file; streams/ chooses what the task leaves open, and writes it out.
     task = parse(text)
     stream = catalog.stream(task)
-    spec = spec_of(task, stream, START, grace=SECONDS)
+    where = "http://here/v1/tasks/{task}/reports"
+    spec = spec_of(task, stream, START, grace=SECONDS, endpoint=where)
     assert stream_of(spec).plain() == stream.plain()
 
-    # service/ publishes it: its id is the hash of the spec, and its key is new.
+    # service/ publishes it: its id is the hash of the spec, address included; its key is new.
     collector = Collector(SQLiteStore(tmp_path / "store.db"), "http://here", lambda: now)
     desk = collector.publish(task, START, grace=SECONDS)
     published = Published.parse(desk.published.encode())
-    assert published.task_id == Published(spec, {}, "").task_id == desk.task_id
+    assert published.task_id == Published.of(spec, {}).task_id == desk.task_id
 
     # device/ joins: it pays and draws everything that must not depend on data.
     wire = Wire(collector, desk.task_id)

@@ -1,8 +1,8 @@
 """Vectors of a collector's store: tasks of all kinds in the middle of their time, and its answers.
 
-The store of today is kept as statements, and so are those of earlier schemas with what they could
-hold. Beside them is what a collector answers from it, the receipts of batches that come next, and
-what is released when their periods close.
+The store of today is kept as statements, and so are those that earlier versions wrote: of schemas 1
+and 2 with what they could hold, all with tasks of format 1. Beside them is what a collector answers
+from it, the receipts of batches that come next, and what is released when their periods close.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from sfumato.errors import SfumatoError
 from sfumato.service import Collector, Desk
 from sfumato.service.questions import answer
 from sfumato.store import SQLiteStore
-from sfumato.store.schema import APPLICATION, STEPS
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import report_id
@@ -91,9 +90,10 @@ def published(name: str) -> Published:
     """Return what devices are told of a task."""
     task = parse(TEXTS[name].format(name))
     sealed = name == "sealed"
-    spec = spec_of(task, catalog.stream(task), START, grace=GRACE, sealed=sealed)
+    where = f"{BASE}/v1/tasks/{{task}}/reports"
+    spec = spec_of(task, catalog.stream(task), START, grace=GRACE, sealed=sealed, endpoint=where)
     key = X25519PrivateKey.from_private_bytes(KEYS[2]).public_key().public_bytes_raw()
-    return Published(spec, {2: key} if sealed else {}, "")
+    return Published.of(spec, {2: key} if sealed else {})
 
 
 class Scene:
@@ -279,34 +279,6 @@ def opened(folder: Path, script: bytes) -> Path:
     return path
 
 
-def _earlier(script: bytes, schema: int) -> bytes:
-    """Return what a store of an earlier schema would have held: horizons, and the first key."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = opened(Path(folder), script)
-        before = Path(folder) / "before.db"
-        base = sqlite3.connect(before)
-        base.executescript("".join(STEPS[:schema]))
-        base.executescript(
-            f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {schema};"
-        )
-        base.execute("ATTACH ? AS today", [str(path)])
-        standing = (
-            "SELECT task_id FROM today.tasks WHERE CAST(published AS TEXT) NOT LIKE '%window%'"
-        )
-        own = f"WHERE task_id IN ({standing}) ORDER BY rowid"
-        tables = ("tasks", "batches", "tallies", "releases")
-        for table in tables:
-            base.execute(f"INSERT INTO main.{table} SELECT * FROM today.{table} {own}")  # noqa: S608
-        columns = "task_id, key_id, private"
-        base.execute(f"INSERT INTO main.keys SELECT {columns} FROM today.keys")  # noqa: S608
-        if schema > 1:
-            base.execute("INSERT INTO main.tokens SELECT * FROM today.tokens")
-        base.commit()
-        base.execute("DETACH today")
-        base.close()
-        return sql_of(before)
-
-
 BAD: Final = {
     "of_a_later_version": "PRAGMA user_version = 99",
     "of_another_program": "PRAGMA application_id = 1",
@@ -366,8 +338,6 @@ def files() -> Files:
     spoilt = "what spoils a store, and the sentences that say so"
     return {
         "stores/schema_3.sql": script,
-        "stores/schema_2.sql": _earlier(script, 2),
-        "stores/schema_1.sql": _earlier(script, 1),
         "stores/collector.json": dumped(VERSION, what, whole),
         "stores/bad_stores.json": dumped(VERSION, spoilt, {"cases": bad}),
     }

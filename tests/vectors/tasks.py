@@ -21,7 +21,7 @@ __all__ = ["START", "alone", "files", "published", "refusal", "slow_files", "tex
 VERSION: Final = 1
 START: Final = 1_000_000
 EXAMPLES: Final = Path(__file__).parent.parent.parent / "docs" / "examples"
-ENDPOINT: Final = "https://collector.example/v1/tasks/here/reports"
+ENDPOINT: Final = "https://collector.example/v1/tasks/{task}/reports"
 KEYS: Final = {name: X25519PrivateKey.from_private_bytes(bytes([name]) * 32) for name in (1, 2)}
 
 SLOW: Final = ("example_listening", "example_planes")
@@ -118,8 +118,8 @@ def published(text: str) -> list[Published]:
     """Return what devices are told of a task, one for each of its tiers."""
     each = alone(parse(text))
     public = {name: key.public_key().public_bytes_raw() for name, key in KEYS.items()}
-    specs = (spec_of(one, catalog.stream(one), START, grace=60) for one in each)
-    return [Published(spec, public, ENDPOINT) for spec in specs]
+    specs = (spec_of(one, catalog.stream(one), START, grace=60, endpoint=ENDPOINT) for one in each)
+    return [Published.of(spec, public) for spec in specs]
 
 
 def described(text: str) -> dict[str, Any]:

@@ -41,9 +41,31 @@ def test_a_task_is_what_it_was(name: str) -> None:
         assert told.task_id.hex() == task_id
         assert told.spec_hash.hex() == spec_hash
         # Whoever reads the spec comes to the same stream, and would publish the same spec.
-        again = spec_of(one, stream_of(told.spec), tasks.START, grace=60)
-        assert Published(again, told.keys, told.endpoint).encode() == told.encode()
+        stream = stream_of(told.spec)
+        again = spec_of(one, stream, tasks.START, grace=60, endpoint=tasks.ENDPOINT)
+        assert Published.of(again, told.keys).encode() == told.encode()
         assert Part.of(told).stream == stream_of(told.spec)
+
+
+@pytest.mark.parametrize("kept", cases("tasks/format_1.json"), ids=lambda kept: kept["name"])
+def test_a_task_of_format_1_is_read_and_means_the_same(kept: Any) -> None:
+    today = load(f"tasks/{kept['name']}.json")
+    for text, task_id, spec_hash, other in zip(
+        kept["published"], kept["published_ids"], kept["spec_hashes"], today["published"],
+        strict=True,
+    ):  # fmt: skip
+        told, later = Published.parse(text.encode()), Published.parse(other.encode())
+        assert told.encode().decode() == text
+        assert (told.task_id.hex(), told.spec_hash.hex()) == (task_id, spec_hash)
+        assert Part.of(told).stream == stream_of(later.spec)
+        # All that a task of format 1 said is there still, but for the name of its stream.
+        kind = {"kind": told.spec["kind"]}
+        assert {**later.spec, "format": 1, **kind} == {
+            **told.spec,
+            **{name: later.spec[name] for name in ("stream", "endpoint")},
+        }
+        moved = Published(told.spec, told.keys, "https://elsewhere.example/reports")
+        assert Published.parse(moved.encode()).endpoint == "https://elsewhere.example/reports"
 
 
 @pytest.mark.parametrize("bad", cases("tasks/bad_tasks.json"), ids=lambda bad: bad["name"])

@@ -20,9 +20,16 @@ MAKERS = [
     pytest.param(stores.files, id="stores"),
     pytest.param(released.files, id="released"),
 ]
-OLD = {"journals/format_1.json", "journals/format_1.sql"}
+OLD = {
+    "journals/format_1.json",
+    "journals/format_1.sql",
+    "stores/schema_1.sql",
+    "stores/schema_2.sql",
+    "stores/schema_3_format_1.sql",
+    "tasks/format_1.json",
+}
 """What versions before wrote, and nobody can write any more."""
-MOST_BYTES = 470_000
+MOST_BYTES = 520_000
 
 
 @pytest.mark.parametrize("made", MAKERS)

@@ -304,9 +304,9 @@ def test_a_mark_of_byte_order_does_no_harm(tmp_path: Path) -> None:
 def test_the_canonical_form_is_pinned() -> None:
     found = parse(GOOD)
     assert found.canonical() == (
-        b'{"changes":4,"decoder":"online","epsilon":1,"format":1,"kind":"horizon",'
+        b'{"changes":4,"decoder":"online","epsilon":1,"format":2,'
         b'"mechanism":"auto","period_seconds":3600,"periods":24,"protocol":"weave",'
-        b'"queries":[["online",0.5],["ranges",0.5]],"title":"Who is [home] = 1",'
+        b'"queries":[["online",0.5],["ranges",0.5]],"stream":"weave","title":"Who is [home] = 1",'
         b'"values":{"items":["home","work"],"kind":"category"}}'
     )
     assert found.task_id == hashlib.sha256(found.canonical()).hexdigest()

@@ -4,6 +4,7 @@ import pytest
 
 from sfumato import catalog
 from sfumato.errors import ConfigurationError
+from sfumato.streams.registry import spec_of, stream_of
 from sfumato.streams.window import Tiers, Window
 from sfumato.wire.task import Task
 
@@ -87,3 +88,39 @@ def test_tiers_are_windows_to_pick_from() -> None:
 def test_a_mistake_is_said_in_one_sentence(was: str, put: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         catalog.stream(parsed(FILE.replace(was, put)))
+
+
+@pytest.mark.parametrize(
+    ("values", "default", "expected"),
+    [
+        ('{kind = "category", items = ["home", "work"]}', None, "home"),
+        ('{kind = "category", items = ["home", "work"]}', '"work"', "work"),
+        ('{kind = "category", items = 4}', "3", 3),
+        ('{kind = "number", low = -2, high = 6}', None, 2.0),
+        ('{kind = "number", low = -2, high = 6}', "0", 0.0),
+    ],
+)
+def test_a_device_without_a_value_answers_for_the_default(
+    values: str, default: str | None, expected: object
+) -> None:
+    text = FILE.replace('{kind = "category", items = ["home", "work"]}', values)
+    task = parsed(text if default is None else f"{text}default = {default}\n")
+    assert ("default" in task.plain()) == (default is not None)
+    stream = stream_of(spec_of(task, catalog.stream(task), start=0))
+    assert isinstance(stream, Window)
+    assert stream.default == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "default", "sentence"),
+    [
+        ('{kind = "category", items = ["home", "work"]}', '"rod"', "default is 'rod'; one of val"),
+        ('{kind = "category", items = 4}', "4", "default is 4; a whole number in 0..3 is exp"),
+        ('{kind = "category", items = 4}', "true", "default is True; a whole number in 0..3"),
+        ('{kind = "number", low = -2, high = 6}', "7", "default is 7; a number in -2..6 is exp"),
+    ],
+)
+def test_a_default_that_no_device_can_hold(values: str, default: str, sentence: str) -> None:
+    text = FILE.replace('{kind = "category", items = ["home", "work"]}', values)
+    with pytest.raises(ConfigurationError, match=f"w.toml, line 10: {sentence}"):
+        parsed(f"{text}default = {default}\n")

@@ -13,6 +13,7 @@ from sfumato.cli.options import Json
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
+    from sfumato.service.collector import Collector
     from sfumato.store import Store
 
 __all__ = ["serve"]
@@ -69,9 +70,11 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         here = f"http://{name}:{sock.getsockname()[1]}"
         base = (url or here).rstrip("/")
-        service = Service(Collector(opened, base), rate=rate)
+        collector = Collector(opened, base)
+        service = Service(collector, rate=rate)
         logs.to_stderr()
-        run(service, sock, ready=lambda: _say(here, store, fresh, as_json=as_json))
+        lost = _elsewhere(collector, base)
+        run(service, sock, ready=lambda: _say(here, store, fresh, lost, as_json=as_json))
     finally:
         opened.close()
 
@@ -91,7 +94,21 @@ def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
     return fresh
 
 
-def _say(here: str, store: Path, fresh: dict[str, str], *, as_json: bool) -> None:
+def _elsewhere(collector: Collector, base: str) -> list[str]:
+    """Return a sentence for each task whose devices send to another address than this one."""
+    return [
+        f"Devices of {desk.published.spec['title']!r} send to {desk.published.endpoint}, which is "
+        f"not {base}: they come here only if that address leads here (--url says so)."
+        for desk in collector.desks.values()
+        if not desk.is_over
+        and not desk.is_mixed
+        and not desk.published.endpoint.startswith(f"{base}/")
+    ]
+
+
+def _say(here: str, store: Path, fresh: dict[str, str], lost: list[str], *, as_json: bool) -> None:
+    for sentence in lost:
+        console.say(sentence, to=console.err())
     if as_json:
         console.print_json({"url": here, "store": str(store), "tokens": fresh})
         return

@@ -150,8 +150,10 @@ class Collector:
     ) -> Desk:
         """Take in a task; by default its first period begins at the next full one.
 
-        Publishing the same task again changes nothing.
+        Devices send where the task says, or else here: from now on that address is part of the
+        task. Publishing the same task again changes nothing.
         """
+        _refuse_unkept(task, sealed=sealed)
         length = task.period_seconds
         if start is None:
             start = (int(self.clock()) // length + 1) * length
@@ -162,10 +164,11 @@ class Collector:
                 f"grace is {grace}; the questions about a period are over before the next one "
                 f"ends, so 1..{length} seconds are expected."
             )
-        spec = spec_of(task, stream, start, grace=grace, sealed=sealed)
+        where = endpoint or f"{self.base}/v1/tasks/{{task}}/reports"
+        spec = spec_of(task, stream, start, grace=grace, sealed=sealed, endpoint=where)
         private = {1: new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
-        published = Published(spec, keys, endpoint)
+        published = Published.of(spec, keys)
         secret = {name: key.private_bytes_raw() for name, key in private.items()}
         self.store.add_task(published.task_id, published.encode(), secret, public=public)
         if published.task_id not in self.desks:
@@ -173,8 +176,20 @@ class Collector:
             self.desks[published.task_id] = Desk(stored, self.store, self.base)
         return self.desks[published.task_id]
 
-    def rotate(self, desk: Desk, overlap: int = OVERLAP) -> int:
-        """Give a task a new key; return its number.
+    def _renew_due(self, desk: Desk, now: float) -> None:
+        """Give a task a new key if its own rule says so: the n-th after n - 1 times ``renew``.
+
+        A key that was renewed by hand counts as one of them.
+        """
+        spec = desk.published.spec
+        if "renew" not in spec or not desk.keys or desk.is_over:
+            return
+        due = 1 + int((now - spec["start"]) // spec["renew"])
+        if due > max(desk.keys):
+            self.rotate(desk, key_id=due)
+
+    def rotate(self, desk: Desk, overlap: int = OVERLAP, key_id: int | None = None) -> int:
+        """Give a task a new key, by default of the next number; return its number.
 
         Reports that are sealed to the key before still open if they speak of a period that has
         begun, or of so many after it; then that key is erased. Only the thread that settles may do
@@ -182,7 +197,7 @@ class Collector:
         """
         if not desk.keys:
             raise ConfigurationError("the task's reports are not sealed; there is no key to renew.")
-        key_id, key = max(desk.keys) + 1, new_key()
+        key_id, key = key_id or max(desk.keys) + 1, new_key()
         public = {key_id: key.public_key().public_bytes_raw()}
         published = Published(desk.published.spec, public, desk.elsewhere).encode()
         until = max(desk.period_at(self.clock()), desk.closed + 1) + overlap
@@ -299,6 +314,7 @@ class Collector:
         closed = []
         now, end = self.clock(), time.monotonic() + patience
         for desk in list(self.desks.values()):
+            self._renew_due(desk, now)
             while not desk.is_over and desk.next_at <= now:
                 release = desk.close_next()
                 if release is not None:
@@ -313,6 +329,33 @@ class Collector:
         entry = self.receive(desk, body, mixed=mixed)
         self.settle([entry])
         return entry.receipt
+
+
+def _refuse_unkept(task: Task, *, sealed: bool) -> None:
+    """Raise if a task asks of its collector what this one does not do."""
+    if task.shuffler is not None:
+        raise ConfigurationError(
+            f"shuffler is {task.shuffler!r}; this collector does not work with one that a task "
+            "names, so leave it out and write where devices send as the endpoint."
+        )
+    if task.enrolment is not None:
+        raise ConfigurationError(
+            f"enrolment is {task.enrolment!r}; anybody may take part in the tasks of this "
+            "collector, so leave it out."
+        )
+    if task.counts is not None:
+        raise ConfigurationError(
+            f"counts is {task.counts!r}; this collector counts reports itself, so leave it out."
+        )
+    if task.keep is not None:
+        raise ConfigurationError(
+            f"keep is {task.keep} seconds; this collector keeps contents for good, so leave it out."
+        )
+    if task.renew is not None and not sealed:
+        raise ConfigurationError(
+            f"renew is {task.renew} seconds; the task's reports are not sealed, so that there is "
+            "no key to renew."
+        )
 
 
 def _by_bucket(entries: Sequence[Entry]) -> dict[Bucket, list[Share]]:

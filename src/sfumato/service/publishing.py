@@ -10,6 +10,7 @@ from sfumato import catalog
 from sfumato.errors import InputError
 from sfumato.service.collector import Collector
 from sfumato.service.desk import Desk
+from sfumato.wire import fields
 from sfumato.wire.reading import read_json
 from sfumato.wire.task import Task
 
@@ -17,7 +18,6 @@ __all__ = ["PublishRequest"]
 
 LATEST: Final = 1 << 40
 LONGEST_GRACE: Final = 1 << 31
-LONGEST_ADDRESS: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class PublishRequest:
     public
         Whether anybody may read answers.
     endpoint
-        Where devices send, if not here: to a shuffler.
+        The address that devices send to, if not here: of what mixes reports. ``{task}`` in it
+        stands for the task's id.
 
     """
 
@@ -61,13 +62,19 @@ class PublishRequest:
                     f"{name[:40]!r} is no field of the request; it has "
                     f"{', '.join(cls.__dataclass_fields__)}."
                 )
+        task, endpoint = catalog.task(given["task"]), given.get("endpoint")
+        if endpoint is not None and task.endpoint not in (None, endpoint):
+            raise InputError(
+                f"endpoint is {fields.shown(endpoint)} where that of the task is "
+                f"{task.endpoint!r}; one of them is expected."
+            )
         return cls(
-            catalog.task(given["task"]),
+            task,
             _whole(given, "start", LATEST),
             _whole(given, "grace", LONGEST_GRACE),
             sealed=_truth(given, "sealed", usual=True),
             public=_truth(given, "public", usual=False),
-            endpoint=_address(given.get("endpoint")),
+            endpoint=None if endpoint is None else fields.address(endpoint, ("endpoint",)),
         )
 
     def publish(self, collector: Collector) -> Desk:
@@ -89,15 +96,6 @@ def _whole(given: Mapping[str, Any], name: str, most: int) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise InputError(f"{name} is {str(value)[:40]!r}; whole seconds in 0..{most} are expected.")
     return value
-
-
-def _address(given: Any) -> str | None:
-    if given is None:
-        return None
-    good = isinstance(given, str) and given.isascii() and given.isprintable() and " " not in given
-    if not good or not given.startswith(("http://", "https://")) or len(given) > LONGEST_ADDRESS:
-        raise InputError(f"endpoint is {str(given)[:40]!r}; an address with https:// is expected.")
-    return str(given)
 
 
 def _truth(given: Mapping[str, Any], name: str, *, usual: bool) -> bool:

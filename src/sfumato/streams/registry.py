@@ -100,7 +100,13 @@ def stream_of(spec: Mapping[str, Any]) -> Stream:
 
 
 def spec_of(
-    task: Task, stream: Stream, start: int, *, grace: int = 0, sealed: bool = True
+    task: Task,
+    stream: Stream,
+    start: int,
+    *,
+    grace: int = 0,
+    sealed: bool = True,
+    endpoint: str | None = None,
 ) -> dict[str, Any]:
     """Return the task with everything written out, as plain data that devices obey.
 
@@ -116,10 +122,11 @@ def spec_of(
         How many seconds after its end the reports of a period are still taken.
     sealed
         Whether reports are sealed to the collector.
+    endpoint
+        The address that devices send to, of a task that names none.
 
     """
-    return (
-        task.plain()
-        | {"start": start, "grace": grace, "sealed": sealed, "payload": stream.payload}
-        | stream.plain()
-    )
+    run = {"start": start, "grace": grace, "sealed": sealed, "payload": stream.payload}
+    where = task.endpoint or endpoint
+    named = {} if where is None else {"endpoint": where}
+    return task.plain() | named | run | stream.plain()

@@ -14,6 +14,7 @@ from sfumato.errors import ConfigurationError
 __all__ = [
     "Path",
     "Problem",
+    "address",
     "choice",
     "epsilon",
     "in_range",
@@ -31,6 +32,7 @@ __all__ = [
 Path = tuple[str, ...]
 
 LONGEST_TITLE: Final = 200
+LONGEST_ADDRESS: Final = 2000
 UNITS: Final[Mapping[str, int]] = {
     "second": 1,
     "minute": 60,
@@ -140,16 +142,28 @@ def title(given: Any) -> str:
     return found
 
 
-def seconds(given: Any) -> int:
-    """Return the length of a period."""
+def seconds(given: Any, path: Path) -> int:
+    """Return a length of time in seconds; the canonical form has it as a number already."""
+    if is_whole(given) and given > 0 and path != ("period",):
+        return int(given)
     said = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
     if said is None or said[2] not in UNITS or not int(said[1]):
         raise Problem(
-            ("period",),
-            f"period is {shown(given)}; a whole number of {'s, '.join(UNITS)}s is expected, "
-            'as in "15 minutes".',
+            path,
+            f"{'.'.join(path)} is {shown(given)}; a whole number of {'s, '.join(UNITS)}s is "
+            'expected, as in "15 minutes".',
         )
     return int(said[1]) * UNITS[said[2]]
+
+
+def address(given: Any, path: Path) -> str:
+    """Return an address on the network."""
+    good = isinstance(given, str) and given.isascii() and given.isprintable() and " " not in given
+    if not good or not given.startswith(("http://", "https://")) or len(given) > LONGEST_ADDRESS:
+        raise Problem(
+            path, f"{'.'.join(path)} is {shown(given)}; an address with https:// is expected."
+        )
+    return str(given)
 
 
 def choice(given: Any, path: Path, known: Sequence[str], words: str = "") -> str:

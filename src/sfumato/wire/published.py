@@ -1,9 +1,12 @@
 """A task as it is handed to devices: what is asked, under which key, and where to send.
 
 The *spec* is the task with everything written out that a device would otherwise have to choose
-(the mix and all sizes) and the time at which it begins. Its hash is the task's id: whoever changes
-anything in it has made another task. Keys and endpoints stand outside of the id, so that they can
-be renewed; a report is bound to them by the spec's whole hash.
+(the mix and all sizes), the time at which it begins and the address that reports go to. Its hash is
+the task's id: whoever changes anything in it has made another task. Keys stand outside of the id,
+so that they can be renewed; a report is bound to them by the spec's whole hash.
+
+Specs of format 1 have no address in them, and a ``kind`` instead of the name of a stream. They are
+read as ever; where their reports go is what whoever serves them says.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ LARGEST: Final = 1 << 20
 """Bytes of a published task, at most."""
 MOST_KEYS: Final = 256
 LONGEST_ENDPOINT: Final = 2048
+FORMATS: Final = (1, 2)
+"""The formats of specs that are read."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Published:
         The collector's public keys by key id; reports are sealed to the last one. None if the
         task's reports are not sealed.
     endpoint
-        Where reports go.
+        The address that reports go to: what the spec says, if it says so.
 
     Examples
     --------
@@ -57,10 +62,23 @@ class Published:
     keys: Mapping[int, bytes]
     endpoint: str
 
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], keys: Mapping[int, bytes]) -> Published:
+        """Return a task that devices send to where its spec says.
+
+        Examples
+        --------
+        >>> spec = {"format": 2, "sealed": False, "endpoint": "https://here/{task}"}
+        >>> Published.of(spec, {}).endpoint[:32]
+        'https://here/0adcc459216b879269a'
+
+        """
+        return cls(spec, keys, _addressed(spec) or "")
+
     @cached_property
     def task_id(self) -> bytes:
         """The hash of the spec."""
-        return hashlib.sha256(canonical(self.spec)).digest()
+        return _hash(self.spec)
 
     @cached_property
     def spec_hash(self) -> bytes:
@@ -102,10 +120,32 @@ class Published:
                 raise InputError(
                     f"the task has no proper field {name!r}; spec, keys and endpoint are expected."
                 )
+        if given["spec"].get("format", 1) not in FORMATS:
+            raise InputError(
+                f"the task has format {str(given['spec']['format'])[:40]!r}; "
+                f"{' and '.join(map(str, FORMATS))} are known here."
+            )
+        endpoint = _endpoint(given["endpoint"])
+        if _addressed(given["spec"]) not in (None, endpoint):
+            raise InputError(
+                f"the task's endpoint is {endpoint[:80]!r}; its spec says "
+                f"{str(given['spec']['endpoint'])[:80]!r}, and reports go nowhere else."
+            )
         keys = _keys(given["keys"])
         if keys:  # whatever came, a key that nothing can be sealed to is refused here
             recipient(keys[max(keys)])
-        return cls(given["spec"], keys, _endpoint(given["endpoint"]))
+        return cls(given["spec"], keys, endpoint)
+
+
+def _hash(spec: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(canonical(spec)).digest()
+
+
+def _addressed(spec: Mapping[str, Any]) -> str | None:
+    """Return the address that reports go to by a spec; None if it does not say."""
+    if "endpoint" not in spec:
+        return None
+    return str(spec["endpoint"]).replace("{task}", _hash(spec).hex())
 
 
 def _keys(given: list[Any]) -> dict[int, bytes]:

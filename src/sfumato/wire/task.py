@@ -22,9 +22,19 @@ from sfumato.wire.fields import Problem
 from sfumato.wire.reading import read_toml
 from sfumato.wire.values import TaskValues
 
-__all__ = ["MOST_ENTRIES", "MOST_PEOPLE", "MOST_PERIODS", "SHARED", "Task", "located", "text_of"]
+__all__ = [
+    "MOST_ENTRIES",
+    "MOST_PEOPLE",
+    "MOST_PERIODS",
+    "RUNNING",
+    "SHARED",
+    "Task",
+    "located",
+    "text_of",
+]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""The format of tasks and specs that are written; see :mod:`sfumato.wire.published`."""
 LARGEST_FILE: Final = 1 << 22
 MOST_PERIODS: Final = 1 << 14
 MOST_PEOPLE: Final = 10**15
@@ -39,15 +49,10 @@ SHARED: Final[Mapping[str, str]] = {
     "values": 'a table with a kind, as in values = {kind = "binary"},',
 }
 """Fields that every task file has, each with what is expected, in words."""
-
-_KINDS: Final = {"flat": "horizon", "weave": "horizon", "window": "window", "tiers": "window"}
-"""The kind by which format 1 knows a stream."""
-_ORDER: Final = (
-    *("format", "title", "values", "epsilon", "window", "devices", "periods", "period_seconds"),
-    *("changes", "queries", "protocol", "mechanism", "decoder", "fan_out", "mix"),
-    *("method", "oracle", "parameters", "tiers", "kind", "shuffle"),
-)
-"""The order in which format 1 writes fields; what it does not know comes first."""
+RUNNING: Final = ("endpoint", "shuffler", "enrolment", "renew", "counts", "keep")
+"""Fields of any task that say how it is run; each of them may be left out."""
+ENROLMENTS: Final = ("open", "credentials")
+COUNTS: Final = ("collector", "engine")
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,19 @@ class Task:
         The name of the stream that is asked for.
     design
         The stream's own fields as plain data, checked by the stream.
+    endpoint
+        The address that devices send reports to; ``{task}`` in it stands for the task's id. None
+        if whoever serves the task says where.
+    shuffler
+        The address of what mixes reports with others; None if nothing does.
+    enrolment
+        Who may take part: anybody (``open``, None), or devices with ``credentials``.
+    renew
+        After how many seconds the collector's key is renewed; None if only by hand.
+    counts
+        Who adds reports up: the ``collector`` as they come (None), or an ``engine`` later.
+    keep
+        For how many seconds contents are kept after their period has closed; None for good.
 
     Examples
     --------
@@ -85,7 +103,7 @@ class Task:
     >>> task.stream, task.design["changes"], task.period_seconds, task.values.width
     ('weave', 8, 3600, 3)
     >>> task.task_id[:16]
-    '506aeea0fb2ce9b9'
+    '61747e72361e1ea8'
 
     """
 
@@ -96,6 +114,12 @@ class Task:
     period_seconds: int
     stream: str
     design: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    endpoint: str | None = None
+    shuffler: str | None = None
+    enrolment: str | None = None
+    renew: int | None = None
+    counts: str | None = None
+    keep: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no task can have, whatever its stream."""
@@ -103,6 +127,16 @@ class Task:
         object.__setattr__(self, "epsilon", fields.epsilon(self.epsilon, ("epsilon",)))
         fields.in_range(self.periods, ("periods",), 1, MOST_PERIODS)
         object.__setattr__(self, "design", dict(self.design))
+        for name in RUNNING:
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _CHECKS[name](value, (name,)))
+        if self.renew is not None and self.renew < self.period_seconds:
+            raise Problem(
+                ("renew",),
+                f"renew is {self.renew} seconds; at least a period, {self.period_seconds} seconds, "
+                "is expected.",
+            )
 
     def shared(self) -> dict[str, Any]:
         """Return what all tasks have, as plain data."""
@@ -120,11 +154,8 @@ class Task:
         What has no value is left out, so that a field which a later version adds does not change
         the form of the tasks that do not use it.
         """
-        kind = _KINDS.get(self.stream)
-        named = {"stream": self.stream} if kind is None else {"kind": kind}
-        plain = {"format": FORMAT, **self.shared(), **named, **self.design}
-        places = {name: place for place, name in enumerate(_ORDER)}
-        return {name: plain[name] for name in sorted(plain, key=lambda n: places.get(n, -1))}
+        run = {name: getattr(self, name) for name in RUNNING if getattr(self, name) is not None}
+        return {"format": FORMAT, "stream": self.stream, **self.shared(), **self.design, **run}
 
     def canonical(self) -> bytes:
         """Return the one form in which two parties compare tasks."""
@@ -134,6 +165,26 @@ class Task:
     def task_id(self) -> str:
         """The SHA-256 of the canonical form: what all who take part agree on."""
         return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def _unless(usual: str, known: tuple[str, ...]) -> Callable[[Any, fields.Path], str | None]:
+    """Return what checks a choice; the usual one is as good as none."""
+
+    def check(given: Any, path: fields.Path) -> str | None:
+        chosen = fields.choice(given, path, known)
+        return None if chosen == usual else chosen
+
+    return check
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any, fields.Path], Any]]] = {
+    "endpoint": fields.address,
+    "shuffler": fields.address,
+    "enrolment": _unless("open", ENROLMENTS),
+    "renew": fields.seconds,
+    "counts": _unless("collector", COUNTS),
+    "keep": fields.seconds,
+}
 
 
 def text_of(path: str | Path) -> str:

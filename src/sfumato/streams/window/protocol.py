@@ -76,6 +76,10 @@ class Window(AskedStream):
         What the method can be told beyond this, by name.
     population
         How many people the answers speak about, if there are more than these devices.
+    default
+        What a device answers for before its first value: public, and the same for all. If such a
+        device kept silent, it would tell that it has seen nothing yet. None for the first item, or
+        for the middle of the interval.
 
     Guarantee
     ---------
@@ -105,6 +109,7 @@ class Window(AskedStream):
     oracle: str = "auto"
     parameters: tuple[tuple[str, Any], ...] = ()
     population: int | None = None
+    default: Label | float | None = None
 
     needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
     optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
@@ -132,8 +137,27 @@ class Window(AskedStream):
         else:
             self._check_interval(self.interval)
         object.__setattr__(self, "parameters", tuple(tuple(pair) for pair in self.parameters))
+        self._set_default()
         self.mechanism(whole_units(self.epsilon))
         self.curator()
+
+    def _set_default(self) -> None:
+        """Write down what a device answers for before its first value; refuse what none holds."""
+        if self.default is None:
+            low, high = self.bounds
+            middle = low / 2 + high / 2
+            object.__setattr__(self, "default", middle if self.domain is None else self.labels[0])
+            return
+        if self.domain is not None:
+            good = any(self.default == label for label in self.labels)
+        else:
+            low, high = self.bounds
+            good = is_finite_number(self.default) and low <= self.default <= high  # type: ignore[operator]
+        if not good:
+            raise ConfigurationError(
+                f"default is {self.default!r}; one of the values that a device can hold is "
+                "expected."
+            )
 
     def _check_interval(self, interval: Any) -> None:
         if not isinstance(interval, (list, tuple)) or len(interval) != 2:
@@ -188,18 +212,6 @@ class Window(AskedStream):
         low, high = self.bounds
         return high - low
 
-    @property
-    def default(self) -> Label | float:
-        """What a device answers for before its first value: public, and the same for all.
-
-        The first item, or the middle of the interval: if such a device kept silent, it would tell
-        that it has seen nothing yet.
-        """
-        if self.domain is not None:
-            return self.labels[0]
-        low, high = self.bounds
-        return low / 2 + high / 2
-
     @cached_property
     def nothing(self) -> NDArray[np.float64]:
         """What stands for a release before there was one: zero, or the number nearest to it."""
@@ -228,7 +240,7 @@ class Window(AskedStream):
         if self.interval is None:
             return self.labels
         low, high = self.interval
-        return (low, float(self.default), high)
+        return (low, low / 2 + high / 2, high)
 
     def check(self, value: Any) -> None:
         """Raise InputError if the task knows no such value."""
@@ -316,6 +328,7 @@ class Window(AskedStream):
             spec["method"],
             spec["oracle"],
             tuple((str(name), value) for name, value in spec["parameters"]),
+            default=spec.get("default"),
         )
 
     @classmethod

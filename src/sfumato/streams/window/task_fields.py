@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sfumato.core.exact import is_finite_number
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
 from sfumato.wire.task import MOST_PEOPLE, MOST_PERIODS
@@ -28,26 +29,30 @@ NEEDED: Final = {
     "window": "a whole number, how many consecutive periods are protected together,",
     "devices": "a whole number, how many devices are expected to take part,",
 }
-OPTIONAL: Final = ("method", "oracle", "parameters")
+OPTIONAL: Final = ("method", "oracle", "parameters", "default")
 
 
 def checked(task: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a task with one window, beyond what all tasks have.
 
     ``window`` is how many consecutive periods epsilon is for, ``devices`` how many take part in
-    expectation. ``method``, ``oracle`` and ``parameters`` say who is asked what, when.
+    expectation. ``method``, ``oracle`` and ``parameters`` say who is asked what, when. ``default``
+    is the public value that a device answers for before it has one of its own.
     """
     method = fields.text(task.get("method", "auto"), ("method",))
     oracle = fields.choice(task.get("oracle", "auto"), ("oracle",), ORACLES)
     parameters = _parameters(task.get("parameters", {}))
     _check_tier(task, ())
-    _check_values(TaskValues.of_spec(task))
+    values = TaskValues.of_spec(task)
+    _check_values(values)
+    named = {"default": _default(task["default"], values)} if "default" in task else {}
     return {
         "window": task["window"],
         "devices": task["devices"],
         "method": method,
         "oracle": oracle,
         "parameters": parameters,
+        **named,
     }
 
 
@@ -115,6 +120,27 @@ def _check_values(values: TaskValues) -> None:
             "values.optional is true where kind is 'window'; an item that says so is expected "
             "where there may be none.",
         )
+
+
+def _default(told: Any, values: TaskValues) -> Any:
+    """Return the value that a device answers for before its first one."""
+    if values.kind == "number":
+        low, high = float(values.low or 0), float(values.high or 0)
+        if not is_finite_number(told) or not low <= told <= high:
+            raise Problem(
+                ("default",),
+                f"default is {fields.shown(told)}; a number in {low:g}..{high:g} is expected.",
+            )
+        return float(told)
+    if isinstance(values.items, tuple):
+        named = [item for item in values.items if item == told and type(item) is type(told)]
+        if not named:
+            raise Problem(
+                ("default",),
+                f"default is {fields.shown(told)}; one of values.items is expected.",
+            )
+        return told
+    return fields.in_range(told, ("default",), 0, int(values.items or 1) - 1)
 
 
 def _parameters(told: Any) -> list[list[Any]]:

@@ -79,7 +79,7 @@ class Tiers(AskedStream):
         """Refuse tiers that do not belong together; let each speak about everybody."""
         if not 1 <= len(self.tiers) <= MOST_TIERS:
             raise ConfigurationError(f"tiers has {len(self.tiers)}; 1..{MOST_TIERS} are possible.")
-        values = [(tier.domain, tier.interval, tier.clip) for tier in self.tiers]
+        values = [(tier.domain, tier.interval, tier.clip, tier.default) for tier in self.tiers]
         windows = [(tier.window, tier.epsilon) for tier in self.tiers]
         for place, tier in enumerate(self.tiers):
             if values[place] != values[0]:
