@@ -64,8 +64,20 @@ def window(values: str, **changes: Any) -> Published:
     return Published(spec, {1: new_key().public_key().public_bytes_raw()}, HOSTILE)
 
 
-DOCUMENTS = tuple(plain(published(values)[0]) for values in VALUES) + tuple(
-    plain(window(values)) for values in ASKED
+def amounts() -> Published:
+    task = parse(
+        'stream = "topl"\ntitle = "sums"\nepsilon = 1\nperiods = 400\nperiod = "1 hour"\n'
+        'values = {kind = "number", low = 0, high = 10}'
+    )
+    spec = spec_of(task, catalog.stream(task), start=0)
+    return Published(spec, {1: new_key().public_key().public_bytes_raw()}, HOSTILE)
+
+
+DOCUMENTS = (
+    *(plain(published(values)[0]) for values in VALUES),
+    plain(window(ASKED[0], tiers="[{window = 6, epsilon = 0.5, devices = 90}]")),
+    plain(amounts()),
+    *(plain(window(values)) for values in ASKED),
 )
 QUESTION = json.loads(
     Question(
@@ -251,6 +263,8 @@ def test_what_an_owner_allows_hangs_on_the_promise_and_on_no_name(stream: str) -
     document = DOCUMENTS[-3]
     spec = {name: part for name, part in document["spec"].items() if name != "kind"}
     spec |= {"stream": stream, "bound": 9.0, "learning": 1, "limit": 64, "variant": "white"}
+    if stream == "topl":
+        spec["values"] = {"kind": "number", "low": 0, "high": 9}
     device = Device.open(":memory:", Limits(100.0, unsealed=True))
     with pytest.raises(BudgetError, match="for a window of time only"):
         device.join(json.dumps(document | {"spec": spec}).encode())

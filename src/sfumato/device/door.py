@@ -13,7 +13,7 @@ from typing import Any, Final
 from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
 from sfumato.streams import registry
-from sfumato.streams.admission import refuse_heavy
+from sfumato.streams.admission import MOST_ASKED, refuse_heavy, refuse_wide
 from sfumato.wire import fields
 from sfumato.wire.reports import LARGEST_PAYLOAD
 from sfumato.wire.task import MOST_PERIODS
@@ -54,6 +54,7 @@ def _admitted(spec: Mapping[str, Any]) -> Stream:
                 f"kind is {spec['kind']!r} where stream is {fields.shown(spec['stream'])}; one of "
                 "them is expected."
             )
+    refuse_wide(spec, MOST_ASKED)  # which every stream can only make less
     stream = registry.find(registry.name_of(spec)).admit(spec)
     if not stream.rounds:
         refuse_heavy(spec)

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sfumato.errors import ConfigurationError
+from sfumato.wire.reports import LARGEST_PAYLOAD
 from sfumato.wire.values import TaskValues
 
-__all__ = ["MOST_ITEMS", "refuse_heavy", "refuse_many_hits", "refuse_wide"]
+__all__ = ["MOST_ASKED", "MOST_ITEMS", "refuse_heavy", "refuse_many_hits", "refuse_wide"]
 
 MOST_ITEMS: Final = 1 << 16
 """How many entries a value over a horizon may have: a device goes through all of them."""
+MOST_ASKED: Final = 8 * LARGEST_PAYLOAD
+"""How many items any value may have: a bit for each is the longest report."""
 MOST_ATTRIBUTES: Final = 256
 MOST_HITS: Final = 1 << 10
 """How many non-zeros a secret subset may hit: all their numbers are weighed, exactly."""

@@ -13,7 +13,7 @@ import numpy as np
 from tests.system.hostile.databases import damaged_database
 from tests.system.hostile.judging import Door, Faulty, is_sentence
 from tests.system.hostile.mutation import damaged, damaged_plain, json_text
-from tests.system.hostile.wire_doors import JOINED, TASKS, Silent, published
+from tests.system.hostile.wire_doors import TASKS, Silent, published
 
 from sfumato import catalog
 from sfumato.cli import released
@@ -55,7 +55,7 @@ class DeviceJournals(Door):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._path = folder / "device.journal"
-        self._good = [self._lived(plain) for plain in JOINED]
+        self._good = [self._lived(plain) for plain in TASKS]
         self._fresh = published(TASKS[0] | {"title": "Another"})
 
     def _lived(self, plain: dict[str, Any]) -> bytes:

@@ -65,12 +65,16 @@ TASKS: Final[tuple[dict[str, Any], ...]] = (
     _WINDOW | {"values": {"kind": "number", "low": 0.0, "high": 9.0, "clip": True}},
     _WINDOW | {"oracle": "oue", "tiers": [{"window": 6, "epsilon": 0.5, "devices": 9}]},
     _WINDOW | {"method": "lpd", "parameters": {}},
+    {
+        "stream": "topl",
+        "title": "Fares",
+        "epsilon": 1.0,
+        "periods": 8,
+        "period": "10 seconds",
+        "values": {"kind": "number", "low": 0.0, "high": 9.0},
+    },
 )
 """Good tasks of all kinds, as their files say them."""
-
-
-JOINED: Final = tuple(plain for plain in TASKS if "tiers" not in plain)
-"""Those of them that devices can join."""
 
 
 def published(plain: dict[str, Any]) -> Published:
@@ -124,7 +128,7 @@ class Tasks(Door):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._plain = [json.loads(published(plain).encode()) for plain in JOINED]
+        self._plain = [json.loads(published(plain).encode()) for plain in TASKS]
 
     def make(self, rng: Random) -> bytes:
         """Return a damaged task."""

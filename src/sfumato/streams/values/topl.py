@@ -244,6 +244,17 @@ class ToPL(AskedStream):
         return Hybrid(self.epsilon, 0, threshold, clip=True)
 
     @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a stranger's task, if it asks for the numbers that it says."""
+        values = TaskValues.of_spec(spec)
+        if (values.kind, values.low, values.high) != ("number", 0, spec["bound"]):
+            raise ConfigurationError(
+                f"values is {fields.shown(spec['values'])}; numbers from 0 to the bound are "
+                "expected."
+            )
+        return cls.of(spec)
+
+    @classmethod
     def examples(cls) -> Iterator[Self]:
         """Small instances: both ways of fitting the density."""
         yield cls(epsilon=1.0, bound=8.0, limit=64)

@@ -26,7 +26,7 @@ from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
-from sfumato.streams.admission import refuse_wide
+from sfumato.streams.admission import MOST_ASKED, refuse_wide
 from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, described_mechanism
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowCurator
@@ -34,7 +34,6 @@ from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.fleet import WindowFleet
 from sfumato.streams.window.methods import method_of
 from sfumato.streams.window.readings import Asking
-from sfumato.wire.reports import LARGEST_PAYLOAD
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Window"]
@@ -339,7 +338,7 @@ class Window(AskedStream):
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a stranger's task; a bit for each item is the longest report."""
-        refuse_wide(spec, 8 * LARGEST_PAYLOAD)
+        refuse_wide(spec, MOST_ASKED)
         return cls.of(spec)
 
     @classmethod
