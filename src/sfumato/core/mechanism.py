@@ -247,9 +247,14 @@ class Mechanism(ABC):
     def counted(self, reports: Reports) -> Tally:
         """Return what reports add up to that have been judged before, and found valid."""
         sums = np.zeros(self.tally_shape, dtype=np.int64)
-        for start in range(0, len(reports), self.chunk):
-            sums += self._sums(reports[start : start + self.chunk])
+        for start in range(0, len(reports), self.counted_at_once):
+            sums += self._sums(reports[start : start + self.counted_at_once])
         return Tally(len(reports), sums)
+
+    @property
+    def counted_at_once(self) -> int:
+        """How many reports are summed up at once."""
+        return self.chunk
 
     @abstractmethod
     def _sums(self, reports: Reports) -> NDArray[np.int64]:

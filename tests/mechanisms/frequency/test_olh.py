@@ -171,3 +171,25 @@ def test_the_largest_epsilon_still_fits_its_buckets() -> None:
     assert mechanism.buckets == 32_768
     reports = mechanism.randomize([3] * 50, seeded(5))
     assert mechanism.tally(reports).sums[3] == 50
+
+
+@pytest.mark.parametrize("expanded", [0, 1, 50])
+@pytest.mark.parametrize(("d", "g"), [(2, 2), (5, 3), (8, 4), (13, 5), (16, 2), (21, 4), (40, 3)])
+def test_counting_equal_hashes_first_counts_the_same(
+    d: int, g: int, expanded: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many digits share their counts, every item has the reports that support it."""
+    mechanism = OLH(1.0, d, hash_range=g)
+    reports = mechanism.randomize(np.arange(200) % d, seeded(5))
+    monkeypatch.setattr("sfumato.mechanisms.frequency.olh._COUNTED", 0.1)
+    monkeypatch.setattr("sfumato.mechanisms.frequency.olh._EXPANDED", expanded / 1000)
+    assert mechanism.shared_digits(len(reports)) > 0
+    assert mechanism.tally(reports).sums.tolist() == naive_sums(mechanism, reports)
+
+
+def test_equal_hashes_are_counted_first_where_there_are_many() -> None:
+    """A few reports are gone through one by one; of a million, equal ones are counted."""
+    mechanism = OLH(1.0, 1024)
+    assert mechanism.shared_digits(100) == 0
+    assert mechanism.shared_digits(1_000_000) > 6
+    assert OLH(6.0, 1024).shared_digits(1_000_000) < 3

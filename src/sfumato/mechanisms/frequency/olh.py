@@ -20,6 +20,10 @@ from sfumato.randomness import ONE, Source
 __all__ = ["OLH"]
 
 _LARGEST_RANGE: Final = 1 << 15
+_COUNTED: Final = 30
+_EXPANDED: Final = 15
+"""What counting a report and expanding a cell take, in looks at one item of one report's table."""
+_MOST_CELLS: Final = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class OLH(FrequencyOracle):
 
     Cost
     ----
-    Device O(log d), about (2 + log2 d) log2 g bits, server O(d) per report.
+    Device O(log d), about (2 + log2 d) log2 g bits, server O(d) per report; of many reports, equal
+    hashes are counted first, and counts are expanded.
 
     Examples
     --------
@@ -144,9 +149,21 @@ class OLH(FrequencyOracle):
         bits = (2 + self._digits) * self._symbol_bits
         return np.dtype([("packed", "u1", ((bits + 7) // 8,))])
 
+    @cached_property
+    def _word(self) -> np.dtype[Any] | None:
+        """The shortest unsigned integer that a report fits into; None if it is longer than that."""
+        bits = (2 + self._digits) * self._symbol_bits
+        return next((np.dtype(f"<u{size}") for size in (4, 8) if bits <= 8 * size), None)
+
     def _pack(self, numbers: NDArray[np.uint16], reports: NDArray[Any]) -> None:
         """Fill the reports from rows y, b, a_0, ... with one column for each report."""
         size = self.report_bytes
+        if self._word is not None:
+            words = np.zeros(numbers.shape[1], dtype=self._word)
+            for row, number in enumerate(numbers):
+                words |= number.astype(self._word) << self._word.type(row * self._symbol_bits)
+            reports["packed"] = words.view(np.uint8).reshape(words.size, -1)[:, :size]
+            return
         packed = np.zeros((size, numbers.shape[1]), dtype=np.uint8)
         for row, number in enumerate(numbers):
             byte, bit = divmod(row * self._symbol_bits, 8)
@@ -158,9 +175,14 @@ class OLH(FrequencyOracle):
 
     def _unpack(self, reports: NDArray[Any]) -> NDArray[np.uint16]:
         """Return rows y, b, a_0, ... with one column for each report."""
-        packed = np.ascontiguousarray(reports["packed"].T)
         count, width = 2 + self._digits, self._symbol_bits
         numbers = np.empty((count, len(reports)), dtype=np.uint16)
+        if self._word is not None:
+            words, kind = self._words(reports), self._word.type
+            for row in range(count):
+                numbers[row] = words >> kind(row * width) & kind((1 << width) - 1)
+            return numbers
+        packed = np.ascontiguousarray(reports["packed"].T)
         for row in range(count):
             byte, bit = divmod(row * width, 8)
             held = packed[byte].astype(np.uint32)
@@ -168,6 +190,12 @@ class OLH(FrequencyOracle):
                 held |= packed[place].astype(np.uint32) << np.uint32(8 * more)
             numbers[row] = held >> np.uint32(bit) & np.uint32((1 << width) - 1)
         return numbers
+
+    def _words(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Return each report as one unsigned integer."""
+        padded = np.zeros(len(reports), dtype=self._word)
+        padded.view(np.uint8).reshape(len(reports), -1)[:, : self.report_bytes] = reports["packed"]
+        return padded
 
     def publics(self) -> Sequence[Any]:
         """Return all hashes, as (b, a_0, a_1, ...)."""
@@ -195,16 +223,22 @@ class OLH(FrequencyOracle):
         """Temporaries of a few dozen words for each person."""
         return 1 << 13
 
+    @cached_property
+    def _lane(self) -> np.dtype[Any]:
+        """The shortest integer in which an item's bucket adds up before it is taken modulo g."""
+        most = (1 + self._digits) * (self.buckets - 1)
+        return np.min_scalar_type(most)
+
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
-        n, g = encoded.size, self.buckets
-        numbers = np.empty((2 + self._digits, n), dtype=np.uint16)
-        numbers[1:] = rng.below(g, n * (1 + self._digits), np.uint16).reshape(-1, n)
-        hashed = numbers[1].astype(np.uint32)
+        n, g, lane = encoded.size, self.buckets, self._lane
+        numbers = np.empty((2 + self._digits, n), dtype=lane)
+        numbers[1:] = rng.below(g, n * (1 + self._digits), lane).reshape(-1, n)
+        hashed, codes = numbers[1].copy(), encoded.astype(np.min_scalar_type(self.size))
         for place, shift in enumerate(numbers[2:]):
-            hashed += shift * (encoded >> place & 1).astype(np.uint16)
-        hashed %= np.uint32(g)
+            hashed += shift * (codes >> place & 1).astype(lane)
+        hashed %= lane.type(g)
         kept = rng.bernoulli(self.kept, n)
-        numbers[0] = np.where(kept, hashed, rng.below(g, n))
+        numbers[0] = np.where(kept, hashed, rng.below(g, n, lane))
         self._pack(numbers, reports)
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
@@ -217,14 +251,69 @@ class OLH(FrequencyOracle):
             good &= (self._unpack(reports) < self.buckets).all(axis=0)
         return good
 
+    @property
+    def counted_at_once(self) -> int:
+        """Many: equal hashes are counted first, and there are the more of them."""
+        return 1 << 20
+
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        numbers = self._unpack(reports)
+        shared = self.shared_digits(len(reports))
         sums = np.zeros(self.size, dtype=np.int64)
+        if shared:
+            return self._expanded(reports, shared)
         # The table of buckets stays near a megabyte; of the largest domains near a hundred.
         block = max(8, min(64, (1 << 27) // self.size), (1 << 20) // self.size)
-        for start in range(0, len(reports), block):
-            sums += self._supported(numbers[:, start : start + block])
+        for first in range(0, len(reports), self.chunk):
+            numbers = self._unpack(reports[first : first + self.chunk])
+            for start in range(0, numbers.shape[1], block):
+                sums += self._supported(numbers[:, start : start + block])
         return sums
+
+    def shared_digits(self, n: int) -> int:
+        """Return for how many of an item's lowest digits equal hashes are counted together.
+
+        The reports that agree in these digits' shifts and in the bucket that is left are one cell
+        of g^(digits + 1); a cell costs about as much as half a report, and both are gone through
+        once for each value of the other digits. 0 if each report for itself is cheaper.
+        """
+        each = {
+            shared: (_COUNTED * n + _EXPANDED * self.buckets ** (shared + 1)) << digits
+            for shared in range(1, self._digits + 1)
+            if self.buckets ** (shared + 1) <= _MOST_CELLS
+            for digits in [self._digits - shared]
+        }
+        best = min(each, key=each.__getitem__, default=0)
+        return best if best and each[best] < n * self.size else 0
+
+    def _expanded(self, reports: NDArray[Any], shared: int) -> NDArray[np.int64]:
+        """Count, for each item, the reports whose bucket is the item's, by counts of hashes."""
+        g, cells, above = self.buckets, self.buckets**shared, self._digits - shared
+        key = np.zeros(len(reports), dtype=np.int32)
+        shifts = np.empty((above, len(reports)), dtype=np.int16)
+        # What is left of the bucket sent once the shifts of the higher digits are taken away.
+        left = [np.empty(len(reports), dtype=np.int16)]
+        for start in range(0, len(reports), self.chunk):
+            part = slice(start, start + self.chunk)
+            numbers = self._unpack(reports[part])
+            for shift in numbers[2 : 2 + shared][::-1]:
+                key[part] *= g
+                key[part] += shift
+            shifts[:, part] = numbers[2 + shared :]
+            left[0][part] = (numbers[0] + np.uint16(g) - numbers[1]) % np.uint16(g)
+        sums = np.empty(1 << self._digits, dtype=np.int64)
+        for prefix in range(((self.size - 1) >> shared) + 1):
+            # Prefixes come in order: each begins as the one before did, and goes on from there.
+            same = above - (prefix ^ (prefix - 1)).bit_length() if prefix else 0
+            del left[same + 1 :]
+            for place in reversed(range(above - same)):
+                rest = left[-1]
+                if prefix >> place & 1:
+                    rest = rest - shifts[place]
+                    rest += (rest < 0) * np.int16(g)
+                left.append(rest)
+            counts = np.bincount(left[-1] * np.int32(cells) + key, minlength=g * cells)
+            sums[prefix << shared : (prefix + 1) << shared] = _by_item(counts, g, shared)
+        return sums[: self.size]
 
     def _supported(self, numbers: NDArray[np.uint16]) -> NDArray[np.int64]:
         """Count, for each item, the reports whose bucket is the item's."""
@@ -250,3 +339,23 @@ class OLH(FrequencyOracle):
             return np.asarray(equal.sum(axis=1, dtype=np.uint8), dtype=np.int64)
         supported = np.packbits(table == 0, axis=1)
         return np.asarray(np.bitwise_count(supported).sum(axis=1, dtype=np.int64))
+
+
+def _by_item(counts: NDArray[np.int64], g: int, digits: int) -> NDArray[np.int64]:
+    """Return how many reports support each item, from how many have each hash.
+
+    ``counts`` goes by what is left of the bucket, then by the shifts a_(digits-1), ..., a_0. An
+    item whose highest digit is 0 takes all shifts of it together; one whose highest digit is 1
+    takes them from the buckets that they lead to; then the next digit is the highest one.
+    """
+    table = counts.reshape(1, g, -1)
+    for _ in range(digits):
+        shifted = table.reshape(len(table), g, g, -1)  # items, buckets, shifts, the other shifts
+        halves = np.empty((len(table), 2, g, shifted.shape[3]), dtype=np.int64)
+        shifted.sum(axis=2, out=halves[:, 0])
+        for bucket in range(g):
+            np.copyto(halves[:, 1, bucket], shifted[:, bucket, 0])
+            for shift in range(1, g):
+                halves[:, 1, bucket] += shifted[:, (bucket + shift) % g, shift]
+        table = halves.reshape(2 * len(table), g, -1)
+    return table[:, 0, 0]
