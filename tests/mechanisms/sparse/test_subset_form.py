@@ -7,9 +7,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from sfumato.errors import ReportError
 from sfumato.mechanisms.sparse import lanes
-from sfumato.mechanisms.sparse.subset_form import SubsetForm, _network, _sort_columns, pack, unpack
+from sfumato.mechanisms.sparse.subset_form import SubsetForm, _network, _sort_columns
 
 FORMS = [
     SubsetForm(3, 5, 5),  # dense
@@ -78,28 +77,13 @@ def test_long_columns_are_sorted_too() -> None:
 # ---- stretches of a stream --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bits", [1, 2])
-def test_stretches_are_packed_and_unpacked(bits: int) -> None:
-    kinds = (-1, 1) if bits == 1 else (-1, 0, 1)
+@pytest.mark.parametrize("form", [SubsetForm(5, 7, 7), SubsetForm(5, 7, 5)], ids=str)
+def test_every_vector_is_written_in_its_bits_and_read(form: SubsetForm) -> None:
+    kinds = (-1, 1) if form.dense else (-1, 0, 1)
     for signs in product(kinds, repeat=5):
-        data = pack(signs, bits)
-        assert len(data) == (5 * bits + 7) // 8
-        assert unpack(data, 5, bits).tolist() == list(signs)
-
-
-@pytest.mark.parametrize(
-    ("data", "bits", "message"),
-    [
-        (b"", 1, "0 bytes are not 5 entries of 1 bit"),
-        (b"\0\0", 1, "1 are expected"),
-        (b"\x20", 1, "20 has bits that 5 entries cannot"),
-        (b"\x03\0", 2, "cannot have set"),
-        (b"\0\x04", 2, "cannot have set"),
-    ],
-)
-def test_a_stretch_that_cannot_be_is_refused(data: bytes, bits: int, message: str) -> None:
-    with pytest.raises(ReportError, match=message):
-        unpack(data, 5, bits)
+        report = form.of_signs(signs)
+        assert form.signs(report).tolist() == [list(signs)]
+        assert report.dtype.itemsize == (1 if form.dense else 2)
 
 
 # ---- bits in lanes ------------------------------------------------------------------------------

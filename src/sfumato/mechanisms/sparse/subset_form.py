@@ -17,10 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ReportError
 from sfumato.mechanisms.frequency.oracle import bit_counts
 
-__all__ = ["SubsetForm", "pack", "unpack"]
+__all__ = ["SubsetForm"]
 
 Symbols = NDArray[Any]
 
@@ -87,15 +86,17 @@ class SubsetForm:
 
     def of_signs(self, signs: Sequence[int]) -> NDArray[Any]:
         """Return the report of one vector of what is sent: -1, 0 or 1 for each entry."""
-        report = np.zeros(1, dtype=self.dtype)
-        places = np.flatnonzero(signs)
-        symbols = self.kinds * places + (np.asarray(signs)[places] < 0)
+        report, sent = np.zeros(1, dtype=self.dtype), np.asarray(signs)
+        places = np.flatnonzero(sent)
+        symbols = self.kinds * places + (sent[places] < 0)
         if self.listed:
             column = np.full((self.size, 1), self.absent, dtype=np.int64)
             column[: symbols.size, 0] = symbols
             self.write_symbols(column, report)
             return report
-        report["packed"][0] = np.frombuffer(pack(signs, self.bits // self.dimension), np.uint8)
+        plus, minus = sent > 0, sent < 0
+        bits = plus if self.bits == self.dimension else np.column_stack([plus, minus])
+        report["packed"][0] = np.packbits(bits, bitorder="little")
         return report
 
     def signs(self, reports: NDArray[Any]) -> NDArray[np.int8]:
@@ -147,42 +148,6 @@ class SubsetForm:
         if self.dense:
             return np.stack([total, len(reports) - total])
         return np.ascontiguousarray(total.reshape(-1, 2).T) if self.signed else total
-
-
-def pack(signs: Sequence[int], bits: int) -> bytes:
-    """Return a stretch of what was sent in one bit for each entry (plus) or two (plus, minus).
-
-    Examples
-    --------
-    >>> pack([1, -1, -1, 1], bits=1).hex(), pack([1, 0, -1, 1], bits=2).hex()
-    ('09', '61')
-
-    """
-    sent = np.asarray(signs)
-    either = sent > 0 if bits == 1 else np.column_stack([sent > 0, sent < 0])
-    return np.packbits(either, bitorder="little").tobytes()
-
-
-def unpack(data: bytes, entries: int, bits: int) -> NDArray[np.int8]:
-    """Return the signs of so many packed entries; raise ReportError unless they can be some.
-
-    Examples
-    --------
-    >>> unpack(bytes.fromhex("61"), entries=4, bits=2).tolist()
-    [1, 0, -1, 1]
-
-    """
-    if len(data) != (entries * bits + 7) // 8:
-        raise ReportError(
-            f"{len(data)} bytes are not {entries} entries of {bits} bit(s): "
-            f"{(entries * bits + 7) // 8} are expected."
-        )
-    found = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").view(np.int8)
-    used, rest = found[: entries * bits], found[entries * bits :]
-    pairs = used.reshape(entries, bits)
-    if rest.any() or (bits == 2 and (pairs[:, 0] & pairs[:, 1]).any()):
-        raise ReportError(f"{data.hex()} has bits that {entries} entries cannot have set.")
-    return np.asarray(pairs[:, 0] - pairs[:, 1] if bits == 2 else 2 * used - 1)
 
 
 def _sort_columns(columns: Symbols) -> None:
