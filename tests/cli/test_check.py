@@ -6,9 +6,9 @@ import pytest
 from tests.cli.running import answer, refused, run
 
 from sfumato import catalog
-from sfumato.checks import MECHANISM_CHECKS, PROTOCOL_CHECKS, CheckFailed, mechanism, protocol
+from sfumato.checks import MECHANISM_CHECKS, STREAM_CHECKS, CheckFailed, mechanism, stream
 from sfumato.core.mechanism import Mechanism
-from sfumato.streams.weave import Weave
+from sfumato.streams import registry
 
 QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__)
 
@@ -17,14 +17,14 @@ QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the exact check only: the others have tests of their own."""
     monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", QUICK)
-    monkeypatch.setattr(protocol, "PROTOCOL_CHECKS", PROTOCOL_CHECKS[:1])
+    monkeypatch.setattr(stream, "STREAM_CHECKS", STREAM_CHECKS[:1])
 
 
 @pytest.mark.statistics
 def test_all_mechanisms_hold() -> None:
     result = run("check", "-j", "1")
     assert result.exit_code == 0
-    assert all(name in result.stdout for name in catalog.names())
+    assert all(name in result.stdout for name in (*catalog.names(), *registry.names()))
 
 
 def test_json_has_one_object_for_each_example() -> None:
@@ -40,14 +40,19 @@ def test_json_has_one_object_for_each_example() -> None:
         assert verdict["configuration"]["mechanism"] == "grr"
 
 
-def test_streams_are_checked_over_all_that_is_heard_of_a_device() -> None:
-    verdicts = answer("check", "weave", "-j", "1")
-    assert len(verdicts) == len(list(Weave.examples()))
+@pytest.mark.parametrize("name", ["flat", "topl", "weave"])
+def test_streams_are_checked_over_all_that_is_heard_of_a_device(name: str) -> None:
+    verdicts = answer("check", name, "-j", "1")
+    assert len(verdicts) == len(list(registry.find(name).examples()))
     for verdict in verdicts:
         assert verdict["ok"] is True
         assert verdict["epsilon_exact_upper"] <= verdict["epsilon_claimed"]
-        assert verdict["configuration"]["protocol"] == "weave"
-    assert "binary, 4 periods, 2 changes: 25% span 1" in run("check", "weave", "--jobs", "1").stdout
+        assert verdict["configuration"]["stream"] == name
+
+
+def test_streams_are_told_in_a_few_words() -> None:
+    assert "binary, 4 periods, 2 changes: 25% span 1" in run("check", "weave", "-j", "1").stdout
+    assert "2 items, any 2 periods, 4000 devices: lpu" in run("check", "window", "-j", "1").stdout
 
 
 def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +73,7 @@ def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unknown_mechanism() -> None:
-    assert "discrete_laplace, weave is expected" in refused("check", "magic")
+    assert "topl, weave, window is expected" in refused("check", "magic")
 
 
 @pytest.mark.processes

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from sfumato.checks.mechanism import MECHANISM_CHECKS, check_mechanism
 from sfumato.checks.noise import NOISE_CHECKS, check_noise
-from sfumato.checks.protocol import PROTOCOL_CHECKS, check_protocol
+from sfumato.checks.stream import STREAM_CHECKS, check_stream
 from sfumato.checks.verdict import CheckFailed, Verdict
 
 __all__ = [
     "MECHANISM_CHECKS",
     "NOISE_CHECKS",
-    "PROTOCOL_CHECKS",
+    "STREAM_CHECKS",
     "CheckFailed",
     "Verdict",
     "check_mechanism",
     "check_noise",
-    "check_protocol",
+    "check_stream",
 ]

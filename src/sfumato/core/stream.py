@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -90,6 +90,8 @@ class Form:
 class Stream(ABC):
     """A stream of values under one guarantee."""
 
+    name: ClassVar[str]
+    """What it is registered as."""
     needed: ClassVar[Mapping[str, str]] = {}
     """Fields that a task of this stream must have, each with what is expected, in words."""
     optional: ClassVar[tuple[str, ...]] = ()
@@ -254,6 +256,21 @@ class Stream(ABC):
     def examples(cls) -> Iterator[Self]:
         """Yield small instances, for checks; every stream has at least one."""
 
+    @abstractmethod
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream by themselves, its name among them.
+
+        That is what :meth:`of` needs, and what a published task says of its stream.
+        """
+
+    @property
+    def brief(self) -> str:
+        """The design in a few words, for tables."""
+        told = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
+        return ", ".join(
+            f"{name} {value}" for name, value, usual in told if value != usual and name != "epsilon"
+        )
+
     # ---- the device's half -----------------------------------------------------------------
 
     @abstractmethod
@@ -316,6 +333,31 @@ class Stream(ABC):
             f"the question is asked with {str(configuration.get('mechanism'))[:40]!r}; devices of "
             "this stream answer nothing."
         )
+
+    # ---- what is estimated -----------------------------------------------------------------
+
+    @property
+    def crowd(self) -> tuple[int, ...]:
+        """How many devices of each tier the curator counts on; empty if any number will do."""
+        return () if self.counts_on is None else (self.counts_on,)
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64] | None:
+        """Return what the release of a period estimates without bias; None if it is biased.
+
+        Parameters
+        ----------
+        held
+            The values that devices hold in the period, within what the stream is made for.
+        counts
+            How many devices hold each of them.
+        ask
+            The last question of the period, if there was one.
+
+        """
+        del held, counts, ask
+        return None
 
     # ---- the server's half -----------------------------------------------------------------
 

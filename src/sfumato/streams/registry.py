@@ -14,7 +14,7 @@ from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
 from sfumato.wire.task import Task
 
-__all__ = ["KINDS", "STREAMS", "find", "name_of", "spec_of", "stream_of"]
+__all__ = ["KINDS", "STREAMS", "find", "name_of", "names", "spec_of", "stream_of"]
 
 STREAMS: Final[dict[str, str]] = {
     "flat": "sfumato.streams.flat.protocol:Flat",
@@ -51,8 +51,21 @@ def find(name: str) -> type[Stream]:
     return kind
 
 
+def names() -> list[str]:
+    """Return the names of all streams, those of other packages included.
+
+    Examples
+    --------
+    >>> {"flat", "weave", "window"} <= set(names())
+    True
+
+    """
+    _look_further()
+    return sorted(STREAMS)
+
+
 def _look_further() -> None:
-    """Add the streams of other packages; only who asks for an unknown one waits for this."""
+    """Add the streams of other packages; who asks for one that is known does not wait for this."""
     from importlib.metadata import entry_points  # noqa: PLC0415 -- slow to import
 
     for point in entry_points(group=GROUP):

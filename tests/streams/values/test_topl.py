@@ -272,6 +272,7 @@ def test_tallies_where_one_was_asked_for_are_refused() -> None:
         ({"bound": 0}, "bound is 0; a number above 0"),
         ({"learning": 0}, "learning is 0; it must be at least 1"),
         ({"limit": 0}, "limit is 0; it must be at least 1"),
+        ({"grid": 4}, "grid is 4; it must be at least 5"),
         ({"variant": "grey"}, "variant is 'grey'; white or plain"),
     ],
 )

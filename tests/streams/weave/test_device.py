@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.streams.weave.defined import exact_threads
 
 from sfumato.checks.paths import path_law
 from sfumato.core.stream import Message
@@ -178,7 +179,7 @@ def tampered(state: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "has .*; design, thread", state | {"more": 1}
     yield "has list", [1, 2]
     yield "has NoneType", None
-    yield "design 'other'; this one is", state | {"design": "other"}
+    yield "is of another design; that of", state | {"design": "other"}
     for thread in (
         [5, 0, 0],
         [1, 1, 0],
@@ -240,7 +241,7 @@ def test_a_state_belongs_to_one_design() -> None:
         Weave(Binary(), 12, 4, 1.0, (1, 3, 0), (0.4, 0.3, 0.3)),
     ]
     for other in others:
-        with pytest.raises(MismatchError, match="the saved state is of design"):
+        with pytest.raises(MismatchError, match="the saved state is of another design"):
             WeaveDevice.restore(other, state)
     same = Weave(Binary(), 12, 3, 1, tuple(np.array([1, 3, 0])), (0.4, 0.3, 0.3))
     assert WeaveDevice.restore(same, state).save() == state
@@ -292,7 +293,7 @@ def test_after_the_horizon_there_is_nothing_to_observe() -> None:
 def test_threads_are_drawn_by_the_public_shares(shares: tuple[float, ...]) -> None:
     protocol = Weave(Attributes({"x": 3, "y": 2}), 6, 4, 1.0, (1, 2, 0), shares)
     drawn = path_law(protocol.draw).chances
-    assert drawn == dict(protocol.exact_threads())
+    assert drawn == dict(exact_threads(protocol))
     public = dict(protocol.threads())
     assert sum(public.values()) == pytest.approx(1, abs=1e-15)
     assert set(drawn) == set(public)

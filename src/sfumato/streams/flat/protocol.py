@@ -95,6 +95,7 @@ class Flat(Stream):
     epsilon: float
     mechanism: Carrier = "auto"
 
+    name: ClassVar[str] = "flat"
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
     optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
     fewest_periods: ClassVar[int] = 2
@@ -222,6 +223,27 @@ class Flat(Stream):
         """Small instances: one item and two, by both kinds of subsets."""
         yield cls(("ACME",), periods=3, changes=2, epsilon=1.0, mechanism="concord")
         yield cls(2, periods=2, changes=2, epsilon=1.0, mechanism="exsub")
+
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        values = TaskValues(
+            "moves", self.items if isinstance(self.items, int) else tuple(self.items)
+        )
+        return {
+            "stream": self.name,
+            "values": values.plain(),
+            "periods": int(self.periods),
+            "changes": int(self.changes),
+            "mechanism": self.mechanism,
+            **self.plain(),
+        }
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64]:
+        """Return the mean move of each item."""
+        del ask
+        return np.average([self.moves(value) for value in held], axis=0, weights=counts)
 
     def at(self, epsilon: float) -> Flat:
         """Return the same stream at another epsilon."""

@@ -111,6 +111,8 @@ class ToPL(AskedStream):
         How many values a long range has: what is cut off counts by its square.
     variant
         ``white`` prunes a density fitted without smoothing (SW-W); ``plain`` smooths it (SW).
+    grid
+        How many steps the learnt distribution has.
 
     Guarantee
     ---------
@@ -138,6 +140,9 @@ class ToPL(AskedStream):
     learning: int = 1
     limit: int = 1 << 20
     variant: Literal["white", "plain"] = "white"
+    grid: int = 1024
+
+    name: ClassVar[str] = "topl"
 
     needed: ClassVar[Mapping[str, str]] = {
         "epsilon": "a positive number, the privacy of each value,",
@@ -154,6 +159,8 @@ class ToPL(AskedStream):
             raise ConfigurationError(f"learning is {self.learning}; it must be at least 1.")
         if self.limit < 1:
             raise ConfigurationError(f"limit is {self.limit}; it must be at least 1.")
+        if self.grid < _IN_A_ROW:
+            raise ConfigurationError(f"grid is {self.grid}; it must be at least {_IN_A_ROW}.")
         if self.variant not in VARIANTS:
             raise ConfigurationError(f"variant is {self.variant!r}; white or plain is expected.")
         _ = self.learner  # refuses an epsilon that cannot be
@@ -199,13 +206,20 @@ class ToPL(AskedStream):
         return {"learning": self.learning, "variant": self.variant}
 
     def plain(self) -> dict[str, Any]:
-        """Return the whole design as plain data."""
-        return {"stream": "topl", **asdict(self)}
+        """Return the whole design as plain data; the usual grid is not told."""
+        told = {name: value for name, value in asdict(self).items() if name != "grid"}
+        usual = self.grid == type(self).grid
+        return {"stream": self.name, **told} | ({} if usual else {"grid": self.grid})
+
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        return self.plain()
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of plain data."""
-        return cls(**{field.name: spec[field.name] for field in dataclass_fields(cls)})
+        names = [field.name for field in dataclass_fields(cls)]
+        return cls(**{name: spec[name] for name in names if name != "grid" or name in spec})
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,7 +251,7 @@ class ToPL(AskedStream):
     @cached_property
     def learner(self) -> SquareWave:
         """What the first periods report with."""
-        return SquareWave(self.epsilon, 0, self.bound, clip=True)
+        return SquareWave(self.epsilon, 0, self.bound, clip=True, grid=self.grid)
 
     def summer(self, threshold: float) -> Hybrid:
         """Return what later periods report with."""
@@ -257,8 +271,9 @@ class ToPL(AskedStream):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Small instances: both ways of fitting the density."""
-        yield cls(epsilon=1.0, bound=8.0, limit=64)
-        yield cls(epsilon=2.0, bound=100.0, learning=2, limit=64, variant="plain")
+        # Up to epsilon 0.6 an amount is blurred by one coin, so that all reports can be listed.
+        yield cls(epsilon=0.25, bound=100.0, learning=2, limit=64, variant="plain", grid=6)
+        yield cls(epsilon=0.5, bound=8.0, limit=64, grid=6)
 
     def inputs(self) -> Sequence[Any]:
         """Return amounts from nothing to more than the bound."""
@@ -278,6 +293,13 @@ class ToPL(AskedStream):
     def lasts(self) -> bool:
         """Each value is answered for once."""
         return False
+
+    def truth(self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None) -> Floats:
+        """Return the sum of what is left of all amounts where they are cut; none while learning."""
+        if ask is None or not isinstance(ask.mechanism, Hybrid):
+            return np.array([np.nan])
+        amounts = [self.default if value is None else value for value in held]
+        return np.array([np.minimum(amounts, ask.mechanism.high) @ np.array(counts)])
 
     def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
         """Return the mechanism that a question describes; raise unless it is one of these."""

@@ -10,7 +10,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
@@ -435,6 +434,33 @@ class Weave(Stream):
             design["mechanism"] = "exsub-printed"
         return cls.papers(fan_out=fan_out, **design)
 
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream, with all sizes written out."""
+        described = self.values.describe().items()
+        return {
+            "stream": self.name,
+            "values": {name: told for name, told in described if told not in ([], False)},
+            "periods": int(self.periods),
+            "changes": int(self.changes),
+            **self.plain(),
+        }
+
+    @property
+    def brief(self) -> str:
+        """The design in a few words."""
+        mix = ", ".join(
+            f"{share:.0%} {'snapshots' if span == SNAPSHOT else f'span {span}'}"
+            for span, share in zip(self.spans, self.shares, strict=True)
+        )
+        return f"{self.values.kind}, {self.periods} periods, {self.changes} changes: {mix}"
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64]:
+        """Return the share of devices that each entry is on for."""
+        del ask
+        return np.average([self.values.encode(v) for v in held], axis=0, weights=counts)
+
     def at(self, epsilon: float) -> Weave:
         """Return the same stream at another epsilon, its sizes chosen anew."""
         return replace(self, epsilon=epsilon, sized=(), looks=())
@@ -473,15 +499,6 @@ class Weave(Stream):
             for offset in self.offsets(span):
                 for block in blocks:
                     yield Thread(span, offset, block), each
-
-    def exact_threads(self) -> Iterator[tuple[Thread, Fraction]]:
-        """Yield every thread with the very chance that a device draws it."""
-        bounds = [0, *self._bounds.tolist(), SHARE_UNITS]
-        units = {span: bounds[i + 1] - bounds[i] for i, span in enumerate(self.spans)}
-        for thread, _ in self.threads():
-            blocks = len(self.values.blocks) if thread.is_snapshot else 1
-            ways = len(self.offsets(thread.span)) * blocks
-            yield thread, Fraction(units[thread.span], SHARE_UNITS * ways)
 
     def edges(self, thread: Thread) -> tuple[tuple[int, int], ...]:
         """Return the pairs of periods whose difference the thread sends."""

@@ -28,8 +28,7 @@ def check(protocol: Weave, state: Any) -> None:
         raise MismatchError(f"the saved state has {found}; {', '.join(FIELDS)} are expected.")
     if state["design"] != protocol.fingerprint:
         raise MismatchError(
-            f"the saved state is of design {state['design']!r}; this one is "
-            f"{protocol.fingerprint!r}."
+            f"the saved state is of another design; that of {protocol.fingerprint} is expected."
         )
     width = protocol.values.width
     _demand(state, "thread", lambda it: _is_thread(protocol, it), "one of the design's threads")

@@ -114,6 +114,8 @@ class WindowCurator(Curator):
 
     rounds: ClassVar[int] = 1
     """How many questions a period has, at most."""
+    unbiased: ClassVar[bool] = False
+    """Whether each release is right on average, whatever devices hold."""
 
     def __post_init__(self) -> None:
         """Refuse parameters out of their range; begin with nothing released."""

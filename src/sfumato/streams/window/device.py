@@ -145,12 +145,14 @@ def _ledger(protocol: Window, state: Any) -> WindowLedger:
     fresh = WindowLedger(protocol.window, protocol.epsilon)
     period = state["period"]
     if not _count(period):
-        raise MismatchError(f"the saved state has period {period!r}; 0 or more is expected.")
+        raise MismatchError(
+            "the saved state has another period in its ledger; 0 or more is expected."
+        )
     spent = _entries(state["spent"], period - protocol.window, period)
     if spent is None or sum(paid for _, paid in spent) > fresh.units_left(0):
         raise MismatchError(
-            f"the saved state has spent {state['spent']!r}; up to epsilon {protocol.epsilon:g} "
-            f"in the {protocol.window} periods until {period} is expected."
+            f"the saved state has spent otherwise; up to epsilon {protocol.epsilon:g} in the "
+            f"{protocol.window} periods until {period} is expected."
         )
     return WindowLedger(protocol.window, protocol.epsilon, period, spent)
 

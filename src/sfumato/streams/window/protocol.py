@@ -22,6 +22,7 @@ from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import MEAN, SHARE, Quantity
+from sfumato.core.stream import Ask
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
@@ -110,6 +111,7 @@ class Window(AskedStream):
     population: int | None = None
     default: Label | float | None = None
 
+    name: ClassVar[str] = "window"
     needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
     optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
 
@@ -312,6 +314,33 @@ class Window(AskedStream):
         """Return what the stream fixes of a published task beyond the task itself: nothing."""
         return {}
 
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        return {
+            "stream": self.name,
+            "values": self._values.plain(),
+            "window": int(self.window),
+            "epsilon": float(self.epsilon),
+            "devices": int(self.devices),
+            "method": self.method,
+            "oracle": self.oracle,
+            "parameters": [list(pair) for pair in self.parameters],
+        }
+
+    @property
+    def _values(self) -> TaskValues:
+        """What a device observes, as a task has it."""
+        if self.domain is not None:
+            return TaskValues("category", self.domain)
+        low, high = self.interval or (0.0, 1.0)
+        return TaskValues("number", low=low, high=high, clip=self.clip)
+
+    @property
+    def brief(self) -> str:
+        """The design in a few words."""
+        asked = f"{self.width} items" if self.interval is None else f"a number in {self.interval}"
+        return f"{asked}, any {self.window} periods, {self.devices} devices: {self.method}"
+
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a published task."""
@@ -344,10 +373,27 @@ class Window(AskedStream):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Small instances: shares and a mean, of divided budgets and populations."""
-        yield cls(2, 1.0, 40, domain=("home", "work"), method="lpu")
-        yield cls(2, 1.0, 40, domain=("home", "work"), method="lbd")
-        yield cls(3, 2.0, 40, domain=3)
-        yield cls(2, 1.0, 40, interval=(-1.0, 3.0), method="lpd")
+        yield cls(2, 1.0, 4_000, domain=("home", "work"), method="lpu")
+        yield cls(2, 1.0, 4_000, domain=("home", "work"), method="lbd")
+        yield cls(2, 2.0, 4_000, domain=3)
+        yield cls(1, 1.0, 4_000, domain=3, method="lbu", oracle="oue")
+        # Up to epsilon 0.6 a number is blurred by one coin, so that all reports can be listed.
+        yield cls(2, 0.5, 4_000, interval=(-1.0, 3.0), method="lpu")
+        yield cls(2, 0.5, 4_000, interval=(-1.0, 3.0), method="lpd")
+
+    # ---- what is estimated -----------------------------------------------------------------
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64] | None:
+        """Return the shares of the items, or the mean, if the method releases them unbiased."""
+        del ask
+        if not method_of(self.method).kind.unbiased:
+            return None
+        if self.domain is None:
+            return np.array([np.average(held, weights=counts)])
+        same = [[value == label for label in self.labels] for value in held]
+        return np.average(np.array(same, dtype=float), axis=0, weights=counts)
 
     # ---- both halves -----------------------------------------------------------------------
 

@@ -69,6 +69,7 @@ class Tiers(AskedStream):
 
     tiers: tuple[Window, ...]
 
+    name: ClassVar[str] = "tiers"
     needed: ClassVar[Mapping[str, str]] = {
         **task_fields.NEEDED,
         "tiers": "a list of tables, the other windows that an owner may pick,",
@@ -160,6 +161,16 @@ class Tiers(AskedStream):
         """Return what the stream fixes of a published task beyond the task itself: nothing."""
         return {}
 
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream: a window, and what the other tiers have else."""
+        rest = [[int(t.window), float(t.epsilon), int(t.devices)] for t in self.tiers[1:]]
+        return self.tiers[0].spec() | {"stream": self.name, "tiers": rest}
+
+    @property
+    def brief(self) -> str:
+        """The tiers in a few words."""
+        return "; ".join(f"{tier.brief}, epsilon {tier.epsilon:g}" for tier in self.tiers)
+
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a task: its own window first, then those of its tiers."""
@@ -188,9 +199,24 @@ class Tiers(AskedStream):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Small instances: shares and a mean."""
-        yield cls((Window(2, 1.0, 40, domain=2, method="lpu"), Window(3, 0.5, 20, domain=2)))
-        usual = Window(2, 1.0, 40, interval=(0.0, 1.0), method="lpd")
+        usual = Window(2, 1.0, 4_000, domain=2, method="lpu")
         yield cls((usual, replace(usual, window=1, epsilon=0.5)))
+        number = Window(2, 0.5, 4_000, interval=(0.0, 1.0), method="lpd")
+        yield cls((number, replace(number, window=1, epsilon=0.25, devices=2_000)))
+
+    # ---- what is estimated -----------------------------------------------------------------
+
+    @property
+    def crowd(self) -> tuple[int, ...]:
+        """How many devices are expected to pick each tier."""
+        return tuple(tier.devices for tier in self.tiers)
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64] | None:
+        """Return the shares or the mean of all devices, if all tiers release them unbiased."""
+        truths = [tier.truth(held, counts, ask) for tier in self.tiers]
+        return None if any(truth is None for truth in truths) else truths[0]
 
     # ---- the device's half -----------------------------------------------------------------
 

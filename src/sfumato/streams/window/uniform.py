@@ -7,6 +7,7 @@ Ren, Shi, Yu, Yang, Zhao, Xu, "LDP-IDS: Local Differential Privacy for Infinite 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sfumato.streams.window.curators import Step, WindowCurator
 
@@ -21,6 +22,8 @@ class Uniform(WindowCurator):
     and everybody who is free answers, so the cohorts are the paper's w groups, drawn by the
     devices' own coins.
     """
+
+    unbiased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse a window that has too little for each period."""

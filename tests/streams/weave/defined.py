@@ -1,35 +1,40 @@
-"""The exact law of all that is heard of one device."""
+"""The law of all that is heard of one device, by the definition and not by its code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.checks.transcripts import Law, Transcript
 from sfumato.core.stream import Message, Place
+from sfumato.streams.weave.protocol import SHARE_UNITS, Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
-if TYPE_CHECKING:  # a protocol says what its transcripts are
-    from sfumato.streams.weave.protocol import Weave
 
-__all__ = ["Transcript", "transcript_law"]
+def exact_threads(protocol: Weave) -> Iterator[tuple[Thread, Fraction]]:
+    """Yield every thread with the very chance that a device draws it."""
+    ends = np.cumsum(protocol.shares) / sum(protocol.shares) * SHARE_UNITS
+    bounds = [0, *np.floor(ends[:-1]).astype(np.int64).tolist(), SHARE_UNITS]
+    for thread, _ in protocol.threads():
+        place = protocol.spans.index(thread.span)
+        blocks = len(protocol.values.blocks) if thread.is_snapshot else 1
+        ways = len(protocol.offsets(thread.span)) * blocks
+        yield thread, Fraction(bounds[place + 1] - bounds[place], SHARE_UNITS * ways)
 
-Transcript = tuple[Message, ...]
 
-
-def transcript_law(protocol: Weave, stream: Sequence[Any]) -> dict[Transcript, Fraction]:
+def transcript_law(protocol: Weave, stream: Sequence[Any]) -> Law:
     """Return with what probability each transcript is heard of a device with this stream.
 
-    By the definition, thread by thread, from the exact laws of mechanisms; None stands for no
-    news. Few periods and entries only: all outputs are listed.
+    Thread by thread, from the exact laws of mechanisms; None stands for no news.
     """
     seen = _held(protocol, stream)
     kept = _frozen(seen, protocol.changes)
-    total: dict[Transcript, Fraction] = {}
-    for thread, share in protocol.exact_threads():
+    total: Law = {}
+    for thread, share in exact_threads(protocol):
         looked = thread.is_snapshot
         law = _looked(protocol, thread, seen) if looked else _moved(protocol, thread, kept)
         for transcript, chance in law:

@@ -1,0 +1,192 @@
+"""What a copy of a device shows that holds other values: no more than twice its epsilon.
+
+A restored backup, or a clone, draws the same coins for the same period and question. Coins that
+are bound to a value are drawn once for each encoded value: of two devices that hold the same, one
+report is heard twice, and of two that differ, two reports that are independent of each other.
+Whether both hold the same can be seen, so pairs of streams are compared that are alike in that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Final
+
+from sfumato.checks.crowds import engine_of
+from sfumato.checks.paths import Branching, Path, paths
+from sfumato.checks.servers import every_server
+from sfumato.checks.transcripts import Act, Asks, Devices, Observed, State, state_of
+from sfumato.checks.verdict import demand
+from sfumato.core.exact import exp_below, log_above
+from sfumato.core.stream import Message, Stream
+from sfumato.randomness import Source
+
+__all__ = ["copies_cost_no_more_than_twice"]
+
+MOST_CHOICES: Final = 100_000
+SERVERS: Final = 3
+"""How many servers ask both copies."""
+VALUES: Final = 3
+"""How many different values copies hold."""
+
+Code = tuple[int, ...] | None
+Tapes = dict[Code, list[tuple[tuple[int, ...], int]]]
+"""What was drawn with the coins of each encoded value, and with those of none."""
+Told = tuple[tuple[Code, tuple[tuple[tuple[int, ...], int], ...]], ...]
+"""The same, as something that can be a key."""
+Both = tuple[Message | None, Message | None, bool]
+"""What both say, and whether they drew with coins of the same values."""
+Pair = tuple[State, State]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What a device has said and become, which values it drew for, and how its coins fell."""
+
+    said: Message | None
+    become: State
+    codes: frozenset[Code]
+    told: Told
+
+
+class _Recalled(Path):
+    """A path whose coins fall as they fell before; beyond that it follows another path."""
+
+    def __init__(self, path: Path, tape: list[tuple[tuple[int, ...], int]]) -> None:
+        self._path, self._tape, self._drawn = path, tape, 0
+
+    def weigh(self, weights: Sequence[int]) -> int:
+        """Return the outcome that was drawn here before, or a new one."""
+        weights = tuple(weights)
+        if self._drawn == len(self._tape):
+            self._tape.append((weights, self._path.weigh(weights)))
+        before, place = self._tape[self._drawn]
+        demand(before == weights, "two copies draw differently with the same coins")
+        self._drawn += 1
+        return place
+
+
+class _Bound(Branching):
+    """Coins of one period or question: each encoded value has coins of its own."""
+
+    def __init__(self, path: Path, tapes: Tapes, codes: set[Code], code: Code = None) -> None:
+        super().__init__(_Recalled(path, tapes.setdefault(code, [])))
+        self._way, self._tapes, self._codes = path, tapes, codes
+
+    def bound(self, code: Iterable[int]) -> Source:
+        """Return the coins that one encoded value has here."""
+        given = tuple(code)
+        self._codes.add(given)
+        return _Bound(self._way, self._tapes, self._codes, given)
+
+
+class _Copies:
+    """Two devices that were one: everything that can be heard of both.
+
+    One of them draws first. Of its coins the other one meets those that are bound to nothing, or
+    to a value that it holds too, so only these are told apart.
+    """
+
+    def __init__(self, devices: Devices) -> None:
+        self.devices = devices
+        self._lives: dict[tuple[State, Act, Told], dict[Life, Fraction]] = {}
+
+    def law(
+        self, begun: State, acts: Sequence[tuple[Act, Act]]
+    ) -> dict[tuple[Both, ...], Fraction]:
+        """Return the law of what is heard of two copies that begin in one state."""
+        now: dict[tuple[tuple[Both, ...], Pair], Fraction] = {((), (begun, begun)): Fraction(1)}
+        for one, two in acts:
+            after: dict[tuple[tuple[Both, ...], Pair], Fraction] = {}
+            for (heard, pair), chance in now.items():
+                for both, moved, part in self._step(pair, one, two):
+                    key = ((*heard, both), moved)
+                    after[key] = after.get(key, Fraction(0)) + chance * part
+            now = after
+        law: dict[tuple[Both, ...], Fraction] = {}
+        for (heard, _), chance in now.items():
+            law[heard] = law.get(heard, Fraction(0)) + chance
+        return law
+
+    def _step(self, pair: Pair, one: Act, two: Act) -> Iterator[tuple[Both, Pair, Fraction]]:
+        """Yield what both can say and become, with its probability."""
+        met = {code for life in self._live(pair[1], two, ()) for code, _ in life.told}
+        firsts: dict[Life, Fraction] = {}
+        for first, chance in self._live(pair[0], one, ()).items():
+            told = tuple(tape for tape in first.told if tape[0] in met)
+            short = replace(first, told=told)
+            firsts[short] = firsts.get(short, Fraction(0)) + chance
+        for first, chance in firsts.items():
+            for second, part in self._live(pair[1], two, first.told).items():
+                both = (first.said, second.said, first.codes == second.codes)
+                yield both, (first.become, second.become), chance * part
+
+    def _live(self, state: State, act: Act, told: Told) -> dict[Life, Fraction]:
+        """Return what one device can live through, given some of the coins."""
+        key = (state, act, told)
+        if key not in self._lives:
+
+            def live(path: Path) -> Life:
+                tapes: Tapes = {code: list(tape) for code, tape in told}
+                codes: set[Code] = set()
+                device = self.devices.restored(state)
+                said = self.devices.said(device, act, _Bound(path, tapes, codes))
+                kept = tuple((code, tuple(tape)) for code, tape in tapes.items() if tape)
+                return Life(said, state_of(device), frozenset(codes), kept)
+
+            law: dict[Life, Fraction] = {}
+            for life, path in paths(live, Path, MOST_CHOICES):
+                chance = Fraction(path.numerator, path.denominator)
+                law[life] = law.get(life, Fraction(0)) + chance
+            self._lives[key] = law
+        return self._lives[key]
+
+
+def copies_cost_no_more_than_twice(stream: Stream) -> None:
+    """Where a device says so, it and a copy with other values show twice epsilon at most."""
+    for tier, offer in enumerate(stream.offers):
+        devices = engine_of(stream, tier)
+        begun = [s for s in devices.begin.states if devices.restored(s).bounds_copies]
+        copies = _Copies(devices)
+        periods = stream.horizon or min(offer.window or 1, 2)
+        servers = every_server(stream, tier, periods, SERVERS)[:SERVERS]
+        limit = exp_below(2 * offer.epsilon)
+        for state, server in product(begun[:1] + begun[1:][-1:], servers):
+            ratio = _ratio(copies, state, server)
+            demand(ratio is not None, "two copies rule out what both of them hold")
+            ratio = ratio or Fraction(1)
+            demand(
+                ratio <= limit,
+                f"two copies leak epsilon {log_above(ratio):.9g}, more than twice "
+                f"{offer.epsilon:g}",
+            )
+
+
+def _ratio(copies: _Copies, begun: State, server: Sequence[Asks]) -> Fraction | None:
+    """Return the largest ratio of pairs of streams that are alike in where they are equal.
+
+    Of a horizon each copy holds one value; in a window both may change after the first period.
+    """
+    stream = copies.devices.stream
+    pairs = list(product(range(min(VALUES, len(stream.inputs()))), repeat=2))
+    changes = product(pairs, repeat=2) if stream.horizon is None else zip(pairs, pairs, strict=True)
+    alike: dict[frozenset[tuple[bool, ...]], list[dict[tuple[Both, ...], Fraction]]] = {}
+    for first, second in changes:
+        acts: list[tuple[Act, Act]] = []
+        for period, asks in enumerate(server):
+            held = second if period else first
+            acts.append((Observed(held[0]), Observed(held[1])))
+            acts += [(ask, ask) for ask in asks]
+        law = copies.law(begun, acts)
+        shown = frozenset(tuple(same for *_, same in heard) for heard in law)
+        alike.setdefault(shown, []).append(law)
+    worst = Fraction(1)
+    for laws in alike.values():
+        for heard in {heard for law in laws for heard in law}:
+            chances = [law.get(heard, Fraction(0)) for law in laws]
+            if not min(chances):
+                return None
+            worst = max(worst, max(chances) / min(chances))
+    return worst

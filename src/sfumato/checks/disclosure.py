@@ -1,0 +1,237 @@
+"""What all that is heard of a device tells: its epsilon, its silence, and the cost of a copy.
+
+The output that counts is the whole transcript: which messages were heard, where they belong, in
+which order, and what bytes were in them. Its law is listed for every stream of values that a small
+instance can be shown, and for every server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+from sfumato.checks.crowds import engine_of
+from sfumato.checks.servers import every_server
+from sfumato.checks.transcripts import STRANGERS, Asks, Devices, Law, Observed
+from sfumato.checks.verdict import BUDGET_WASTED, demand
+from sfumato.core.exact import exp_below, log_above, log_below
+from sfumato.core.stream import Ask, Place, Stream
+
+__all__ = [
+    "Disclosure",
+    "disclosed",
+    "disclosure",
+    "epsilon_is_spent_and_not_exceeded",
+    "periods_listed",
+    "shown_values",
+    "when_and_how_much_is_sent_tells_nothing",
+]
+
+MOST_LAWS: Final = 1_200
+"""How many pairs of a server and a stream of values are gone through for one tier."""
+
+Values = tuple[int, ...]
+"""A stream of values, by their numbers."""
+
+
+@dataclass
+class Disclosure:
+    """What is known of all that devices of one tier can say.
+
+    Parameters
+    ----------
+    ratio
+        The largest likelihood ratio of two neighbouring streams at one transcript; None if some
+        transcript is possible with one stream and not with another.
+    told
+        Which streams, and which questions, have the largest ratio.
+    outlines
+        Where messages belong and how long they are, for a server and a stream of values that
+        differ from other streams; None if they never do.
+    heard
+        Every payload that was heard, by its place and the question that it answers.
+
+    """
+
+    ratio: Fraction | None = Fraction(1)
+    told: str = ""
+    outlines: str | None = None
+    heard: dict[tuple[Place, Ask | None], set[bytes]] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=64)
+def disclosure(stream: Stream, tier: int) -> Disclosure:
+    """Go through the servers and all streams of values of a small stream."""
+    window, periods = stream.offers[tier].window, periods_listed(stream, tier)
+    most = max(2, MOST_LAWS // len(shown_values(stream, window)) ** periods)
+    return disclosed(stream, tier, every_server(stream, tier, periods, most))
+
+
+def disclosed(stream: Stream, tier: int, servers: Sequence[Sequence[Asks]]) -> Disclosure:
+    """Return what devices of a tier tell these servers, with every stream of values.
+
+    Parameters
+    ----------
+    stream, tier
+        Whose devices are asked.
+    servers
+        What each server asks in each period.
+
+    """
+    devices = engine_of(stream, tier)
+    window = stream.offers[tier].window
+    shown = shown_values(stream, window)
+    limit = exp_below(stream.offers[tier].epsilon)
+    result = Disclosure()
+    for server in servers:
+        laws = dict(devices.laws(server, shown))
+        _compare(devices, server, laws, window, result)
+        _outline(devices, server, laws, result)
+        _hear(server, laws, result)
+        if result.ratio is None or result.ratio > limit:
+            return result  # it cannot become better
+    if len(shown) == len(stream.inputs()):  # no news was left out
+        for server in servers[:2]:
+            with_gaps = dict(devices.laws(server, range(len(shown) + 1)))
+            _outline(devices, server, with_gaps, result)
+    return result
+
+
+def periods_listed(stream: Stream, tier: int) -> int:
+    """Return how many periods transcripts have: all, or one more than a window."""
+    return stream.horizon or (stream.offers[tier].window or 1) + 1
+
+
+def shown_values(stream: Stream, window: int | None) -> range:
+    """Return the numbers of the values that streams are made of: all inputs, and no news.
+
+    Within a window two streams differ by what is held. A value that lasts is held for as long as
+    there is no news, so streams with news in every period are all there are.
+    """
+    no_news = window is None or not stream.lasts
+    return range(len(stream.inputs()) + no_news)
+
+
+def _compare(
+    devices: Devices,
+    server: Sequence[Asks],
+    laws: Mapping[Values, Law],
+    window: int | None,
+    result: Disclosure,
+) -> None:
+    """Take in the largest ratio of neighbouring streams."""
+    for group in _neighbours(list(laws), window):
+        for heard in {heard for values in group for heard in laws[values]}:
+            chances = [laws[values].get(heard, Fraction(0)) for values in group]
+            least, most = min(chances), max(chances)
+            if not least:
+                ratio = None
+            elif result.ratio is None or most <= result.ratio * least:
+                continue
+            else:
+                ratio = most / least
+            pair = [group[chances.index(chance)] for chance in (most, least)]
+            shown = [[devices.values[number] for number in values] for values in pair]
+            result.ratio, result.told = ratio, f"{shown[0]} and {shown[1]}{_asked(server)}"
+            if ratio is None:
+                return
+
+
+def _neighbours(every: Sequence[Values], window: int | None) -> Iterator[list[Values]]:
+    """Yield groups of streams that all differ from each other within a window alone."""
+    if window is None:
+        yield list(every)
+        return
+    periods = len(every[0])
+    for start in range(max(1, periods - window + 1)):
+        groups: dict[Values, list[Values]] = {}
+        for values in every:
+            beyond = values[:start] + values[start + window :]
+            groups.setdefault(beyond, []).append(values)
+        yield from groups.values()
+
+
+def _outline(
+    devices: Devices, server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure
+) -> None:
+    """Take in whether where, in which order and how much is sent depends on the values."""
+    first: tuple[Values, dict[Any, Fraction]] | None = None
+    for values, law in laws.items():
+        outline: dict[Any, Fraction] = {}
+        for heard, chance in law.items():
+            seen = tuple((message.place, len(message.payload)) for message in heard)
+            outline[seen] = outline.get(seen, Fraction(0)) + chance
+        if first is None:
+            first = values, outline
+        elif outline != first[1]:
+            shown = [[devices.values[number] for number in each] for each in (first[0], values)]
+            result.outlines = f"{shown[0]} and {shown[1]}{_asked(server)}"
+            return
+
+
+def _hear(server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure) -> None:
+    """Take in every payload."""
+    by_round = {
+        (period, ask.round): ask for period, asks in enumerate(server, 1) for ask in reversed(asks)
+    }
+    for law in laws.values():
+        for heard in law:
+            for message in heard:
+                place = message.place
+                ask = by_round.get((place.period, place.part))
+                result.heard.setdefault((place, ask), set()).add(message.payload)
+
+
+def _asked(server: Sequence[Asks]) -> str:
+    """Return what a server asks, for a sentence."""
+    if not any(server):
+        return ""
+    periods = [
+        " and ".join(
+            f"{ask.mechanism.name} with epsilon {ask.mechanism.epsilon:g} "
+            f"at chance {ask.probability:g}"
+            for ask in asks
+        )
+        or "nothing"
+        for asks in server
+    ]
+    return f", asked for {'; then '.join(periods)}"
+
+
+# ---- the checks -----------------------------------------------------------------------------
+
+
+def epsilon_is_spent_and_not_exceeded(stream: Stream) -> None:
+    """No two neighbouring streams differ in any transcript's probability by more than e^epsilon."""
+    for tier, offer in enumerate(stream.offers):
+        seen = disclosure(stream, tier)
+        demand(seen.ratio is not None, f"a transcript rules out one of {seen.told}")
+        ratio = seen.ratio or Fraction(1)
+        demand(
+            ratio <= exp_below(offer.epsilon),
+            f"transcripts leak epsilon {log_above(ratio):.9g}, more than {offer.epsilon:g}, "
+            f"of {seen.told}",
+        )
+        used = log_below(ratio) / offer.epsilon
+        demand(used >= 1 - BUDGET_WASTED, f"only {used:.6%} of epsilon {offer.epsilon:g} is used")
+
+
+def when_and_how_much_is_sent_tells_nothing(stream: Stream) -> None:
+    """Number, order, places and sizes of messages have one law for every stream of values.
+
+    What a stream does not know is no news, in every state that a device can be in.
+    """
+    for tier, _ in enumerate(stream.offers):
+        seen = disclosure(stream, tier)
+        demand(seen.outlines is None, f"messages come in another way with {seen.outlines}")
+        devices = engine_of(stream, tier)
+        nothing = len(stream.inputs())
+        for count, state in enumerate(devices.reached(Observed(0))):
+            unknown = nothing + 1 + count % len(STRANGERS)
+            same = devices.law_of(state, Observed(unknown)) == devices.law_of(
+                state, Observed(nothing)
+            )
+            demand(same, f"{devices.values[unknown]!r} is not taken for no news")

@@ -1,0 +1,137 @@
+"""What a curator releases: the same from the same tallies, final, unbiased, as sure as it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.checks.crowds import Crowd, Group, Run, groups_of, periods_of, run
+from sfumato.checks.verdict import demand
+from sfumato.core.estimate import Estimate
+from sfumato.core.stream import Stream, replay
+
+__all__ = [
+    "bytes_of",
+    "estimates_are_unbiased_and_cover",
+    "lived_by",
+    "releases_are_final",
+    "replays_release_the_same",
+]
+
+RUNS: Final = 320
+"""How many crowds are asked to see how far estimates are from the truth."""
+LEVEL: Final = 0.8
+"""Of intervals that are counted: far enough from all that a doubled variance shows."""
+ERRORS: Final = 5.8
+"""How many standard errors chance may be off: once in 1.5e8."""
+
+
+def lived_by(stream: Stream, seed: int) -> Run:
+    """Return what comes of a crowd that holds all values."""
+    crowd = Crowd(stream, groups_of(stream), np.random.default_rng(seed))
+    return run(stream, crowd, periods_of(stream))
+
+
+def bytes_of(estimate: Estimate) -> bytes:
+    """Return all that an estimate says."""
+    parts = (estimate.values, estimate.covariance.variances(), *estimate.interval())
+    return b"".join(np.asarray(part).tobytes() for part in parts)
+
+
+def replays_release_the_same(stream: Stream) -> None:
+    """A curator that is led through recorded tallies releases the same, bit for bit."""
+    lived = lived_by(stream, 1)
+    released = [bytes_of(estimate) for estimate in lived.estimates]
+    for period, estimate in enumerate(replay(stream.curator(), lived.recorded), 1):
+        demand(
+            bytes_of(estimate) == released[period - 1],
+            f"replaying gave another release of period {period}",
+        )
+    sharp = any(bool(np.isfinite(each.covariance.variances()).any()) for each in lived.estimates)
+    demand(sharp, "nothing is ever released although everybody takes part")
+
+
+def releases_are_final(stream: Stream) -> None:
+    """What was released for a period stays as it is, whatever is sent in later periods."""
+    periods, lived = periods_of(stream), lived_by(stream, 2)
+    for closed in range(periods):
+        crowd = Crowd(stream, groups_of(stream), np.random.default_rng(100 + closed))
+        at_once: list[bytes] = []
+        other = run(
+            stream,
+            crowd,
+            periods,
+            lived.recorded[:closed],
+            lambda estimate: at_once.append(bytes_of(estimate)),  # noqa: B023 -- called at once
+        )
+        for period, (estimate, before) in enumerate(zip(other.estimates, at_once, strict=True), 1):
+            demand(
+                bytes_of(estimate) == before,
+                f"the release of period {period} was changed after it was made",
+            )
+            demand(
+                period > closed or before == bytes_of(lived.estimates[period - 1]),
+                f"what came after period {closed} changed the release of {period}",
+            )
+
+
+def estimates_are_unbiased_and_cover(stream: Stream) -> None:
+    """Errors average to zero and vary as stated; intervals hold, and are not too wide either.
+
+    The curve of each crowd is compared with the truth in one period and entry, so that what is
+    added up over crowds is independent.
+    """
+    groups, periods = groups_of(stream), periods_of(stream)
+    errors, stated, hits = [], [], 0
+    spots: list[tuple[int, int]] = []
+    for number in range(RUNS):
+        crowd = Crowd(stream, groups, np.random.default_rng([number, 3]))
+        lived = run(stream, crowd, periods)
+        truth = _truth(stream, groups, lived)
+        if truth is None:
+            return  # nothing is claimed
+        values = np.array([estimate.values for estimate in lived.estimates])
+        variances = np.array([each.covariance.variances() for each in lived.estimates])
+        if not number:
+            known = np.isfinite(truth) & np.isfinite(variances) & (variances > 0)
+            spots = [(int(period), int(entry)) for period, entry in np.argwhere(known)]
+            demand(bool(spots), "nothing is ever released although everybody takes part")
+        period, entry = spots[number % len(spots)]
+        errors.append([values[spot] - truth[spot] for spot in spots])
+        stated.append(errors[-1][number % len(spots)] ** 2 / variances[period, entry])
+        low, high = lived.estimates[period].interval(LEVEL)
+        hits += bool(low[entry] <= truth[period, entry] <= high[entry])
+    _judge(np.array(errors), np.array(stated), hits)
+
+
+def _truth(stream: Stream, groups: Sequence[Group], lived: Run) -> NDArray[np.float64] | None:
+    """Return what the release of each period speaks of; None if the stream claims nothing."""
+    counts = [group.count for group in groups]
+    truths = []
+    for period, asks in enumerate(lived.asked):
+        held = [group.devices.values[group.held[period]] for group in groups]
+        truth = stream.truth(held, counts, asks[-1] if asks else None)
+        if truth is None:
+            return None
+        truths.append(truth)
+    return np.array(truths)
+
+
+def _judge(errors: NDArray[np.float64], stated: NDArray[np.float64], hits: int) -> None:
+    runs = len(errors)
+    drift = np.abs(errors.mean(axis=0)) / (errors.std(axis=0, ddof=1) / math.sqrt(runs))
+    demand(bool((drift < ERRORS).all()), f"estimates are biased by {drift.max():.1f} sigma")
+    spread = float(stated.mean())
+    # The cube root of chi-squared is nearly normal: Wilson and Hilferty.
+    narrow = 2 / (9 * runs)
+    low, high = ((1 - narrow + side * ERRORS * math.sqrt(narrow)) ** 3 for side in (-1, 1))
+    demand(
+        low < spread < high,
+        f"the true variance is {spread:.2f} times the stated one",
+    )
+    share, reach = hits / runs, ERRORS * math.sqrt(LEVEL * (1 - LEVEL) / runs)
+    demand(abs(share - LEVEL) < reach, f"{LEVEL:.0%} intervals cover {share:.1%}")

@@ -1,0 +1,68 @@
+"""Checks of streams: what is ever heard of a device, its states, and what a curator releases.
+
+Whatever can be listed is listed: all coins of the real device fall all ways, for every stream of
+values and every server of a small instance, in fractions. Only how sure estimates are is tested on
+simulated crowds, which follow the listed law.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from sfumato.checks.copies import copies_cost_no_more_than_twice
+from sfumato.checks.disclosure import (
+    disclosure,
+    epsilon_is_spent_and_not_exceeded,
+    when_and_how_much_is_sent_tells_nothing,
+)
+from sfumato.checks.forms import (
+    plain_data_make_the_same_stream,
+    what_is_sent_is_read_and_nothing_else,
+)
+from sfumato.checks.releases import (
+    estimates_are_unbiased_and_cover,
+    releases_are_final,
+    replays_release_the_same,
+)
+from sfumato.checks.resuming import devices_resume, other_states_are_refused
+from sfumato.checks.verdict import Verdict, failures_of
+from sfumato.core.exact import log_above, log_below
+from sfumato.core.stream import Stream
+
+__all__ = ["STREAM_CHECKS", "check_stream"]
+
+STREAM_CHECKS: Final[tuple[Callable[[Stream], None], ...]] = (
+    epsilon_is_spent_and_not_exceeded,
+    when_and_how_much_is_sent_tells_nothing,
+    copies_cost_no_more_than_twice,
+    devices_resume,
+    other_states_are_refused,
+    what_is_sent_is_read_and_nothing_else,
+    replays_release_the_same,
+    releases_are_final,
+    estimates_are_unbiased_and_cover,
+    plain_data_make_the_same_stream,
+)
+
+
+def check_stream(stream: Stream, progress: Callable[[str], None] = lambda _: None) -> Verdict:
+    """Run every check on one small stream and collect what fails.
+
+    The verdict has the epsilon of the offer that is exceeded most, or used least.
+    """
+    failures = failures_of(STREAM_CHECKS, stream, progress)
+    try:
+        used, claimed, upper = max(_spent(stream, tier) for tier, _ in enumerate(stream.offers))
+    except Exception:  # noqa: BLE001 - no law, or not one: the failures say what is wrong
+        used, claimed, upper = math.inf, stream.guarantee.epsilon, math.inf
+    return Verdict(stream, claimed, upper, used, failures)
+
+
+def _spent(stream: Stream, tier: int) -> tuple[float, float, float]:
+    """Return which part of its epsilon a tier uses, the epsilon, and what is really spent."""
+    ratio, claimed = disclosure(stream, tier).ratio, stream.offers[tier].epsilon
+    if ratio is None:
+        return math.inf, claimed, math.inf
+    return log_below(ratio) / claimed, claimed, log_above(ratio)

@@ -1,0 +1,104 @@
+"""Everything that can be checked, by its name: mechanisms, noise and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sfumato import catalog
+from sfumato.checks.mechanism import MECHANISM_CHECKS, check_mechanism
+from sfumato.checks.noise import NOISE_CHECKS, check_noise
+from sfumato.checks.stream import STREAM_CHECKS, check_stream
+from sfumato.checks.verdict import Verdict
+from sfumato.errors import ConfigurationError
+from sfumato.streams import registry
+
+__all__ = ["Subject", "names", "subject"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something with small examples, and the checks that each of them must pass.
+
+    Parameters
+    ----------
+    name
+        What the command line calls it.
+    family
+        What it is.
+    examples
+        Small instances.
+    claims
+        The names of its checks.
+    check
+        Runs all checks on one example.
+    plain
+        Returns an example as plain data.
+
+    """
+
+    name: str
+    family: Literal["mechanism", "noise", "stream"]
+    examples: tuple[Any, ...]
+    claims: tuple[str, ...]
+    check: Callable[[Any, Progress], Verdict]
+    plain: Callable[[Any], dict[str, Any]]
+
+
+def names() -> list[str]:
+    """Return the names of all that can be checked.
+
+    Examples
+    --------
+    >>> {"grr", "discrete_laplace", "weave"} <= set(names())
+    True
+
+    """
+    return [*catalog.names(), *catalog.NOISES, *registry.names()]
+
+
+def subject(name: str) -> Subject:
+    """Return what has this name; raise ConfigurationError if nothing has it.
+
+    Examples
+    --------
+    >>> subject("weave").family
+    'stream'
+
+    """
+    if name in catalog.names():
+        kind, checks = catalog.find(name), MECHANISM_CHECKS
+        return Subject(
+            name, "mechanism", tuple(kind.examples()), _names(checks), check_mechanism, _configured
+        )
+    if name in catalog.NOISES:
+        noise = catalog.NOISES[name]
+        return Subject(
+            name, "noise", tuple(noise.examples()), _names(NOISE_CHECKS), check_noise, _configured
+        )
+    if name in registry.names():
+        stream = registry.find(name)
+        return Subject(
+            name,
+            "stream",
+            tuple(stream.examples()),
+            _names(STREAM_CHECKS),
+            check_stream,
+            _specified,
+        )
+    raise ConfigurationError(f"name is {name!r}; one of {', '.join(names())} is expected.")
+
+
+def _names(checks: tuple[Callable[[Any], None], ...]) -> tuple[str, ...]:
+    return tuple(check.__name__ for check in checks)
+
+
+def _configured(example: Any) -> dict[str, Any]:
+    return dict(example.configuration())
+
+
+def _specified(example: Any) -> dict[str, Any]:
+    return dict(example.spec())

@@ -1,0 +1,214 @@
+"""All that is ever heard of one device: the exact law, by tossing all coins of the real device.
+
+A device is a small state machine, so its law is put together from steps: whatever it can say and
+become when it lives through a period with some value, or is asked some question, in a state. Each
+step starts from the saved state, and follows every path of the device's coins. Steps are listed
+once for each state, and what is heard over many periods is the sum over all chains of steps, in
+fractions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.checks.paths import Branching, Path, Unlisted, paths
+from sfumato.checks.verdict import CheckFailed, demand
+from sfumato.core.stream import Ask, Message, Stream, StreamDevice
+from sfumato.errors import MismatchError
+
+__all__ = [
+    "STRANGERS",
+    "Act",
+    "Asks",
+    "Devices",
+    "Law",
+    "Observed",
+    "State",
+    "Steps",
+    "Transcript",
+    "held_by",
+    "state_of",
+]
+
+MOST_CHOICES: Final = 100_000  # of one step: a stream with more needs smaller examples
+
+STRANGERS: Final = (object(), float("nan"), "no such value", [[None]])
+"""What no stream knows: a device takes each for no news."""
+
+State = str
+"""A saved state, written in one way."""
+Transcript = tuple[Message, ...]
+"""What was heard of a device, in order; where each message belongs says when."""
+Law = dict[Transcript, Fraction]
+Asks = tuple[Ask, ...]
+"""What a server asks in one period, one after the other."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A value that a device lives through a period with, by its number among all values."""
+
+    number: int
+
+
+Act = Observed | Ask
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """All that a device can do next: what it says, what it becomes, and how likely that is."""
+
+    messages: tuple[Message | None, ...]
+    states: tuple[State, ...]
+    exact: tuple[Fraction, ...]
+
+    @cached_property
+    def chances(self) -> NDArray[np.float64]:
+        """The probabilities as floating-point numbers, for simulated crowds."""
+        chances = np.array([float(chance) for chance in self.exact])
+        return np.asarray(chances / chances.sum())
+
+
+def state_of(device: StreamDevice) -> State:
+    """Return what a device saves, as text."""
+    return json.dumps(device.save(), sort_keys=True)
+
+
+def held_by(stream: Stream) -> tuple[Any, ...]:
+    """Return all values that devices of a small stream are shown: known ones, none, unknown."""
+    return (*stream.inputs(), None, *STRANGERS)
+
+
+class Devices:
+    """Every device of a small stream at once: what can be heard of one, and how likely it is.
+
+    Parameters
+    ----------
+    stream
+        What they take part in; its paths are followed, so it has to be small.
+    tier
+        Which of the stream's offers their owners have picked.
+
+    """
+
+    def __init__(self, stream: Stream, tier: int = 0) -> None:
+        self.stream, self.tier = stream, tier
+        self.values = held_by(stream)
+        self._steps: dict[tuple[State, Act], Steps] = {}
+
+    @cached_property
+    def begin(self) -> Steps:
+        """What a device can be before it has seen anything."""
+
+        def join(path: Path) -> tuple[None, State]:
+            return None, state_of(self.stream.device(Branching(path), self.tier))
+
+        return _listed(join)
+
+    def steps(self, state: State, act: Act) -> Steps:
+        """Return all that a device in this state can say and become, with its probability."""
+        if (state, act) not in self._steps:
+
+            def live(path: Path) -> tuple[Message | None, State]:
+                device = self.restored(state)
+                return self.said(device, act, Branching(path)), state_of(device)
+
+            self._steps[state, act] = _listed(live)
+        return self._steps[state, act]
+
+    def law_of(self, state: State, act: Act) -> dict[tuple[Message | None, State], Fraction]:
+        """Return the probability of each thing that a device can say and become."""
+        steps = self.steps(state, act)
+        pairs = zip(steps.messages, steps.states, strict=True)
+        return dict(zip(pairs, steps.exact, strict=True))
+
+    def reached(self, act: Act) -> list[State]:
+        """Return the states in which devices have lived through an act so far."""
+        return [state for state, lived in self._steps if lived == act]
+
+    def restored(self, state: State) -> StreamDevice:
+        """Return the device that has saved a state."""
+        try:
+            return self.stream.restore(json.loads(state))
+        except MismatchError as error:
+            raise CheckFailed(f"a device does not take what it has saved: {error}") from error
+
+    def said(self, device: StreamDevice, act: Act, coins: Any) -> Message | None:
+        """Let a device live through an act; a question that it refuses leaves it silent."""
+        if isinstance(act, Observed):
+            return device.observe(self.values[act.number], coins)
+        try:
+            return device.answer(act, coins)
+        except MismatchError:
+            return None
+
+    def period(
+        self, now: Mapping[tuple[Transcript, State], Fraction], acts: Sequence[Act]
+    ) -> dict[tuple[Transcript, State], Fraction]:
+        """Return the law of what was heard, and of the state, after some acts more."""
+        for act in acts:
+            after: dict[tuple[Transcript, State], Fraction] = {}
+            for (heard, state), chance in now.items():
+                steps = self.steps(state, act)
+                for message, moved, part in zip(
+                    steps.messages, steps.states, steps.exact, strict=True
+                ):
+                    key = (heard if message is None else (*heard, message), moved)
+                    after[key] = after.get(key, Fraction(0)) + chance * part
+            now = after
+        return dict(now)
+
+    def laws(
+        self, asked: Sequence[Asks], values: Sequence[int]
+    ) -> Iterator[tuple[tuple[int, ...], Law]]:
+        """Yield each stream of values, by their numbers, and the law of what is heard with it.
+
+        Parameters
+        ----------
+        asked
+            The questions of each period.
+        values
+            The numbers of the values that streams are made of.
+
+        """
+        begun = zip(self.begin.states, self.begin.exact, strict=True)
+        yield from self._laws((), {((), state): chance for state, chance in begun}, asked, values)
+
+    def _laws(
+        self,
+        stream: tuple[int, ...],
+        now: dict[tuple[Transcript, State], Fraction],
+        asked: Sequence[Asks],
+        values: Sequence[int],
+    ) -> Iterator[tuple[tuple[int, ...], Law]]:
+        if not asked:
+            law: Law = {}
+            for (heard, _), chance in now.items():
+                law[heard] = law.get(heard, Fraction(0)) + chance
+            yield stream, law
+            return
+        for value in values:
+            after = self.period(now, [Observed(value), *asked[0]])
+            yield from self._laws((*stream, value), after, asked[1:], values)
+
+
+def _listed(run: Callable[[Path], tuple[Message | None, State]]) -> Steps:
+    """Return what comes of all paths together."""
+    law: dict[tuple[Message | None, State], Fraction] = {}
+    try:
+        for outcome, path in paths(run, Path, MOST_CHOICES):
+            chance = Fraction(path.numerator, path.denominator)
+            law[outcome] = law.get(outcome, Fraction(0)) + chance
+    except Unlisted as reason:
+        raise CheckFailed(f"the paths of a device cannot be followed: {reason}") from reason
+    demand(sum(law.values()) == 1, "some paths of a device are too long to be followed")
+    messages, states = zip(*law, strict=True)
+    return Steps(messages, states, tuple(law.values()))

@@ -1,0 +1,343 @@
+"""Wrong devices of streams that ask: each is caught by the check made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.contracts.test_mutants_streams import (
+    COPIES,
+    COVER,
+    EPSILON,
+    FORMS,
+    PLAIN,
+    REPLAY,
+    RESUME,
+    SILENCE,
+    STATES,
+    TooSure,
+    TooUnsure,
+    WithACoin,
+    _Unbound,
+)
+from tests.contracts.wrong import caught, with_curator, with_devices, with_members
+
+from sfumato.accounting.ledger import units
+from sfumato.accounting.windows import WindowLedger
+from sfumato.core.stream import Ask, Message, Place
+from sfumato.randomness import Source
+from sfumato.streams.asked import blurred
+from sfumato.streams.values.topl import ToPL, ToPLDevice
+from sfumato.streams.window.device import WindowDevice
+from sfumato.streams.window.protocol import Window
+from sfumato.streams.window.tiers import TieredDevice, Tiers
+
+WINDOW = Window(2, 1.0, 4_000, domain=2, method="lpu")
+TIERS = Tiers((WINDOW, Window(1, 0.5, 2_000, domain=2, method="lpu")))
+TOPL = next(iter(ToPL.examples()))
+
+
+# ---- ledgers --------------------------------------------------------------------------------
+
+
+class ShortLedger(WindowLedger):
+    """Forgets what was spent one period early: a window of w - 1."""
+
+    def at(self, period: int) -> WindowLedger:
+        now = super().at(period)
+        kept = tuple(entry for entry in now.spent if entry[0] > period - self.window + 1)
+        return ShortLedger(now.window, now.epsilon, period, kept)
+
+    def paid(self, period: int, epsilon: float) -> WindowLedger:
+        return ShortLedger(**vars(super().paid(period, epsilon)))
+
+
+class EarlyLedger(WindowLedger):
+    """Writes a payment down one period too early, so that it is recycled one period too early."""
+
+    def at(self, period: int) -> WindowLedger:
+        return EarlyLedger(**vars(super().at(period)))
+
+    def paid(self, period: int, epsilon: float) -> WindowLedger:
+        now = super().paid(period, epsilon)
+        spent = tuple((past - (past == period), price) for past, price in now.spent)
+        return EarlyLedger(now.window, now.epsilon, now.period, spent)
+
+
+class LastPaymentAlone(WindowLedger):
+    """Keeps only the last payment of a period."""
+
+    def at(self, period: int) -> WindowLedger:
+        return LastPaymentAlone(**vars(super().at(period)))
+
+    def paid(self, period: int, epsilon: float) -> WindowLedger:
+        now = super().paid(period, epsilon)
+        spent = {**dict(now.spent), period: units(epsilon)}
+        return LastPaymentAlone(now.window, now.epsilon, period, tuple(spent.items()))
+
+
+def paying_by(ledger: type[WindowLedger]) -> Callable[[Any], Any]:
+    """Return what gives a device another ledger."""
+
+    def turned(device: Any) -> Any:
+        device.ledger = ledger(**vars(device.ledger))
+        return device
+
+    return turned
+
+
+@pytest.mark.parametrize("ledger", [ShortLedger, EarlyLedger])
+def test_ledgers_that_are_off_by_one_are_caught(ledger: type[WindowLedger]) -> None:
+    caught(with_devices(WINDOW, paying_by(ledger)), EPSILON)
+
+
+def test_a_ledger_with_one_payment_a_period_is_caught() -> None:
+    """Where a period has two questions."""
+    caught(with_devices(replace(WINDOW, method="lbd"), paying_by(LastPaymentAlone)), EPSILON)
+
+
+# ---- devices of Window ----------------------------------------------------------------------
+
+
+class Unpaid(WindowDevice):
+    """Does not write down what it spends."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        before = self.ledger
+        report = super()._report(ask, coins)
+        self.ledger = before
+        return report
+
+
+class LateCoin(WindowDevice):
+    """Looks at its value before it tosses the coin, and rather stays silent with a 1."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        if self.held == 1:
+            ask = replace(ask, probability=ask.probability / 2)
+        return super()._report(ask, coins)
+
+
+class SilentBeforeItsFirstValue(WindowDevice):
+    """Has nothing to answer for before it has seen anything."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        return None if self.held is None else super()._report(ask, coins)
+
+
+class CoinsOfTheQuestion(WindowDevice):
+    """Blurs with coins that are not bound to the value: two copies show both values."""
+
+    def _blurred(self, ask: Ask, coins: Source) -> Any:
+        return super()._blurred(ask, _Unbound(coins))  # type: ignore[arg-type]
+
+
+class ForgetsItsLedger(WindowDevice):
+    """Saves an empty ledger."""
+
+    def save(self) -> dict[str, Any]:
+        return super().save() | {"ledger": {"period": self.tick, "spent": []}}
+
+
+class AnswersAgain(WindowDevice):
+    """Answers a question as often as it is asked, and pays for it once."""
+
+    def answer(self, ask: Ask, coins: Source) -> Message | None:
+        if ask.round == self.round and dict(self.ledger.spent).get(self.tick):
+            report = blurred(ask.mechanism, self.held, coins)
+            return Message(Place.answer(self.period, ask.round), report.tobytes())
+        return super().answer(ask, coins)
+
+
+class LongAnswers(WindowDevice):
+    """Adds a byte to what it sends."""
+
+    def answer(self, ask: Ask, coins: Source) -> Message | None:
+        message = super().answer(ask, coins)
+        return message and replace(message, payload=message.payload + b"\0")
+
+
+@pytest.mark.parametrize(
+    ("device", "by"),
+    [
+        (Unpaid, EPSILON),
+        (LateCoin, SILENCE),
+        (LateCoin, EPSILON),
+        (SilentBeforeItsFirstValue, SILENCE),
+        (CoinsOfTheQuestion, COPIES),
+        (ForgetsItsLedger, RESUME),
+        (ForgetsItsLedger, EPSILON),
+        (AnswersAgain, EPSILON),
+        (LongAnswers, FORMS),
+    ],
+)
+def test_wrong_devices_of_a_window_are_caught(device: type[WindowDevice], by: str) -> None:
+    caught(with_devices(WINDOW, device), by)
+
+
+def test_states_of_a_window_that_are_not_looked_at_are_caught() -> None:
+    def restore(self: Window, state: Any) -> Any:
+        more = {"held": None} if isinstance(state, dict) else {}
+        return WindowDevice.restore(self, more | state if more else state)
+
+    caught(with_members(WINDOW, restore=restore), STATES)
+
+
+@pytest.mark.parametrize(
+    ("curator", "by"), [(WithACoin, REPLAY), (TooSure, COVER), (TooUnsure, COVER)]
+)
+def test_wrong_curators_of_a_window_are_caught(curator: Any, by: str) -> None:
+    caught(with_curator(WINDOW, curator), by)
+
+
+def test_plain_data_of_a_window_that_lose_something_are_caught() -> None:
+    def spec(self: Window) -> dict[str, Any]:
+        return Window.spec(self) | {"window": self.window + 1}
+
+    caught(with_members(WINDOW, spec=spec), PLAIN)
+
+
+# ---- devices of Tiers -----------------------------------------------------------------------
+
+
+class AnswersEveryTier(TieredDevice):
+    """Answers the questions of other tiers too, and pays for those of its own."""
+
+    def answer(self, ask: Ask, coins: Source) -> Message | None:
+        if ask.tier == self.tier:
+            return super().answer(ask, coins)
+        before = self.ledger
+        self.ledger = WindowLedger(self.protocol.window, 9.0, self.ledger.period)
+        message = super().answer(replace(ask, tier=self.tier), coins)
+        self.ledger = before
+        return message
+
+
+class BackInTheFirstTier(TieredDevice):
+    """Forgets which tier its owner has picked."""
+
+    def save(self) -> dict[str, Any]:
+        return super().save() | {"tier": 0}
+
+
+class CoinsOfTheTier(TieredDevice):
+    """Blurs with coins that are not bound to the value."""
+
+    def _blurred(self, ask: Ask, coins: Source) -> Any:
+        return super()._blurred(ask, _Unbound(coins))  # type: ignore[arg-type]
+
+
+class SilentInItsTier(TieredDevice):
+    """Keeps silent with a 1."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        report = super()._report(ask, coins)
+        return None if self.held == 1 else report
+
+
+@pytest.mark.parametrize(
+    ("device", "by"),
+    [
+        (AnswersEveryTier, EPSILON),
+        (BackInTheFirstTier, RESUME),
+        (CoinsOfTheTier, COPIES),
+        (SilentInItsTier, SILENCE),
+    ],
+)
+def test_wrong_devices_of_tiers_are_caught(device: type[TieredDevice], by: str) -> None:
+    caught(with_devices(TIERS, device), by)
+
+
+def test_the_epsilon_of_another_tier_is_caught() -> None:
+    """Devices pay from the budget of the first tier, whichever their owner has picked."""
+
+    def device(self: Tiers, coins: Source, tier: int = 0) -> TieredDevice:
+        del coins
+        first = self.tiers[0]
+        ledger = WindowLedger(first.window, first.epsilon)
+        return TieredDevice(first, ledger, together=self, tier=tier)
+
+    def restore(self: Tiers, state: dict[str, Any]) -> TieredDevice:
+        rest = {name: part for name, part in state.items() if name != "tier"}
+        return TieredDevice.restore(self.tiers[0], rest, together=self, tier=state["tier"])
+
+    caught(with_members(TIERS, device=device, restore=restore), EPSILON)
+
+
+# ---- devices of ToPL ------------------------------------------------------------------------
+
+
+class AnswersBothPhases(ToPLDevice):
+    """Answers for one value while the range is learnt, and again when there is none to sum."""
+
+    def _news(self, value: Any) -> Any:
+        return self.held if value is None else super()._news(value)
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        held = self.held
+        report = super()._report(ask, coins)
+        self.held = held
+        return report
+
+
+class KeepsItsValue(ToPLDevice):
+    """Answers for the last value for as long as no other comes."""
+
+    def _news(self, value: Any) -> Any:
+        kept = self.held if self.held is not None else getattr(self, "last", None)
+        self.last = super()._news(value) if value is not None else kept
+        return self.last
+
+
+class SilentWithoutAValue(ToPLDevice):
+    """Says nothing if there was nothing."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        return None if self.held is None else super()._report(ask, coins)
+
+
+class AnswersAnything(ToPLDevice):
+    """Lets itself be asked with any epsilon."""
+
+    def _refuse(self, ask: Ask) -> None:
+        pass
+
+
+class CoinsOfTheAmount(ToPLDevice):
+    """Blurs with coins that are not bound to the value."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        held = self.protocol.default if self.held is None else self.held
+        self._refuse(ask)
+        high = ask.mechanism.high  # type: ignore[attr-defined]
+        return blurred(ask.mechanism, min(held, high), _Unbound(coins))  # type: ignore[arg-type]
+
+
+class ForgetsItsAnswer(ToPLDevice):
+    """Saves the value that it has answered for."""
+
+    def _report(self, ask: Ask, coins: Source) -> Any:
+        before = self.held
+        report = super()._report(ask, coins)
+        self.answered = before
+        return report
+
+    def save(self) -> dict[str, Any]:
+        return super().save() | {"round": -1}
+
+
+@pytest.mark.parametrize(
+    ("device", "by"),
+    [
+        (AnswersBothPhases, EPSILON),
+        (KeepsItsValue, RESUME),
+        (SilentWithoutAValue, SILENCE),
+        (AnswersAnything, EPSILON),
+        (CoinsOfTheAmount, COPIES),
+        (ForgetsItsAnswer, RESUME),
+    ],
+)
+def test_wrong_devices_of_topl_are_caught(device: type[ToPLDevice], by: str) -> None:
+    caught(with_devices(TOPL, device), by)
