@@ -488,8 +488,8 @@ def _many(seed: int, count: int) -> int:
 
 
 def test_hostile_documents_stop_nobody() -> None:
-    joined = _many(seed=1, count=1_000)
-    assert 200 < joined < 900  # some can be joined, and some cannot
+    joined = _many(seed=1, count=500)
+    assert 100 < joined < 450  # some can be joined, and some cannot
 
 
 @pytest.mark.slow

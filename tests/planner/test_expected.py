@@ -28,7 +28,7 @@ KINDS: list[Values] = [
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [2, 4, 11])  # of widths 4, 4 and 23, quick to simulate
 def test_a_plan_predicts_the_simulated_error_within_a_tenth(seed: int) -> None:
     """Seeds are fixed: chance (under 6% here, under 2% below) was there once and for all."""
     cell = drawn(1000 + seed, precision=0.05, most_symbols=3e7)

@@ -164,7 +164,7 @@ def _survives(folder: Path, kills: int) -> None:
 
 
 def test_nothing_is_lost_or_told_twice_through_kills(tmp_path: Path) -> None:
-    _survives(tmp_path, kills=8)
+    _survives(tmp_path, kills=6)
 
 
 @pytest.mark.slow

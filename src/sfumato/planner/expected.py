@@ -296,7 +296,7 @@ class _Answers:
         if float(squares @ self._edges.own) > SLIGHT * total:
             for which, covariance in self._together:
                 part = weights[:, which]
-                total += float(np.einsum("ij,jk,ik->", part, covariance, part, optimize=True))
+                total += float(((part @ covariance) * part).sum())
         return total, reported
 
     @cached_property
