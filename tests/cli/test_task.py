@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.running import answer, refused, run
+from tests.service.fleets import LISTENING
 
 from sfumato.catalog import read
+from sfumato.service import Collector
+from sfumato.store import SQLiteStore
 from sfumato.streams.registry import STREAMS
 
 NUMBERS = 'values={kind="number", low=0, high=500}'
@@ -58,4 +61,21 @@ def test_what_is_missing_or_wrong_is_said_and_nothing_is_written(tmp_path: Path)
     assert "where no --stream is named" in refused(*words, "--field", "learning=2")
     wrong = refused(*words, "--stream", "topl", "--field", NUMBERS, "--field", "variant='grey'")
     assert "variant is 'grey'; white or plain is expected" in wrong
+    mixed = refused(*words, "--stream", "topl", "--window", "4")
+    assert "--window is 4 where --stream is 'topl'; --field window=4 is expected" in mixed
     assert not file.exists()
+
+
+def test_a_collector_under_another_address_says_whose_devices_do_not_find_it(
+    tmp_path: Path,
+) -> None:
+    from sfumato.cli import serve  # noqa: PLC0415 -- what is tested
+
+    store = SQLiteStore(tmp_path / "collector.db")
+    first = Collector(store, "http://here", lambda: 0.0)
+    desk = first.publish(LISTENING, 0)
+    assert serve._elsewhere(first, "http://here") == []  # noqa: SLF001
+    moved = Collector(store, "http://there", lambda: 0.0)
+    (sentence,) = serve._elsewhere(moved, "http://there")  # noqa: SLF001
+    assert f"send to http://here/v1/tasks/{desk.name}/reports, which is not http://th" in sentence
+    store.close()

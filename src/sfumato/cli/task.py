@@ -141,6 +141,11 @@ def new(  # noqa: PLR0913 - one for each option
     files.refuse_target(file, (".toml",), force=force)
     if field and stream is None:
         raise InputError(f"--field is {field[0]!r} where no --stream is named; name one.")
+    if window is not None and stream is not None:
+        raise InputError(
+            f"--window is {window} where --stream is {stream!r}; --field window={window} is "
+            "expected."
+        )
     chosen: dict[str, Any] = {
         "title": title,
         "kind": kind,
@@ -159,9 +164,8 @@ def new(  # noqa: PLR0913 - one for each option
     shown = json.dumps(labels[:1] if only else labels, ensure_ascii=False)
     written = "" if only else f"items = {shown}\n"
     if stream is not None:
-        given = _fields(field or [])
         table = f'kind = "{chosen["kind"]}"' + (f", items = {shown}" if written else "")
-        lines = {"values": f"{{{table}}}", **given}
+        lines = {"values": f"{{{table}}}", **_fields(field or [])}
         chosen |= {
             "stream": stream,
             "fields": "".join(f"{name} = {value}\n" for name, value in lines.items()),
@@ -179,10 +183,10 @@ def new(  # noqa: PLR0913 - one for each option
     console.say(f"Written: {file}\n\nNext:  sfumato task check {file}")
 
 
-def _fields(given: list[str]) -> dict[str, str]:
+def _fields(options: list[str]) -> dict[str, str]:
     """Return the fields of --field and their values, as a file has them."""
     pairs = {}
-    for field in given:
+    for field in options:
         name, sign, value = field.partition("=")
         if not sign or not name.strip() or not value.strip():
             raise InputError(
@@ -215,7 +219,7 @@ def check(
     from sfumato.wire.sealing import OVERHEAD
 
     task = catalog.read(file)
-    if "window" in task.design:
+    if task.stream in ("window", "tiers"):
         from sfumato.cli import windows
 
         windows.check(task, devices, as_json=as_json)

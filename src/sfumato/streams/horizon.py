@@ -119,21 +119,21 @@ def _check_spans(design: Mapping[str, Any], periods: int) -> None:
             )
 
 
-def _queries(told: Any) -> list[list[Any]]:
+def _queries(raw: Any) -> list[list[Any]]:
     at = ("queries",)
-    if isinstance(told, str):
-        return [[fields.choice(told, at, QUERIES), 1.0]]
-    told = told if told == [] else fields.table(told)
-    if not isinstance(told, (list, tuple, Mapping)) or not told:
+    if isinstance(raw, str):
+        return [[fields.choice(raw, at, QUERIES), 1.0]]
+    raw = raw if raw == [] else fields.table(raw)
+    if not isinstance(raw, (list, tuple, Mapping)) or not raw:
         raise Problem(
             at,
-            f"queries is {fields.shown(told)}; one of {', '.join(QUERIES)}, a list of them or a "
+            f"queries is {fields.shown(raw)}; one of {', '.join(QUERIES)}, a list of them or a "
             "table of weights is expected.",
         )
-    names = [fields.choice(name, at, QUERIES) for name in told]
+    names = [fields.choice(name, at, QUERIES) for name in raw]
     if len(set(names)) < len(names):
-        raise Problem(at, f"queries is {fields.shown(told)}; each may be there once.")
-    weights = dict(told) if isinstance(told, Mapping) else dict.fromkeys(names, 1.0)
+        raise Problem(at, f"queries is {fields.shown(raw)}; each may be there once.")
+    weights = dict(raw) if isinstance(raw, Mapping) else dict.fromkeys(names, 1.0)
     for name, weight in weights.items():
         if not is_finite_number(weight) or weight <= 0:
             raise Problem(
@@ -144,45 +144,45 @@ def _queries(told: Any) -> list[list[Any]]:
     return sorted([name, weight / total] for name, weight in weights.items())
 
 
-def _shuffle(told: Any) -> list[list[Any]]:
+def _shuffle(raw: Any) -> list[list[Any]]:
     at = ("shuffle",)
-    told = fields.table(told)
-    if not isinstance(told, Mapping):
+    raw = fields.table(raw)
+    if not isinstance(raw, Mapping):
         raise Problem(
             at,
-            f"shuffle is {fields.shown(told)}; a table is expected, as in {{epsilon = 0.5, "
+            f"shuffle is {fields.shown(raw)}; a table is expected, as in {{epsilon = 0.5, "
             "delta = 1e-6, min_batch = 20000, colluding = 0.1}.",
         )
-    fields.refuse_unknown(told, ("epsilon", "delta", "min_batch", "colluding"), at, "shuffle has")
+    fields.refuse_unknown(raw, ("epsilon", "delta", "min_batch", "colluding"), at, "shuffle has")
     ranges = {"epsilon": "a positive number", "delta": "a number above 0 and below 1"}
     for name, words in ranges.items():
-        value: Any = told.get(name)
+        value: Any = raw.get(name)
         if not is_finite_number(value) or not 0 < value < (1 if name == "delta" else math.inf):
             raise Problem(
                 (*at, name), f"shuffle.{name} is {fields.shown(value)}; {words} is expected."
             )
-    fields.in_range(told.get("min_batch"), (*at, "min_batch"), 1, MOST_PEOPLE)
-    colluding = told.get("colluding", 0.0)
+    fields.in_range(raw.get("min_batch"), (*at, "min_batch"), 1, MOST_PEOPLE)
+    colluding = raw.get("colluding", 0.0)
     if not is_finite_number(colluding) or not 0 <= colluding < 1:
         raise Problem(
             (*at, "colluding"),
             f"shuffle.colluding is {fields.shown(colluding)}; a fraction from 0 to below 1 is "
             "expected.",
         )
-    return [list(pair) for pair in sorted({"colluding": 0.0, **told}.items())]
+    return [list(pair) for pair in sorted({"colluding": 0.0, **raw}.items())]
 
 
-def _mix(told: Any) -> list[list[Any]]:
+def _mix(raw: Any) -> list[list[Any]]:
     at = ("mix",)
-    told = fields.table(told)
-    if not isinstance(told, Mapping) or not told:
+    raw = fields.table(raw)
+    if not isinstance(raw, Mapping) or not raw:
         raise Problem(
             at,
-            f"mix is {fields.shown(told)}; a table of spans and their shares is expected, as in "
+            f"mix is {fields.shown(raw)}; a table of spans and their shares is expected, as in "
             f"{{{SNAPSHOT} = 0.6, 1 = 0.4}}.",
         )
     mix = []
-    for span, share in told.items():
+    for span, share in raw.items():
         name = SNAPSHOT if span == 0 else str(span)
         if name != SNAPSHOT and not re.fullmatch(r"[1-9]\d{0,5}", name):
             raise Problem(

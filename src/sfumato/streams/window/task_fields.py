@@ -58,14 +58,14 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def tiers(task: Mapping[str, Any]) -> list[list[Any]]:
     """Return the other windows that an owner may pick: window, epsilon and devices of each."""
-    told = task["tiers"]
-    if not isinstance(told, (list, tuple)) or not told or not all(map(_is_table, told)):
+    raw = task["tiers"]
+    if not isinstance(raw, (list, tuple)) or not raw or not all(map(_is_table, raw)):
         raise Problem(
             ("tiers",),
-            f"tiers is {fields.shown(told)}; a list of tables is expected, as in [{{window = 48, "
+            f"tiers is {fields.shown(raw)}; a list of tables is expected, as in [{{window = 48, "
             "epsilon = 0.5, devices = 1000}].",
         )
-    tables = [t if isinstance(t, Mapping) else dict(zip(TIER, t, strict=True)) for t in told]
+    tables = [t if isinstance(t, Mapping) else dict(zip(TIER, t, strict=True)) for t in raw]
     for place, tier in enumerate(tables):
         if set(tier) != set(TIER):
             raise Problem(
@@ -122,38 +122,38 @@ def _check_values(values: TaskValues) -> None:
         )
 
 
-def _default(told: Any, values: TaskValues) -> Any:
+def _default(raw: Any, values: TaskValues) -> Any:
     """Return the value that a device answers for before its first one."""
     if values.kind == "number":
         low, high = float(values.low or 0), float(values.high or 0)
-        if not is_finite_number(told) or not low <= told <= high:
+        if not is_finite_number(raw) or not low <= raw <= high:
             raise Problem(
                 ("default",),
-                f"default is {fields.shown(told)}; a number in {low:g}..{high:g} is expected.",
+                f"default is {fields.shown(raw)}; a number in {low:g}..{high:g} is expected.",
             )
-        return float(told)
+        return float(raw)
     if isinstance(values.items, tuple):
-        named = [item for item in values.items if item == told and type(item) is type(told)]
+        named = [item for item in values.items if item == raw and type(item) is type(raw)]
         if not named:
             raise Problem(
                 ("default",),
-                f"default is {fields.shown(told)}; one of values.items is expected.",
+                f"default is {fields.shown(raw)}; one of values.items is expected.",
             )
-        return told
-    return fields.in_range(told, ("default",), 0, int(values.items or 1) - 1)
+        return raw
+    return fields.in_range(raw, ("default",), 0, int(values.items or 1) - 1)
 
 
-def _parameters(told: Any) -> list[list[Any]]:
-    told = fields.table(told)
-    if not isinstance(told, Mapping):
+def _parameters(raw: Any) -> list[list[Any]]:
+    raw = fields.table(raw)
+    if not isinstance(raw, Mapping):
         raise Problem(
             ("parameters",),
-            f"parameters is {fields.shown(told)}; a table of the method's own is expected.",
+            f"parameters is {fields.shown(raw)}; a table of the method's own is expected.",
         )
-    for name, value in told.items():
+    for name, value in raw.items():
         if not isinstance(value, (bool, int, float, str)):
             raise Problem(
                 ("parameters", name),
                 f"parameters.{name} is {fields.shown(value)}; a number or a word is expected.",
             )
-    return [list(pair) for pair in sorted(told.items())]
+    return [list(pair) for pair in sorted(raw.items())]
