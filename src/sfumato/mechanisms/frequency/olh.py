@@ -277,10 +277,10 @@ class OLH(FrequencyOracle):
         once for each value of the other digits. 0 if each report for itself is cheaper.
         """
         each = {
-            shared: (_COUNTED * n + _EXPANDED * self.buckets ** (shared + 1)) << digits
+            shared: (_COUNTED * n + _EXPANDED * self.buckets ** (shared + 1))
+            * 2 ** (self._digits - shared)
             for shared in range(1, self._digits + 1)
             if self.buckets ** (shared + 1) <= _MOST_CELLS
-            for digits in [self._digits - shared]
         }
         best = min(each, key=each.__getitem__, default=0)
         return best if best and each[best] < n * self.size else 0
