@@ -36,7 +36,7 @@ def test_it_recommends_and_says_why(task: Path) -> None:
         "hierarchy",
         "A second horizon spends epsilon again",
         "One forged device can move",
-        "± 0.02 for the mean of a period",
+        "± 0.02 for the mean of a period, each of these by itself:",
         "A person with two devices",
         f"Next:  sfumato simulate {task} --devices 50000",
     ):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.planner import Expected, Pilot, expected
+from sfumato.planner import Expected, Pilot
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Curve, Weave, online
+from sfumato.streams.weave.expected import expected
 
 __all__ = ["Cell", "drawn"]
 

@@ -7,13 +7,14 @@ import pytest
 from tests.planner.cells import drawn
 
 from sfumato.core.tally import Tallies, Tally
-from sfumato.planner import Pilot, expected
-from sfumato.planner.assumed import assumed_streams
-from sfumato.planner.expected import Sample, influence
+from sfumato.planner import Pilot
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import Synthetic
+from sfumato.streams.assumed import assumed_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
+from sfumato.streams.pilot import Sample
 from sfumato.streams.weave import Weave, online
+from sfumato.streams.weave.expected import expected, influence
 
 KINDS: list[Values] = [
     Binary(),

@@ -131,7 +131,7 @@ def compare_methods(asked: Contest, plot: Path | None, *, force: bool, as_json: 
 
 
 def _methods(given: str | None) -> tuple[str, ...]:
-    from sfumato.streams.window import METHODS
+    from sfumato.lab.contest import METHODS
 
     if given is None:
         return tuple(METHODS)

@@ -9,27 +9,28 @@ import typer
 from rich.text import Text
 
 from sfumato import catalog, planner
-from sfumato.cli import console, tables, windows
+from sfumato.cli import console, streams, tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Json, reads_tables
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
-from sfumato.wire.task import MOST_PEOPLE
+from sfumato.wire.task import MOST_PEOPLE, Task
 
 if TYPE_CHECKING:
-    from sfumato.planner import Option, Plan
-    from sfumato.wire.task import Task
+    from sfumato.core.outlook import Option
+    from sfumato.planner import Plan
 
 __all__ = ["plan"]
 
 _QUERIES: Final = {
+    "period": ("value of a period", "by its own answers alone"),
     "online": ("mean of a period", "when it closes"),
     "history": ("mean of a period", "once all have closed"),
     "prefix": ("sum from the first period on", "when its last period closes"),
     "ranges": ("sum over a range of periods", "when its last period closes"),
 }
-_SHORT: Final = {"online": "online", "history": "later", "prefix": "prefix", "ranges": "range"}
+_SHORT: Final = {"history": "later", "ranges": "range"}
 
 
 @reads_tables
@@ -41,7 +42,7 @@ def plan(
         typer.Option(
             min=1,
             max=MOST_PEOPLE,
-            help="How many will take part; 100,000, or of a window as its file says.",
+            help="How many will take part; as many as the task file says, or 100,000.",
             show_default=False,
         ),
     ] = None,
@@ -73,38 +74,29 @@ def plan(
     Example:  sfumato plan task.toml --devices 250000 --target 0.01
     """
     asked = catalog.read(task)
-    if "window" in asked.design:
-        _refuse_pilot(pilot)
-        windows.plan(asked, devices, target, as_json=as_json)
-        if not as_json:
-            console.say(f"\nNext:  sfumato simulate {task}")
-        return
-    devices = devices or 100_000
     known = None if pilot is None else _pilot(pilot, asked, pilot_epsilon, dialect)
     if pilot is None and pilot_epsilon is not None:
         msg = f"--pilot-epsilon is {pilot_epsilon:g} and there is no pilot; name it with --pilot."
         raise InputError(msg)
     with console.noticing("planning") as notice:
-        found = planner.plan(asked, devices, pilot=known, target=target, notice=notice)
+        made = planner.plan(asked, devices, pilot=known, target=target, notice=notice)
+        record = _record(made)
     if as_json:
-        console.print_json(_record(found))
+        console.print_json(record)
         return
-    _print(found)
-    console.say(f"\nNext:  sfumato simulate {task} --devices {devices}")
-
-
-def _refuse_pilot(pilot: Path | None) -> None:
-    if pilot is not None:
-        msg = f"--pilot is {pilot} where kind is 'window'; only a horizon takes one."
-        raise InputError(msg)
+    _print(made)
+    console.say(f"\nNext:  sfumato simulate {task} --devices {made.devices}")
 
 
 def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> planner.Pilot:
-    from sfumato.cli import streams
     from sfumato.cli.columns import Kind, Table
     from sfumato.simulation.observed import Held
     from sfumato.streams.kinds import values_of
+    from sfumato.streams.registry import find
 
+    if not find(task.stream).takes_pilots:
+        msg = f"--pilot is {path} where the stream is {task.stream!r}; only a horizon takes one."
+        raise InputError(msg)
     values = values_of(task.values)
     table = Table(path, dialect)
     names = table.header()
@@ -135,36 +127,30 @@ def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> p
 # ---- for machines ----------------------------------------------------------------------------
 
 
-def _record(found: Plan) -> dict[str, Any]:
+def _record(made: Plan) -> dict[str, Any]:
+    reach = None
+    if made.reach is not None:
+        reach = {"half_width": made.target, "query": made.outlook.target, **made.reach}
     return {
-        "task_id": found.task.task_id,
-        "devices": found.devices,
-        "recommended": found.recommended.plain(),
-        "options": [_option_record(option) for option in found.options],
-        "second_horizon": {
-            "epsilon_spent": 2 * found.chosen.protocol.epsilon,
-            "error_factor_at_equal_epsilon": found.second_horizon,
-        },
-        "target": None if found.reach is None else vars(found.reach),
-        "pilot": {
-            "people": found.pilot.people if found.pilot.is_data else None,
-            "epsilon": found.pilot.epsilon,
-            "beyond_changes": found.pilot.beyond(found.chosen.protocol.changes),
-        },
-        "reasons": planner.reasons(found),
-        "warnings": planner.warnings(found),
-        "guarantee": str(found.chosen.protocol.guarantee),
+        "task_id": made.task.task_id,
+        "devices": made.devices,
+        "recommended": made.recommended.plain(),
+        "options": [_option_record(option) for option in made.options],
+        "simulated": None if made.simulated is None else vars(made.simulated),
+        "target": reach,
+        **made.outlook.facts(made.chosen),
+        "reasons": made.reasons,
+        "warnings": made.warnings,
+        "guarantee": streams.promises(made.chosen.stream),
     }
 
 
 def _option_record(option: Option) -> dict[str, Any]:
     return {
-        "protocol": option.name,
-        "decoder": option.decoder,
-        "mechanism": option.protocol.mechanism,
-        "carriers": list(option.carriers),
-        "changes": option.protocol.changes,
-        "mix": option.mix,
+        "name": option.name,
+        "decoder": option.decoder or None,
+        "design": option.stream.facts(),
+        "summary": option.summary or None,
         "queries": {
             name: {
                 "rmse": error.rmse,
@@ -174,9 +160,9 @@ def _option_record(option: Option) -> dict[str, Any]:
             }
             for name, error in option.errors.items()
         },
-        "messages": option.messages,
-        "most_messages": option.most_messages,
-        "payload_bytes": option.payload,
+        "messages": option.sent.messages,
+        "most_messages": option.sent.most_messages,
+        "payload_bytes": option.sent.payload,
         "device_seconds_per_period": option.device_seconds,
         "forged_influence": option.influence,
     }
@@ -185,50 +171,60 @@ def _option_record(option: Option) -> dict[str, Any]:
 # ---- for people ------------------------------------------------------------------------------
 
 
-def _print(found: Plan) -> None:
-    task, best = found.task, found.chosen
+def _print(made: Plan) -> None:
+    task, best = made.task, made.chosen
     console.say(task.title, "bold")
-    items = "1 item" if task.values.width == 1 else f"{task.values.width:,} items"
     console.say(
-        f"{found.devices:,} devices; {task.values.kind} of {items}, "
-        f"{task.periods} periods of {length(task.period_seconds)}."
-        if task.values.kind != "binary"
-        else f"{found.devices:,} devices; on or off, {task.periods} periods of "
+        f"{made.devices:,} devices; {streams.about(task)}, {task.periods} periods of "
         f"{length(task.period_seconds)}."
     )
-    console.say(f"{best.protocol.guarantee}\n")
+    console.say(f"{streams.promises(best.stream)}\n")
     console.say("Recommended", "bold")
-    console.out().print(tables.facts(_facts(found)))
+    console.out().print(tables.facts(_facts(made)))
     console.say("\nWhat it will tell", "bold")
     console.out().print(_queries(best))
     console.say("\nAll that was tried", "bold")
-    console.out().print(_options(found))
+    console.out().print(_options(made))
+    over = "in all" if best.stream.horizon else "in a period"
     console.say(
-        "Errors are root mean squared ones, of shares (sums: of shares added up). mix: "
-        "devices in % by span, s for snapshots. forger: how far one forged device can move a mean."
+        "Errors are root mean squared ones (of sums: of values added up); - where they depend on "
+        f"how the data move. messages, bytes: from a device {over}, on average. forger: how far "
+        "one forged device can move an answer."
     )
-    _list("Why", planner.reasons(found))
-    if found.reach is not None:
-        _list("To get there", _reached(found))
-    _list("To know before", planner.warnings(found))
+    _list("Why", made.reasons)
+    if made.reach:
+        _list("To get there", _reached(made))
+    _list("To know before", made.warnings)
 
 
-def _facts(found: Plan) -> dict[str, str]:
-    best = found.chosen
-    carried = " and ".join(best.carriers) or "none needed"
-    facts = {
-        "protocol": best.name,
-        "mechanism": carried,
-        "changes": str(best.protocol.changes),
-        "mix": ", ".join(f"{span} {share:.0%}" for span, share in best.mix.items()),
-        "messages": f"{best.messages:.3g} from a device on average, {best.most_messages} at most",
-        "bytes": f"{best.payload:.3g} from a device on average, without envelopes",
+def _facts(made: Plan) -> dict[str, str]:
+    best, sent = made.chosen, made.chosen.sent
+    shown = {name: streams.words(value) for name, value in best.stream.facts().items()}
+    over = "" if best.stream.horizon else " in a period"
+    return {
+        "way": f"{best.name} {f'({best.summary})' if best.summary else ''}".strip(),
+        **shown,
+        "messages": f"{sent.messages:.3g} from a device{over} on average, "
+        f"{sent.most_messages:g} at most",
+        "bytes": f"{sent.payload:.3g} from a device{over} on average, without envelopes",
         "time": f"{1e6 * best.device_seconds:.0f} µs in a period on the busiest devices, here",
+        "task file": _written(made),
     }
-    if not best.protocol.aligned:
-        pinned = ", ".join(f"{span} = {share:.4f}" for span, share in best.mix.items())
-        facts["task file"] = f"mix = {{ {pinned} }}"
-    return facts
+
+
+def _written(made: Plan) -> str:
+    """Return what the task file would have to say, beyond what it says."""
+    design = made.task.plain()
+    lines = []
+    for name, value in made.chosen.fields.items():
+        if value is None or value == {} or value == design.get(name):
+            continue
+        told = f'"{value}"' if isinstance(value, str) else value
+        if isinstance(value, list):
+            pairs = ((span or "snapshot", share) for span, share in value)
+            told = f"{{ {', '.join(f'{span} = {share:.4f}' for span, share in pairs)} }}"
+        lines.append(f"{name} = {told}")
+    return "\n".join(lines) or "nothing to change"
 
 
 def _queries(best: Option) -> Any:
@@ -245,58 +241,55 @@ def _queries(best: Option) -> Any:
     return shown
 
 
-def _options(found: Plan) -> Any:
-    best = found.chosen
+def _options(made: Plan) -> Any:
+    best = made.chosen
+    design = [name for name in best.stream.facts() if name != "method"]
+    queries = list(best.errors)
     shown = tables.table()
-    shown.add_column("protocol")
-    shown.add_column("mechanism")
-    shown.add_column("changes", justify="right")
-    shown.add_column("mix", overflow="fold")
-    for name in best.errors:
-        shown.add_column(_SHORT[name], justify="right")
+    for heading in ("way", *design):
+        shown.add_column(heading, overflow="fold")
+    for name in queries:
+        shown.add_column(_SHORT.get(name, name), justify="right")
     for heading in ("messages", "bytes", "forger"):
         shown.add_column(heading, justify="right")
-    for option in found.options:
-        cells = [f"{error.rmse:#.3g}" for error in option.errors.values()]
+    if best.summary:
+        shown.add_column("")
+    for option in made.options:
+        facts, name = option.stream.facts(), f"{option.name}{', path' * bool(option.decoder)}"
+        errors = (option.errors.get(query) for query in queries)
         shown.add_row(
-            Text(_name(option), style="bold" if option is best else ""),
-            " ".join(option.carriers) or "-",
-            str(option.protocol.changes),
-            _mix(option),
-            *cells,
-            f"{option.messages:.3g}",
-            f"{option.payload:.3g}",
-            f"{option.influence:.2g}",
+            Text(name, style="bold" if option is best else ""),
+            *(_cell(facts[name]) for name in design),
+            *("-" if error is None else f"{error.rmse:#.3g}" for error in errors),
+            f"{option.sent.messages:.3g}",
+            f"{option.sent.payload:.3g}",
+            "-" if option.influence is None else f"{option.influence:.2g}",
+            *((Text(option.summary),) if best.summary else ()),
         )
     return shown
 
 
-def _name(option: Option) -> str:
-    return f"{option.name}, path" if option.decoder == "path" else option.name
+def _cell(value: Any) -> str:
+    """Return what was chosen, as short as it gets: of a mix percentages, s for snapshots."""
+    if not isinstance(value, dict):
+        return str(value)
+    return " ".join(f"{name.removesuffix('napshot')}:{100 * p:.0f}" for name, p in value.items())
 
 
-def _mix(option: Option) -> str:
-    return " ".join(
-        f"{'s' if span == 'snapshot' else span}:{100 * share:.0f}"
-        for span, share in option.mix.items()
-    )
-
-
-def _reached(found: Plan) -> list[str]:
-    reach = found.reach
-    assert reach is not None  # noqa: S101 -- asked before
-    what = f"± {reach.half_width:g} for the {_QUERIES[reach.query][0]}"
-    return [
-        f"{what}: {reach.devices:,} devices reach it, all else as it is."
-        if reach.devices
-        else f"{what}: no number of devices reaches it.",
-        f"epsilon {reach.epsilon:g} reaches it with {found.devices:,} devices."
-        if reach.epsilon
-        else "No epsilon reaches it: the chance of who is asked when is too large by itself.",
-        f"{reach.periods} periods reach it, each horizon asked anew."
-        if reach.periods
-        else "No shorter horizon reaches it.",
-    ]
+def _reached(made: Plan) -> list[str]:
+    names = {"devices": "devices", "periods": "periods, each horizon asked anew,"}
+    names |= {"epsilon": "epsilon", "window": "a window"}
+    reach = made.reach or {}
+    what = f"± {made.target:g} for the {_QUERIES[made.outlook.target][0]}"
+    said = [f"{what}, each of these by itself:"]
+    for name, value in reach.items():
+        if value is None:
+            said.append(f"No {name} reaches it.")
+        elif name in ("devices", "periods"):
+            said.append(f"{value:,.0f} {names[name]} reach it.")
+        else:
+            said.append(f"{names[name].capitalize()} of {value:.3g} reaches it.")
+    return said
 
 
 def _list(heading: str, sentences: list[str]) -> None:

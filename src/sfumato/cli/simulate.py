@@ -13,7 +13,6 @@ import typer
 from sfumato.cli import console, files, tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Force, Json, reads_tables
-from sfumato.core.answers import Answers
 from sfumato.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
@@ -230,15 +229,9 @@ def _run(stream: Stream, population: Population, seed: int) -> Simulation:
 # ---- what comes out --------------------------------------------------------------------------
 
 
-def _report_bytes(stream: Stream) -> int:
-    """Return the bytes of one report on the wire, sealed."""
-    from sfumato.wire.reports import Layout
-    from sfumato.wire.sealing import OVERHEAD
-
-    return Layout(stream.payload, OVERHEAD).report_dtype.itemsize
-
-
 def _record(outcome: Simulation, metrics: dict[str, Metrics]) -> dict[str, Any]:
+    from sfumato.cli import streams
+
     stream = outcome.stream
     return {
         "devices": outcome.devices,
@@ -247,35 +240,21 @@ def _record(outcome: Simulation, metrics: dict[str, Metrics]) -> dict[str, Any]:
         "decoders": {name: each.plain() for name, each in metrics.items()},
         "published": outcome.published,
         "reports_per_device_and_period": outcome.reports,
-        "report_bytes": _report_bytes(stream),
+        "report_bytes": streams.report_bytes(stream),
         "curves": outcome.columns(),
         "seconds": outcome.seconds,
         "memory_bytes": outcome.memory,
-        "guarantee": _promises(stream),
+        "guarantee": streams.promises(stream),
     }
 
 
-def _promises(stream: Stream) -> str:
-    return "\n".join(map(str, stream.offers))
-
-
-def _words(facts: dict[str, Any]) -> str:
-    """Return what was chosen for a stream in words."""
-    said = []
-    for name, value in facts.items():
-        told = value
-        if isinstance(value, dict):
-            told = ", ".join(f"{part} {share:.0%}" for part, share in value.items())
-        said.append(f"{name} {told}")
-    return "; ".join(said)
-
-
 def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder: str) -> None:
+    from sfumato.cli import streams
     from sfumato.simulation.outcome import HEADS, printed
 
     stream = outcome.stream
     console.say(f"{task.title}\n", "bold")
-    chosen = _words(stream.facts())
+    chosen = "; ".join(f"{name} {streams.words(fact)}" for name, fact in stream.facts().items())
     console.say(
         f"{outcome.devices:,} simulated devices, {outcome.periods} periods"
         f"{': ' * bool(chosen)}{chosen}.\n"
@@ -286,12 +265,14 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
     for name, each in metrics.items():
         table.add_row(*printed(name, each))
     console.out().print(table)
-    answers, truth = _last(outcome, decoder)
+    answers = outcome.answers(decoder)
+    order = np.argsort(-answers.values, kind="stable")[:_SHOWN]
     console.say(f"\nPeriod {outcome.periods}, {decoder}\n", "bold")
-    console.out().print(tables.answers_table(answers, truth))
+    console.out().print(tables.answers_table(answers.pick(order), outcome.truth[-1][order]))
     console.say(
         f"\n{outcome.published:.0%} of the releases are fresh. A device sends "
-        f"{outcome.reports:.3g} reports of {_report_bytes(stream)} bytes in a period, on average."
+        f"{outcome.reports:.3g} reports of {streams.report_bytes(stream)} bytes in a period, on "
+        "average."
     )
     if metrics[decoder].clipping > 1e-9:
         console.say(
@@ -301,21 +282,8 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
         )
     console.say(
         f"\n{outcome.seconds:.1f} s, {files.size_in_words(outcome.memory)} of memory at most. "
-        f"{_promises(stream)}"
+        f"{streams.promises(stream)}"
     )
-
-
-def _last(outcome: Simulation, decoder: str) -> tuple[Answers, Any]:
-    """Return the largest items of the last period, and the truth."""
-    values, _ = outcome.estimates(decoder)
-    low, high = outcome.interval(decoder)
-    stream = outcome.stream
-    ends = (values[-1], low[-1], high[-1])
-    answers = Answers(
-        stream.labels, *ends, outcome.devices, stream.guarantee, quantity=stream.quantity
-    )
-    order = np.argsort(-values[-1], kind="stable")[:_SHOWN]
-    return answers.pick(order), outcome.truth[-1][order]
 
 
 def _draw(task: Task, outcome: Simulation, decoder: str, path: Path, *, force: bool) -> None:

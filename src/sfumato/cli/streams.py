@@ -1,8 +1,8 @@
-"""Streams in files: one row for each value that a device observed."""
+"""Streams on the command line: what a task is about, in words, and its tables of values."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,41 @@ from numpy.typing import NDArray
 from sfumato.cli.columns import Kind, Table
 from sfumato.errors import InputError
 from sfumato.simulation import Observed
+from sfumato.wire.reports import Layout
+from sfumato.wire.sealing import OVERHEAD
 
-__all__ = ["read"]
+if TYPE_CHECKING:
+    from sfumato.core.stream import Stream
+    from sfumato.wire.task import Task
+
+__all__ = ["about", "promises", "read", "report_bytes", "words"]
+
+
+def about(task: Task) -> str:
+    """Return what devices observe, in a few words."""
+    if task.values.kind == "binary":
+        return "on or off"
+    if task.values.kind == "number":
+        return f"a number in [{task.values.low:g}, {task.values.high:g}]"
+    items = "1 item" if task.values.width == 1 else f"{task.values.width:,} items"
+    return f"{task.values.kind} of {items}"
+
+
+def promises(stream: Stream) -> str:
+    """Return what is promised to a device, one line for each offer."""
+    return "\n".join(map(str, stream.offers))
+
+
+def report_bytes(stream: Stream) -> int:
+    """Return the bytes of one report on the wire, sealed."""
+    return Layout(stream.payload, OVERHEAD).report_dtype.itemsize
+
+
+def words(fact: Any) -> str:
+    """Return something that was chosen for a stream; of a mix the shares."""
+    if isinstance(fact, dict):
+        return ", ".join(f"{name} {share:.0%}" for name, share in fact.items())
+    return str(fact)
 
 
 def read(table: Table, observed: Observed) -> NDArray[Any]:

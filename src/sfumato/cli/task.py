@@ -12,13 +12,17 @@ import typer
 from sfumato.cli import collectors, console, files, tables
 from sfumato.cli.options import Force, Json
 from sfumato.core.duration import length
+from sfumato.core.intervals import z_score
 from sfumato.errors import InputError
 from sfumato.wire.task import MOST_PEOPLE
 
 if TYPE_CHECKING:
-    from sfumato.wire.task import Task
+    pass
 
 __all__ = ["app"]
+
+MANY: Final = 10_000
+"""Devices that are taken to take part where nobody says how many."""
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and publish task files.")
 
@@ -205,7 +209,7 @@ def check(
         typer.Option(
             min=1,
             max=MOST_PEOPLE,
-            help="How many will take part; 10,000, or of a window as its file says.",
+            help="How many will take part; as many as the task file says, or 10,000.",
             show_default=False,
         ),
     ] = None,
@@ -216,69 +220,44 @@ def check(
     Example:  sfumato task check my-task.toml --devices 50000
     """
     from sfumato import catalog
-    from sfumato.wire.sealing import OVERHEAD
+    from sfumato.cli import streams
 
     task = catalog.read(file)
-    if task.stream in ("window", "tiers"):
-        from sfumato.cli import windows
-
-        windows.check(task, devices, as_json=as_json)
-        if not as_json:
-            console.say(f"\nNext:  sfumato task publish {file} --to http://127.0.0.1:8080")
-        return
-    devices = devices or 10_000
-    with console.waiting("choosing the best mix"):
-        protocol: Any = catalog.stream(task)
-        half = _half_width(task, protocol, devices)
-    size = 20 + 5 + protocol.payload + OVERHEAD
+    with console.waiting("choosing what the task leaves open"):
+        stream = catalog.stream(task)
+        many = devices or stream.counts_on or MANY
+        stream = stream.expecting(many)
+        variance = stream.planned_variance(many)
+    half = None if variance is None else float(z_score(0.95) * variance**0.5)
+    size, promises = streams.report_bytes(stream), streams.promises(stream)
     if as_json:
         console.print_json(
             {
                 "task": task.plain(),
-                "guarantee": str(protocol.guarantee),
+                "guarantee": promises,
                 "report_bytes": size,
-                "devices": devices,
+                "devices": many,
                 "half_width": half,
             }
         )
         return
+    chosen = {name: streams.words(value) for name, value in stream.facts().items()}
     console.out().print(
         tables.facts(
             {
                 "task": task.title,
-                "values": f"{task.values.kind}, {task.values.width} entries",
-                "horizon": f"{task.periods:,} periods of {length(task.period_seconds)}",
-                "threads": _threads(protocol),
+                "values": streams.about(task),
+                "lasts": f"{task.periods:,} periods of {length(task.period_seconds)}",
+                **chosen,
                 "a report": f"{size} bytes, sealed; every report of the task has this size",
-                "error": "unknown before there are data"
+                "error": "depends on the data: sfumato plan tells more"
                 if half is None
-                else f"± {half:.3g} (95%) for a share in a typical period, {devices:,} devices",
+                else f"± {half:.3g} (95%) for a value of a typical period, {many:,} devices",
             }
         )
     )
-    console.say(f"\n{protocol.guarantee}")
+    console.say(f"\n{promises}")
     console.say(f"\nNext:  sfumato task publish {file} --to http://127.0.0.1:8080")
-
-
-def _half_width(task: Task, protocol: Any, devices: int) -> float | None:
-    from sfumato.streams.horizon import workload
-
-    if not hasattr(protocol, "expected_variance"):
-        return None
-    asked = workload(task.design["queries"])
-    return float(1.96 * (protocol.expected_variance(asked) / devices) ** 0.5)
-
-
-def _threads(protocol: Any) -> str:
-    if protocol.rounds:
-        return "none; devices are asked anew in each period"
-    if not hasattr(protocol, "spans"):
-        return "one, every period"
-    told = [
-        f"{100 * share:.3g}% {'one snapshot' if span == 0 else f'differences over {span}'}"
-        for span, share in zip(protocol.spans, protocol.shares, strict=True)
-    ]
-    return ", ".join(told)
 
 
 @app.command()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.stream import Question
-from sfumato.core.tally import Tallies, Tally
-from sfumato.errors import ConfigurationError
+from sfumato.core.curator import Ask, Question
+from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.randomness import Source
 
-__all__ = ["Fleet", "Population", "summed"]
+if TYPE_CHECKING:  # a stream makes its fleets
+    from sfumato.core.stream import Message, Stream
+
+__all__ = ["DeviceFleet", "Fleet", "Population", "summed"]
 
 
 class Population(ABC):
@@ -80,6 +84,63 @@ class Fleet(ABC):
     def seen(self, period: int) -> NDArray[Any]:
         """Return the same as far as devices may tell it; less, if a stream leaves something out."""
         return self.totals(period)
+
+
+class DeviceFleet(Fleet):
+    """Real devices of a stream, one by one: slow, and good for any stream.
+
+    Parameters
+    ----------
+    stream
+        The public design. If owners pick from several offers, each is picked by as many devices.
+    population
+        What the devices hold.
+    rng
+        Everybody's coins.
+
+    """
+
+    def __init__(self, stream: Stream, population: Population, rng: Source) -> None:
+        self._stream, self._population, self._rng = stream, population, rng
+        offers = len(stream.offers)
+        self._devices = [stream.device(rng, place % offers) for place in range(population.devices)]
+        self._period = 0
+        self._due: list[Message] = []
+
+    def answer(self, period: int, question: Question) -> Tallies[Any] | Tally:
+        """Return what devices send in a period, or answer."""
+        self._live_through(period)
+        if not isinstance(question, Ask):
+            places: dict[Place, list[Message]] = {}
+            for message in self._due:
+                places.setdefault(message.place, []).append(message)
+            return Tallies({place: self._counted(sent) for place, sent in places.items()})
+        said = (device.answer(question, self._rng) for device in self._devices)
+        sent = [message for message in said if message is not None]
+        return self._counted(sent, question) if sent else Tally.zero(question.mechanism.tally_shape)
+
+    def _live_through(self, period: int) -> None:
+        """Let all devices observe what they hold in the periods up to this one."""
+        while self._period < period:
+            self._period += 1
+            held = self._population.values(self._period)
+            said = (
+                device.observe(self._population.said(cell), self._rng)
+                for device, cell in zip(self._devices, held, strict=True)
+            )
+            self._due = [message for message in said if message is not None]
+
+    def _counted(self, sent: list[Message], ask: Ask | None = None) -> Tally:
+        """Return the tally of messages of one place, read as a server reads them."""
+        form = self._stream.form(sent[0].place, ask)
+        if form is None:
+            raise MismatchError(f"a device has sent something at {sent[0].place}; none is due.")
+        payloads = b"".join(message.payload for message in sent)
+        return form.tally(np.frombuffer(payloads, dtype=form.dtype))
+
+    def totals(self, period: int) -> NDArray[Any]:
+        """Return how many devices hold each entry, or the sum of their numbers."""
+        return summed(self._population.values(period), len(self._stream.labels))
 
 
 def summed(held: NDArray[Any], width: int) -> NDArray[Any]:

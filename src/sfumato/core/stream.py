@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,14 @@ from sfumato.core.curator import Ask, Curator, Due, Question, Steps, Timestep, d
 from sfumato.core.decoded import Decoded, ReleasedPeriods
 from sfumato.core.device import Message, StreamDevice
 from sfumato.core.domain import Label
+from sfumato.core.fleet import DeviceFleet, Fleet, Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.quantity import SHARE, Quantity
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source
-
-if TYPE_CHECKING:  # a fleet answers the questions of a stream
-    from sfumato.core.fleet import Fleet, Population
 
 __all__ = [
     "Ask",
@@ -98,6 +97,8 @@ class Stream(ABC):
     """Fields that a task of this stream may have."""
     fewest_periods: ClassVar[int] = 1
     """How many periods a task of this stream has at least."""
+    takes_pilots: ClassVar[bool] = False
+    """Whether a plan can make use of what is known of people's streams."""
 
     @property
     @abstractmethod
@@ -376,13 +377,58 @@ class Stream(ABC):
         return {}
 
     @property
+    def sent(self) -> Sent:
+        """What a device sends over the horizon or, without an end, in a period."""
+        messages = float(self.rounds or 1) * (self.horizon or 1)
+        return Sent(messages, messages * self.payload, messages)
+
+    def planned_variance(self, devices: int) -> float | None:
+        """Return the variance of a value in a typical period, as intervals count on it.
+
+        None where it depends on the data; :meth:`outlook` says more.
+        """
+        del devices
+        return None
+
+    def influence(self, devices: int) -> float | None:
+        """Return how far one forged device can move an answer about a period; None if unknown."""
+        del devices
+        return None
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of a task, before any device takes part.
+
+        Parameters
+        ----------
+        task
+            The task as plain data.
+        devices
+            How many devices will take part; as many as the task says, if left out.
+        pilot
+            What is known of people's streams; None unless the stream :attr:`takes_pilots`.
+        notice
+            Is told what is being looked into.
+
+        """
+        del pilot
+        return Outlook(task, cls.chosen(task), devices, notice)
+
+    @property
     def averages(self) -> bool:
         """Whether an estimate is a mean over devices; else it is a sum over them."""
         return True
 
-    @abstractmethod
     def fleet(self, population: Population, rng: Source) -> Fleet:
-        """Return many simulated devices at once, which hold what a population holds.
+        """Return many simulated devices, which hold what a population holds.
+
+        By default real ones, one by one; a stream may draw their tallies all at once instead.
 
         Parameters
         ----------
@@ -392,6 +438,7 @@ class Stream(ABC):
             Everybody's coins.
 
         """
+        return DeviceFleet(self, population, rng)
 
     @abstractmethod
     def curator(self) -> Curator:

@@ -27,7 +27,7 @@ from sfumato.simulation import Simulation, steps
 from sfumato.streams.window import METHODS, Window
 from sfumato.wire.reports import Layout
 
-__all__ = ["Row", "bits", "contest", "livest", "summed", "wire_bytes"]
+__all__ = ["METHODS", "Row", "bits", "contest", "livest", "summed", "wire_bytes"]
 
 Floats = NDArray[np.float64]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sfumato.planner.advice import reasons, warnings
+from sfumato.core.outlook import Expected, Option
 from sfumato.planner.compare import Candidate, answers, candidates, compare
-from sfumato.planner.expected import Expected, expected
-from sfumato.planner.pilot import Pilot
-from sfumato.planner.plan import Option, Plan, Reach, plan
+from sfumato.planner.plan import Plan, plan
 from sfumato.planner.shuffled import compare_shuffled
+from sfumato.streams.pilot import Pilot
 
 __all__ = [
     "Candidate",
@@ -15,13 +14,9 @@ __all__ = [
     "Option",
     "Pilot",
     "Plan",
-    "Reach",
     "answers",
     "candidates",
     "compare",
     "compare_shuffled",
-    "expected",
     "plan",
-    "reasons",
-    "warnings",
 ]

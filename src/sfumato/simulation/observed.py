@@ -18,7 +18,16 @@ from sfumato import frames
 from sfumato.core.domain import Label
 from sfumato.core.fleet import Population
 from sfumato.errors import InputError
-from sfumato.simulation.populations import Drifting, Levels, Life, Moving, Recorded, Synthetic
+from sfumato.simulation.populations import (
+    DRIFT,
+    TIDE,
+    Drifting,
+    Levels,
+    Life,
+    Moving,
+    Recorded,
+    Synthetic,
+)
 from sfumato.simulation.tables import read_devices, read_periods, read_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.wire.values import TaskValues
@@ -47,7 +56,12 @@ class Observed(ABC):
 
     @abstractmethod
     def made_up(
-        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+        self,
+        devices: int,
+        seed: int,
+        life: Life = "moving",
+        changes: int | None = None,
+        pace: float = 1.0,
     ) -> Population:
         """Return so many made-up devices, the same for the same seed.
 
@@ -59,6 +73,8 @@ class Observed(ABC):
             How values that stay until the next one change.
         changes
             How many entries change, at most, if not as many as the task allows.
+        pace
+            How fast shares or levels drift, where they do, in multiples of the usual.
 
         """
 
@@ -109,11 +125,16 @@ class Held(Observed):
         return {name: words}
 
     def made_up(
-        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+        self,
+        devices: int,
+        seed: int,
+        life: Life = "moving",
+        changes: int | None = None,
+        pace: float = 1.0,
     ) -> Population:
         """Return devices whose values change now and then; of an endless task shares drift."""
         if self.changes is None and changes is None and isinstance(self.values, Category):
-            return Drifting(self.values.labels, devices, self.periods, seed)
+            return Drifting(self.values.labels, devices, self.periods, seed, DRIFT * pace)
         often = changes or self.changes or 1 + 2 * max(1, self.periods // SOMETIMES)
         return Synthetic(self.values, self.periods, often, devices, life, seed)
 
@@ -158,11 +179,16 @@ class Numbers(Observed):
         return {"value": False}
 
     def made_up(
-        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+        self,
+        devices: int,
+        seed: int,
+        life: Life = "moving",
+        changes: int | None = None,
+        pace: float = 1.0,
     ) -> Population:
         """Return devices whose numbers lie about a level that drifts."""
         del life, changes
-        return Levels((self.low, self.high), devices, self.periods, seed)
+        return Levels((self.low, self.high), devices, self.periods, seed, TIDE * pace)
 
     def read(self, table: Any) -> NDArray[np.float64]:
         """Return the streams of a table; a period without a number repeats the one before."""
@@ -230,10 +256,15 @@ class Moves(Observed):
         return {"item": _has_words(self.labels), "move": False}
 
     def made_up(
-        self, devices: int, seed: int, life: Life = "moving", changes: int | None = None
+        self,
+        devices: int,
+        seed: int,
+        life: Life = "moving",
+        changes: int | None = None,
+        pace: float = 1.0,
     ) -> Population:
         """Return devices that see moves in waves."""
-        del life
+        del life, pace
         often = changes or self.changes
         return Moving(len(self.labels), self.periods, often, devices, seed, kind=self)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.core.answers import Answers
 from sfumato.core.decoded import ONLINE, Decoded
 from sfumato.core.intervals import z_score
 from sfumato.core.mechanism import Mechanism
@@ -187,6 +188,16 @@ class Simulation:
         values, variances = self.estimates(decoder)
         reach = z_score(level) * np.sqrt(variances)
         return values - reach, values + reach
+
+    def answers(
+        self, decoder: str = ONLINE, period: int | None = None, level: float = LEVEL
+    ) -> Answers:
+        """Return the answers about a period, by default the last one."""
+        place = self.periods - 1 if period is None else period - 1
+        low, high = self.interval(decoder, level)
+        sides = (self.estimates(decoder)[0][place], low[place], high[place])
+        said = (sum(asked.received for asked in self.asked), self.stream.guarantee, level)
+        return Answers(self.stream.labels, *sides, *said, self.stream.quantity, as_of=place + 1)
 
     def clipping(self, decoder: str = ONLINE) -> Floats:
         """Return the bias of each period and entry by what devices may not tell.

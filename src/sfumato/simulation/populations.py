@@ -25,7 +25,9 @@ from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 __all__ = [
+    "DRIFT",
     "LIVES",
+    "TIDE",
     "ByDevice",
     "ByPeriod",
     "Drifting",
@@ -40,6 +42,10 @@ Life = Literal["uniform", "moving", "slow"]
 LIVES: Final[tuple[Life, ...]] = get_args(Life)
 CHUNK: Final = 1 << 15
 """Devices that are made together; their streams do not depend on how they are asked for."""
+DRIFT: Final = 0.03
+"""The usual deviation of a step of a share's logarithm."""
+TIDE: Final = 0.01
+"""The usual deviation of a step of a level's tide."""
 SPREAD: Final = 0.15
 """How far made-up numbers lie about their level, as a share of the interval."""
 
@@ -401,7 +407,7 @@ class Drifting(ByPeriod):
         devices: int,
         periods: int,
         seed: int = 1,
-        pace: float = 0.03,
+        pace: float = DRIFT,
     ) -> None:
         super().__init__(devices, periods, seed)
         self.labels = tuple(Domain.of(domain).labels)
@@ -427,6 +433,8 @@ class Levels(ByPeriod):
         Where the numbers lie.
     devices, periods, seed
         As of any population.
+    pace
+        The deviation of a step of the tide.
 
     Examples
     --------
@@ -436,12 +444,17 @@ class Levels(ByPeriod):
     """
 
     def __init__(
-        self, interval: tuple[float, float], devices: int, periods: int, seed: int = 1
+        self,
+        interval: tuple[float, float],
+        devices: int,
+        periods: int,
+        seed: int = 1,
+        pace: float = TIDE,
     ) -> None:
         super().__init__(devices, periods, seed)
         self.interval = interval
         rng = np.random.default_rng([seed, 0])
-        drift = np.cumsum(rng.normal(0, 0.01, periods))
+        drift = np.cumsum(rng.normal(0, pace, periods))
         self.level = 0.5 + 0.25 * np.sin(2 * np.pi * drift)
         self._bias = rng.normal(0, SPREAD, devices)
 

@@ -21,6 +21,7 @@ from sfumato.core.exact import is_whole_number, positive
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook
 from sfumato.core.quantity import MOVE, Quantity
 from sfumato.core.stream import (
     Ask,
@@ -41,6 +42,7 @@ from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.flat.fleet import FlatFleet
+from sfumato.streams.flat.outlook import FlatOutlook, predicted
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.messages import Difference
@@ -183,6 +185,26 @@ class Flat(Stream):
     def facts(self) -> dict[str, Any]:
         """Return what was chosen: what carries the moves."""
         return {"changes": self.changes, "mechanism": self.strand.mechanism.name}
+
+    def planned_variance(self, devices: int) -> float:
+        """Return the variance of a mean move, if devices see all the moves they may."""
+        return predicted(self, devices).reported
+
+    def influence(self, devices: int) -> float:
+        """Return how far one forged device can move the mean move of a period."""
+        return self.strand.mechanism.influence / devices
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of a task of moves."""
+        del pilot
+        return FlatOutlook(task, cls.chosen(task), devices, notice)
 
     def plain(self) -> dict[str, Any]:
         """Return what a published task is told of the design."""

@@ -246,7 +246,9 @@ class ToPL(AskedStream):
     def estimate(self, n: int, total: float, variance: float) -> Estimate:
         """Return a sum of cut values as an estimate."""
         covariance = Covariance(np.array([variance]))
-        return Estimate(np.array([total]), covariance, self.labels, n, self.guarantee)
+        return Estimate(
+            np.array([total]), covariance, self.labels, n, self.guarantee, quantity=self.quantity
+        )
 
     @cached_property
     def learner(self) -> SquareWave:
@@ -332,9 +334,9 @@ class ToPL(AskedStream):
         """An estimate is the sum of a period's values."""
         return False
 
-    def fleet(self, population: Population, rng: Source) -> AskedFleet:
+    def fleet(self, population: Population, rng: Source) -> ToPLFleet:
         """Return simulated devices, of which each has one value in each period."""
-        return AskedFleet(population, rng, len(self.labels))
+        return ToPLFleet(population, rng, len(self.labels))
 
     def curator(self) -> ToPLCurator:
         """Return a curator that learns the threshold and then sums."""
@@ -450,6 +452,21 @@ class ToPLDevice(AskedDevice):
                 f"{asked.name} with epsilon {asked.epsilon:g} is asked; this is none of the "
                 "protocol's questions."
             )
+
+
+class ToPLFleet(AskedFleet):
+    """Simulated devices that all answer each question, with their value cut to its threshold."""
+
+    _cut = np.inf
+
+    def asked(self, period: int, ask: Ask) -> Tally:
+        """Return the tally of everybody's value."""
+        self._cut = ask.mechanism.high  # type: ignore[attr-defined]
+        return super().asked(period, ask)
+
+    def seen(self, period: int) -> NDArray[Any]:
+        """Return the sum of the values as they were cut."""
+        return np.array([np.minimum(self.population.values(period), self._cut).sum()])
 
 
 class ToPLCurator(Curator):

@@ -22,6 +22,7 @@ from sfumato.core.exact import is_finite_number
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
@@ -30,8 +31,9 @@ from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_wide
 from sfumato.streams.crowd import shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
+from sfumato.streams.pilot import Pilot
 from sfumato.streams.snapshots import Look, Snapshot, chosen
-from sfumato.streams.weave import admission
+from sfumato.streams.weave import admission, expected
 from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.device import WeaveDevice
@@ -116,6 +118,7 @@ class Weave(Stream):
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
     optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
     fewest_periods: ClassVar[int] = 2
+    takes_pilots: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have."""
@@ -343,11 +346,46 @@ class Weave(Stream):
             "looks": [list(look) for look in self.looks],
         }
 
+    @property
+    def carriers(self) -> tuple[str, ...]:
+        """What carries differences, by name."""
+        if self.mechanism != "auto":
+            return () if self.spans == (SNAPSHOT,) else (self.mechanism,)
+        sending = (t for t, _ in self.threads() if not t.is_snapshot and self.edges(t))
+        return tuple(sorted({self.strand(thread).mechanism.name for thread in sending}))
+
     def facts(self) -> dict[str, Any]:
         """Return what was chosen: who sends what, and what carries differences."""
         spans = zip(self.spans, self.shares, strict=True)
         mix = {"snapshot" if span == SNAPSHOT else str(span): share for span, share in spans}
-        return {"changes": self.changes, "mechanism": self.mechanism, "mix": mix}
+        carried = " and ".join(self.carriers) or "none needed"
+        return {"changes": self.changes, "mechanism": carried, "mix": mix}
+
+    @property
+    def sent(self) -> Sent:
+        """What a device sends over the horizon."""
+        return expected.sent(self)
+
+    def planned_variance(self, devices: int) -> float:
+        """Return the variance of a mean, if devices make all the changes they may."""
+        return self.expected_variance() / devices
+
+    def influence(self, devices: int) -> float:
+        """Return how far one forged device can move the mean of a period, when that closes."""
+        return expected.influence(self, devices)
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Pilot | None = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of a task over a horizon."""
+        from sfumato.streams.weave.outlook import WeaveOutlook  # noqa: PLC0415 -- it makes streams
+
+        return WeaveOutlook(task, devices, pilot, notice)
 
     def plain(self) -> dict[str, Any]:
         """Return the whole design as a published task has it, with all sizes written out."""

@@ -21,6 +21,7 @@ from sfumato.core.exact import (
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.quantity import MEAN, SHARE, Quantity
 from sfumato.core.stream import Ask
 from sfumato.errors import ConfigurationError, MismatchError
@@ -34,6 +35,7 @@ from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.fleet import WindowFleet
 from sfumato.streams.window.methods import method_of
+from sfumato.streams.window.outlook import WindowOutlook, predicted, question, reports
 from sfumato.streams.window.readings import Asking
 from sfumato.wire.values import TaskValues
 
@@ -303,6 +305,42 @@ class Window(AskedStream):
     def expecting(self, devices: int) -> Window:
         """Return the same stream for another number of devices."""
         return replace(self, devices=devices)
+
+    def by(self, method: str) -> Window:
+        """Return the same stream by another method."""
+        return replace(self, method=method, parameters=())
+
+    @property
+    def sent(self) -> Sent:
+        """What a device sends in a period."""
+        messages = reports(method_of(self.method), self.window)
+        return Sent(messages, messages * self.payload, float(self.rounds))
+
+    def planned_variance(self, devices: int) -> float | None:
+        """Return the variance of what a period's own answers say."""
+        expected = predicted((self.expecting(devices),), method_of(self.method))
+        return None if expected is None else expected.reported
+
+    def influence(self, devices: int) -> float | None:
+        """Return how far one forged device can move a period's own answers.
+
+        It may answer whenever anybody is asked. Not known where how many are asked depends on the
+        data.
+        """
+        asked = question(self.expecting(devices), method_of(self.method))
+        return None if asked is None else asked[0].influence / max(1.0, asked[1])
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of each method."""
+        del pilot
+        return WindowOutlook(task, cls.chosen(task), devices, notice)
 
     def facts(self) -> dict[str, Any]:
         """Return what was chosen: who is asked, when."""

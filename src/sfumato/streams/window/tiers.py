@@ -20,6 +20,7 @@ from sfumato.core.estimate import Covariance
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook
 from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
@@ -30,6 +31,8 @@ from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowEstimate
 from sfumato.streams.window.device import WindowDevice, WindowLedger
 from sfumato.streams.window.fleet import WindowFleet
+from sfumato.streams.window.methods import method_of
+from sfumato.streams.window.outlook import WindowOutlook, predicted
 from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.task_fields import MOST_TIERS
 from sfumato.wire import fields
@@ -147,6 +150,28 @@ class Tiers(AskedStream):
         sizes = [max(1, round(tier.devices * scale)) for tier in self.tiers]
         pairs = zip(self.tiers, sizes, strict=True)
         return Tiers(tuple(tier.expecting(size) for tier, size in pairs))
+
+    def by(self, method: str) -> Tiers:
+        """Return the same tiers by another method."""
+        return Tiers(tuple(tier.by(method) for tier in self.tiers))
+
+    def planned_variance(self, devices: int) -> float | None:
+        """Return the variance of what a period's own answers say, all tiers together."""
+        tiers = self.expecting(devices).tiers
+        expected = predicted(tiers, method_of(tiers[0].method))
+        return None if expected is None else expected.reported
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of each method, if all tiers take the same."""
+        del pilot
+        return WindowOutlook(task, cls.chosen(task), devices, notice)
 
     def facts(self) -> dict[str, Any]:
         """Return what was chosen: who is asked, when."""

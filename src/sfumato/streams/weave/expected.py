@@ -13,19 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.outlook import Expected, Sent
+from sfumato.streams.pilot import Sample
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.mix import Network
-from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.tree import path
 
-__all__ = ["Expected", "Sample", "expected", "influence", "networks"]
+if TYPE_CHECKING:  # a protocol says what to expect of it
+    from sfumato.streams.weave.protocol import Weave
 
-Bits = NDArray[np.int8]
+__all__ = ["expected", "influence", "networks", "sent"]
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -33,86 +36,10 @@ FEW: Final = 400
 """With fewer devices on some edge, counts are drawn and not only expected."""
 LONG: Final = 512
 """So many periods average over random counts."""
-ROWS: Final = 4000
-"""So many people and entries tell how the differences of one person go together."""
 SLIGHT: Final = 0.01
 """People's own variance is looked into if it is a larger share than this."""
 ENDS: Final = 48
 """So many last periods, and as many lengths, stand for all sums of a long horizon."""
-RANGES: Final = 300
-"""So many ranges stand for all where people's own sums are compared."""
-
-
-class Sample:
-    """Streams like those to come: made up, or of a pilot.
-
-    Parameters
-    ----------
-    bits
-        The entries of each person's value in each period, (people, periods, width).
-
-    """
-
-    def __init__(self, bits: Bits) -> None:
-        self.people, self.periods, self.width = bits.shape
-        # By period, as an edge takes two periods of everybody.
-        self._by_period = np.ascontiguousarray(bits.transpose(1, 0, 2))
-
-    def _at(self, period: int) -> Bits:
-        if period == 0:
-            return np.zeros_like(self._by_period[0])
-        return np.asarray(self._by_period[period - 1])
-
-    def means(self) -> Floats:
-        """Return the mean of each entry in each period."""
-        return np.asarray(self._by_period.mean(axis=1, dtype=np.float64))
-
-    def changed(self, start: int, end: int) -> tuple[Floats, Floats]:
-        """Return of each entry how often it differs between two periods, and by how much."""
-        difference = self._at(end) - self._at(start)
-        return (
-            np.count_nonzero(difference, axis=0) / self.people,
-            difference.sum(axis=0, dtype=np.int64) / self.people,
-        )
-
-    def together(self, starts: Ints, ends: Ints, entries: slice) -> Floats:
-        """Return the covariance, among people, of differences; averaged over entries."""
-        padded = np.concatenate([np.zeros_like(self._by_period[:1]), self._by_period])
-        some = slice(0, max(2, ROWS // len(range(self.width)[entries])))
-        values = padded[:, some, entries]
-        rows = (values[ends] - values[starts]).astype(np.float32)
-        rows -= rows.mean(axis=1, keepdims=True)
-        flat = rows.reshape(len(starts), -1)
-        degrees = flat.shape[1] * (1 - 1 / rows.shape[1])
-        return np.asarray(flat @ flat.T / degrees, dtype=np.float64)
-
-    def frozen(self, changes: int) -> Sample:
-        """Return the sample as difference threads see it."""
-        moved = np.abs(np.diff(self._by_period, axis=0, prepend=0)).sum(axis=2, dtype=np.int64)
-        over = np.cumsum(moved, axis=0) > changes
-        if not over.any():
-            return self
-        bits = self._by_period.copy()
-        for period in range(self.periods):
-            late = over[period]
-            bits[period, late] = bits[period - 1, late] if period else 0
-        return Sample(bits.transpose(1, 0, 2))
-
-    def spread(self, name: str) -> float:
-        """Return the variance among people of what a workload asks for, averaged over queries."""
-        scale = self.people / max(self.people - 1, 1)
-        if name in ("online", "history"):
-            means = self.means()
-            return float((means * (1 - means)).mean() * scale)
-        sums = np.cumsum(self._by_period, axis=0, dtype=np.float64)
-        if name == "prefix":
-            return float(sums.var(axis=1).mean() * scale)
-        sums = np.concatenate([np.zeros_like(sums[:1]), sums])
-        pairs = np.stack(np.triu_indices(self.periods + 1, 1), axis=1)
-        if len(pairs) > RANGES:
-            pairs = np.random.default_rng(RANGES).choice(pairs, RANGES, replace=False)
-        total = sum(float((sums[end] - sums[start]).var(axis=0).mean()) for start, end in pairs)
-        return float(total / len(pairs) * scale)
 
 
 # ---- the edges of a protocol -----------------------------------------------------------------
@@ -203,46 +130,13 @@ def networks(protocol: Weave, sample: Sample) -> list[tuple[float, Network]]:
 # ---- the error -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The error of a workload's queries, averaged over queries and entries.
-
-    Parameters
-    ----------
-    variance
-        Of the estimates, about the mean of those who take part.
-    reported
-        What intervals will make of it: about the mean of all who might.
-    squared_bias
-        Of the estimates, where streams change more often than differences may tell.
-    unknown
-        The share of queries that nobody's reports answer.
-
-    """
-
-    variance: float
-    reported: float
-    squared_bias: float
-    unknown: float
-
-    @property
-    def mse(self) -> float:
-        """The mean squared error."""
-        return self.variance + self.squared_bias
-
-    @property
-    def rmse(self) -> float:
-        """The root of the mean squared error."""
-        return float(np.sqrt(self.mse))
-
-
 def expected(
     protocol: Weave,
     devices: int,
     sample: Sample,
     workloads: Sequence[str] = ("online",),
     seed: int = 0,
-    decoder: Literal["fusion", "path"] = "fusion",
+    decoder: str = "fusion",
 ) -> dict[str, Expected]:
     """Return the error to expect of each workload's queries.
 
@@ -420,3 +314,19 @@ def influence(protocol: Weave, devices: int) -> float:
         moved = np.add.reduceat((weights * reach[place])[:, order], cuts, axis=1)
         largest = max(largest, float(np.nanmax(moved)))
     return largest
+
+
+def sent(protocol: Weave) -> Sent:
+    """Return the messages and bytes of a device over the horizon."""
+    messages = payload = 0.0
+    most = 0
+    for thread, share in protocol.threads():
+        if thread.is_snapshot:
+            count, size = 1, protocol.snapshots[thread.block].mechanism.report_bytes
+        else:
+            count = len(protocol.edges(thread))
+            size = protocol.difference(thread).dtype.itemsize if count else 0
+        messages += share * count
+        payload += share * count * size
+        most = max(most, count)
+    return Sent(messages, payload, most)

@@ -1,0 +1,25 @@
+"""A stream of another package: it has no simulated devices and no outlook of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.core.fleet import DeviceFleet, Population
+from sfumato.core.outlook import Outlook
+from sfumato.core.stream import Stream
+from sfumato.randomness import Source
+from sfumato.streams.window import Window
+
+__all__ = ["Slow"]
+
+
+class Slow(Window):
+    """A window that keeps to what every stream has."""
+
+    @classmethod
+    def outlook(cls, task: Any, devices: int | None = None, *rest: Any) -> Outlook:
+        outlook: Outlook = Stream.outlook.__func__(cls, task, devices, *rest)  # type: ignore[attr-defined]
+        return outlook
+
+    def fleet(self, population: Population, rng: Source) -> DeviceFleet:  # type: ignore[override]
+        return DeviceFleet(self, population, rng)
