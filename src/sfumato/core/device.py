@@ -101,4 +101,7 @@ class StreamDevice(ABC):
 
     @abstractmethod
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data; it is as secret as the values themselves."""
+        """Return the state as plain data, with its ``period`` among it.
+
+        It is as secret as the values themselves.
+        """

@@ -16,7 +16,8 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.mean import Hybrid
 from sfumato.randomness import seeded
 from sfumato.streams.asked import coin
-from sfumato.streams.values.topl import PeriodSums, ToPL, ToPLCurator, ToPLDevice
+from sfumato.streams.values.topl import PeriodSums, ToPL, ToPLCurator
+from sfumato.streams.values.topl_device import ToPLDevice
 
 Floats = NDArray[np.float64]
 
