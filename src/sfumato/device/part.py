@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -54,7 +55,7 @@ class Part:
         """Whether a device answers questions; else it sends at times that follow from the task."""
         return self.stream.rounds > 0
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """The sizes of its reports."""
         return Layout(self.published.spec["payload"], OVERHEAD if self.published.keys else 0)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from sfumato.core.curator import Ask
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import InputError
 from sfumato.wire.canonical import canonical
 from sfumato.wire.reading import read_json
+
+if TYPE_CHECKING:  # a device without a task that asks does without curators
+    from sfumato.core.curator import Ask
 
 __all__ = ["LARGEST", "Question", "address"]
 
