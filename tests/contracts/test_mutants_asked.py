@@ -29,7 +29,8 @@ from sfumato.accounting.windows import WindowLedger
 from sfumato.core.stream import Ask, Message, Place
 from sfumato.randomness import Source
 from sfumato.streams.asked import blurred
-from sfumato.streams.values.topl import ToPL, ToPLDevice
+from sfumato.streams.values.topl import ToPL
+from sfumato.streams.values.topl_device import ToPLDevice
 from sfumato.streams.window.device import WindowDevice
 from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.tiers import TieredDevice, Tiers
