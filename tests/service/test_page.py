@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.service.fleets import Fleet, joined
+from tests.service.houses import House
 from tests.service.running import Running
 
+from sfumato.service import page as static
 from sfumato.service.desk import Desk
 
 if TYPE_CHECKING:
@@ -151,3 +154,44 @@ def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefac
             )
         )
         assert weight < 150_000
+
+
+@NEEDS_BROWSER
+@pytest.mark.parametrize(("top", "unit"), [(2.6, "%"), (26.0, "°C"), (0.9, "°C")])
+def test_an_axis_has_even_steps_in_its_unit(
+    tmp_path: Path, browser: Any, top: float, unit: str
+) -> None:
+    """Marks at 7.5 and 10 are not called 8 and 10."""
+    house = House(tmp_path)
+    values = {"kind": "number", "low": -500, "high": 500, "unit": unit}
+    task = {"kind": "window", "epsilon": 4.0, "window": 3, "devices": 60, "periods": 6}
+    desk = house.publish(task | {"period": "10 seconds", "values": values})
+    for step in (0.3, 0.6, 1.0):
+        house.release(desk, top * step, variance=(top / 50) ** 2)
+    written = Path(static.__file__).parent / "static"
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.add_init_script(
+        "window.written = []; const fill = CanvasRenderingContext2D.prototype.fillText;"
+        "CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {"
+        " window.written.push(String(text)); return fill.call(this, text, ...rest); };"
+    )
+
+    def serve(route: Any) -> None:
+        name = route.request.url.rpartition("/")[2]
+        if name in static.FILES:
+            route.fulfill(path=written / name, content_type=static.FILES[name])
+        elif name == "page":
+            route.fulfill(body=house.page(desk), content_type="text/html; charset=utf-8")
+        else:
+            route.abort()
+
+    page.route("**/*", serve)
+    page.goto("http://collector.test/page")
+    page.wait_for_selector("#chart canvas")
+    marks = [text for text in page.evaluate("window.written") if text.endswith(f" {unit}")]
+    told = [float(text.removesuffix(unit)) for text in dict.fromkeys(marks)]
+    steps = [round(b - a, 9) for a, b in itertools.pairwise(sorted(told))]
+    assert len(told) > 3
+    assert max(steps) - min(steps) < 1e-6 * max(steps), marks
+    assert page.inner_text("#legend").strip() == "mean"
+    house.store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 from collections.abc import Iterator
@@ -11,16 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.service.fleets import Fleet
+from tests.service.houses import START, House
 
-from sfumato import catalog
 from sfumato.cli import query
 from sfumato.core.answers import Answers
-from sfumato.service import Collector, Desk, page, questions
-from sfumato.service.metrics import Metrics
+from sfumato.service import page, questions
 from sfumato.service.view import MOST_POINTS, View
-from sfumato.store import Release, SQLiteStore
 
-START = 1_000_000
 HORIZON: dict[str, Any] = {"epsilon": 4.0, "periods": 6, "period": "10 seconds", "changes": 3}
 WINDOW: dict[str, Any] = {
     "kind": "window",
@@ -45,32 +43,6 @@ KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "window of shares": (WINDOW | {"values": ITEMS}, "share", "Share of devices"),
     "window of means": (WINDOW | {"values": NUMBER}, "mean", "Mean"),
 }
-
-
-class House:
-    """A collector in one process, whose tasks release what a test says."""
-
-    def __init__(self, folder: Path) -> None:
-        self.now = float(START)
-        self.store = SQLiteStore(folder / "collector.db")
-        self.collector = Collector(self.store, "http://here", lambda: self.now)
-        self.metrics = Metrics(self.collector)
-
-    def publish(self, task: dict[str, Any], **more: Any) -> Desk:
-        given = catalog.task({"title": "A task"} | task)
-        return self.collector.publish(given, START, grace=5, sealed=False, **more)
-
-    def release(self, desk: Desk, *rows: Any, variance: float = 0.0001) -> None:
-        """Let periods release values of our own, with a standard error of 0.01 or another one."""
-        for row in rows:
-            values = np.broadcast_to(np.array(row, dtype=float), len(desk.labels)).copy()
-            variances = np.where(np.isnan(values), np.inf, variance)
-            period = len(desk.releases) + 1
-            desk.releases.append(Release(period, 900 * period, values, variances))
-            self.now = desk.closes_at(period) + 1
-
-    def page(self, desk: Desk) -> str:
-        return page.of_task(desk, self.now, self.metrics)
 
 
 @pytest.fixture
@@ -183,8 +155,70 @@ def test_after_a_silent_period_the_last_known_values_are_shown_with_their_date(
     assert table.index("work") < table.index("home")
     assert "unknown" not in table
     assert "Period 3 tells nothing" in text
+    assert "The table shows what was last known" in text
     house.release(desk, [0.1, 0.2])
     assert "in period" not in _table(house.page(desk))
+
+
+def test_a_task_that_nobody_has_answered_promises_no_table(house: House) -> None:
+    desk = house.publish(HORIZON | {"values": ITEMS})
+    house.release(desk, np.nan)
+    text = house.page(desk)
+    assert "Period 1 tells nothing: it has 0 reports. Nothing is known; it goes on when" in text
+    assert "last known" not in text
+
+
+@pytest.mark.parametrize("kind", ["category", "moves", "window of shares", "window of means"])
+def test_intervals_are_called_wide_by_what_values_could_be(house: House, kind: str) -> None:
+    """A handful of reports a period may be many in all: the uncertainty tells, not their number."""
+    task, what, _ = KINDS[kind]
+    span = {"share": 1.0, "move": 2.0, "mean": 120.0}[what]
+    desk = house.publish(task)
+    house.release(desk, 0.0, variance=(0.05 * span) ** 2)
+    assert '<p id="state" class="live"' in house.page(desk)
+    house.release(desk, 0.0, variance=(0.1 * span) ** 2)
+    text = house.page(desk)
+    assert '<p id="state" class="few"' in text
+    said = {"share": "± 20 points", "move": "± 0.39", "mean": "± 24"}[what]
+    assert f"Period 2 of 6 closed 1 second ago. Intervals are wide, {said}, until" in text
+
+
+def test_numbers_are_shown_in_their_unit_wherever_they_are(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for unit, printed in (("°C", "54.2 °C"), ("<b>", "54.2 <b>")):
+        desk = house.publish(WINDOW | {"values": NUMBER | {"unit": unit}, "title": unit})
+        house.release(desk, 50.0, 54.1678, variance=1.0)
+        text = house.page(desk)
+        shown = text.partition('<script type="application/json"')[0]
+        assert html.escape(printed) in _table(text)
+        assert f"from 0 to 120 {html.escape(unit)}, in 6 periods" in shown
+        assert f"0 {html.escape(unit)}</text>" in shown  # the axis of the chart
+        assert "<b>" not in shown
+        told = questions.answer(desk, {"query": "mean", "period": "2"})
+        query._print(Answers.of_plain(told))  # noqa: SLF001
+        assert printed in capsys.readouterr().out
+
+
+def test_all_promises_that_an_owner_can_pick_are_shown(house: House) -> None:
+    tier = {"window": 6, "epsilon": 0.5, "devices": 30}
+    desk = house.publish(WINDOW | {"values": ITEMS, "tiers": [tier]})
+    promise = house.page(desk).partition('class="promise"')[2].partition("</section>")[0]
+    assert "picks one of these promises" in promise
+    assert "epsilon 4 over any 3 consecutive periods" in promise
+    assert "epsilon 0.5 over any 6 consecutive periods" in promise
+    alone = house.page(house.publish(WINDOW | {"values": ITEMS}))
+    assert "picks one of these" not in alone
+
+
+def test_the_chart_says_which_colour_is_which_item(house: House) -> None:
+    desk = house.publish(HORIZON | {"values": ITEMS | {"items": ["home", "<work>"]}})
+    house.release(desk, [0.2, 0.8])
+    legend = house.page(desk).partition('id="legend">')[2].partition("</p>")[0]
+    assert re.findall(r'swatch s(\d)"></span> ([^<]+)<', legend) == [
+        ("0", "&lt;work&gt;"),
+        ("1", "home"),
+    ]
 
 
 def test_nothing_is_known_of_an_item_that_nobody_reported(house: House) -> None:

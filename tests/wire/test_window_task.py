@@ -5,6 +5,7 @@ import pytest
 from sfumato import catalog
 from sfumato.errors import ConfigurationError
 from sfumato.streams.registry import spec_of, stream_of
+from sfumato.streams.values.topl import ToPL
 from sfumato.streams.window import Tiers, Window
 from sfumato.wire.task import Task
 
@@ -43,6 +44,20 @@ def test_a_number_has_an_interval() -> None:
     assert protocol.clip
 
 
+@pytest.mark.parametrize(
+    "stream",
+    [
+        Window(2, 1.0, 40, interval=(-10.0, 40.0), unit="°C"),
+        ToPL(epsilon=1.0, bound=8.0, unit="€"),
+    ],
+)
+def test_a_unit_goes_with_the_values(stream: Window | ToPL) -> None:
+    again = type(stream).of(stream.spec())
+    assert again == stream
+    assert again.quantity.text(21.54, 1) == f"21.5 {stream.unit}"
+    assert "unit" not in stream.plain()
+
+
 def test_tiers_are_windows_to_pick_from() -> None:
     task = parsed(FILE + "tiers = [{window = 48, epsilon = 0.5, devices = 2000}]\n")
     assert task.stream == "tiers"
@@ -66,6 +81,14 @@ def test_tiers_are_windows_to_pick_from() -> None:
         ('["home", "work"]', "1", r"line 9: values.items has 1 item\(s\); 2..16777216"),
         ('kind = "category", items = ["home", "work"]', 'kind = "number", low = 1, high = 1',
          "values.low is 1 and values.high is 1; two numbers, the first below the second"),
+        ('kind = "category", items = ["home", "work"]',
+         'kind = "number", low = 0, high = 1, unit = 3',
+         'values.unit is 3; a text of 1 to 12 characters is expected, as in "°C"'),
+        ('kind = "category", items = ["home", "work"]',
+         'kind = "number", low = 0, high = 1, unit = ""',
+         "values.unit is ''; a text of 1 to 12 characters is expected"),
+        ('kind = "category"', 'kind = "category", unit = "kg"',
+         "values.unit is no field|unit"),
         ('kind = "category", items = ["home", "work"]', 'kind = "binary"',
          "values.kind is 'binary' where kind is 'window'; category or number is expected"),
         ('kind = "category", items', 'kind = "category", optional = true, items',

@@ -159,10 +159,15 @@ class Answers:
         return np.fmax(farther, (self.high - self.low) / 2)
 
     @property
+    def typical(self) -> float:
+        """The reach of a typical interval, the one in the middle; 0 if none is known."""
+        reach = np.sort(self.reach[np.isfinite(self.reach)])
+        return float(reach[reach.size // 2]) if reach.size else 0.0
+
+    @property
     def decimals(self) -> int:
         """How many decimals the values have, by their uncertainty."""
-        reach = np.sort(self.reach[np.isfinite(self.reach)])
-        return self.quantity.decimals(float(reach[reach.size // 2]) if reach.size else 0.0)
+        return self.quantity.decimals(self.typical)
 
     @property
     def percent(self) -> str:

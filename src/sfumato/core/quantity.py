@@ -76,6 +76,10 @@ class Quantity:
         """Return a value as it is printed, with its unit."""
         return fixed(self.scale * value, places) + self.unit
 
+    def measured_in(self, unit: str) -> Quantity:
+        """Return the same in a unit, which is printed after a space."""
+        return replace(self, unit=f" {unit}") if unit else self
+
     @property
     def changed(self) -> Quantity:
         """What the difference of two such values is."""

@@ -105,7 +105,7 @@ def _axis(low: float, high: float, point: Any, periods: int, quantity: Quantity)
         drawn.append(
             f'<line x1="{LEFT}" x2="{WIDTH - 12}" y1="{y}" y2="{y}" class="grid"/>'
             f'<text x="{LEFT - 8}" y="{y}" class="tick" text-anchor="end" '
-            f'dominant-baseline="middle">{quantity.text(tick, places)}</text>'
+            f'dominant-baseline="middle">{escape(quantity.text(tick, places))}</text>'
         )
     for period in sorted({1, (periods + 1) // 2, periods}):
         x = point(period, low).split(",")[0]

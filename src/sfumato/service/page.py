@@ -40,7 +40,8 @@ FILES: Final = {
 SHOWN: Final = 4
 """Items in the chart before anybody has chosen."""
 
-FEW: Final = 200
+WIDE: Final = 0.15
+"""The part of all that values could be beyond which an interval to either side tells little."""
 
 NOTES: Final = {
     "share": " Below zero means: too small to tell from zero.",
@@ -64,11 +65,13 @@ def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
         "seconds": spec["period_seconds"],
         "grace": spec["grace"],
         "periods": spec["periods"],
+        "wide": WIDE * span if (span := _span(desk)) else None,
+        "apart": view.quantity.changed.unit,
         "shown": list(shown),
         "colours": COLOURS,
         "history": view.history,
     }
-    state, sentence = _state(desk, now, view.history)
+    state, sentence = _state(desk, now, view)
     title = escape(spec["title"])
     return _whole(
         title,
@@ -81,18 +84,19 @@ def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
 </header>
 <main>
   <section class="promise" aria-label="What is promised">
-    <p>{escape(str(desk.protocol.guarantee))}</p>{_mixed(desk)}
+    {_promises(desk)}{_mixed(desk)}
     <p>Reports are {"sealed on the device and opened" if desk.keys else "read"} by this collector
     only. Every number here is an estimate with its 95% interval.</p>
   </section>
   <section aria-labelledby="over-time">
     <h2 id="over-time">{view.quantity.noun} over time</h2>
     <div id="chart">{chart(view, shown, desk.periods)}</div>
+    <p id="legend">{_legend(view, shown)}</p>
     <p id="read" class="quiet" aria-live="polite">Lines are estimates, soft bands their 95%
     intervals.{NOTES.get(view.quantity.kind, "")}</p>
   </section>
   <section aria-labelledby="items">
-    <h2 id="items">Now</h2>
+    <h2 id="items">{view.quantity.noun} now</h2>
     {_table(desk, view)}
   </section>
   <section aria-labelledby="health">
@@ -107,6 +111,15 @@ last answer as data</a></p></footer>
 <script src="/static/uPlot.min.js" defer></script>
 <script src="/static/page.js" defer></script>""",
     )
+
+
+def _promises(desk: Desk) -> str:
+    """Return what is promised; if the owner of a device has a choice, all of it."""
+    offers = [escape(str(offer)) for offer in desk.protocol.offers]
+    if len(offers) == 1:
+        return f"<p>{offers[0]}</p>"
+    listed = "".join(f"<li>{offer}</li>" for offer in offers)
+    return f"<p>The owner of a device picks one of these promises:</p><ul>{listed}</ul>"
 
 
 def _mixed(desk: Desk) -> str:
@@ -175,18 +188,39 @@ def _measured(desk: Desk) -> str:
         "set": "which share of the devices has each item",
         "attributes": "which share of the devices holds each item, attribute by attribute",
         "moves": "how much each item moves on average",
-        "number": f"the mean of a number from {values.get('low')} to {values.get('high')}",
+        "number": f"the {desk.labels[0]} of a number that devices hold",
     }
     what = kinds.get(values["kind"], "what devices hold")
+    if values["kind"] == "number":
+        unit = f" {values['unit']}" if "unit" in values else ""
+        what += f", from {values['low']:g} to {values['high']:g}{unit}"
     return f"Measures {what}, in {spec['periods']:,} periods of {length(spec['period_seconds'])}."
+
+
+def _span(desk: Desk) -> float | None:
+    """Return how far two values of a task can be apart; None if nobody can know."""
+    values = desk.published.spec["values"]
+    spans = {"share": 1.0, "move": 2.0}
+    if desk.protocol.quantity.kind == "mean":
+        return float(values["high"] - values["low"])
+    return spans.get(desk.protocol.quantity.kind)
+
+
+def _legend(view: View, rows: Sequence[int]) -> str:
+    """Return which colour is which item."""
+    return " ".join(
+        f'<span><span class="swatch s{turn}"></span> {escape(view.labels[row])}</span>'
+        for turn, row in enumerate(rows)
+    )
 
 
 def _clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
 
 
-def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[str, str]:
+def _state(desk: Desk, now: float, view: View) -> tuple[str, str]:
     """Return the state the task is in, and what to say of it."""
+    history = view.history
     if not history:
         first = _clock(desk.closes_at(1))
         return "empty", f"No period has closed yet. The first estimate comes at {first}."
@@ -201,16 +235,17 @@ def _state(desk: Desk, now: float, history: Sequence[dict[str, Any]]) -> tuple[s
             "behind."
         )
     if all(value is None for value in last["value"]):
+        known = "The table shows what was last known" if any(view.periods) else "Nothing is known"
         return "few", (
-            f"Period {last['period']} tells nothing, by {last['reports']} reports. The table shows "
-            "what was last known; it goes on when devices take part again."
+            f"Period {last['period']} tells nothing: it has {last['reports']:,} reports. {known}; "
+            "it goes on when devices take part."
         )
-    if 0 < last["reports"] < FEW:
-        return "few", (
-            f"Period {last['period']} has {last['reports']} reports: too few to tell much. The "
-            "bands are wide until more devices take part."
-        )
-    return "live", f"Period {last['period']} of {desk.periods:,} closed {ago(age)}."
+    closed = f"Period {last['period']} of {desk.periods:,} closed {ago(age)}."
+    reach, span = view.latest.typical, _span(desk)
+    if span and reach > WIDE * span:
+        text = view.quantity.changed.text(reach, view.latest.decimals)
+        return "few", f"{closed} Intervals are wide, ± {text}, until more devices have reported."
+    return "live", closed
 
 
 def _table(desk: Desk, view: View) -> str:
@@ -219,11 +254,11 @@ def _table(desk: Desk, view: View) -> str:
         name = escape(label)
         period = view.periods[row]
         checked, colour = (" checked", f" s{row}") if row < SHOWN else ("", "")
-        between = f"{printed.low} to {printed.high}" if period else ""
+        between = escape(f"{printed.low} to {printed.high}") if period else ""
         rows.append(
             f'<tr data-row="{row}"><td><label><input type="checkbox"{checked} '
             f'aria-label="Show {name} in the chart"> <span class="swatch{colour}">'
-            f'</span> {name}</label></td><td class="number">{printed.value}'
+            f'</span> {name}</label></td><td class="number">{escape(printed.value)}'
             f'{_dated(desk, period, view)}</td><td class="number">{between}</td></tr>'
         )
     n = f"{view.latest.n:,} reports so far" if view.history else "no reports yet"
@@ -231,7 +266,7 @@ def _table(desk: Desk, view: View) -> str:
     cut = f"The {len(view.places):,} largest of {view.items:,} items; " if few else ""
     return (
         f'<table id="table"><caption>{cut}<span id="caption">{n}</span></caption><thead><tr>'
-        '<th>Item</th><th class="number">Estimate</th><th class="number">95% interval</th></tr>'
+        '<th>Item</th><th class="number">Value</th><th class="number">95% interval</th></tr>'
         f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 

@@ -19,9 +19,12 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "set": ("items", "most"),
     "attributes": ("attributes",),
     "moves": ("items",),
-    "number": ("low", "high", "clip"),
+    "number": ("low", "high", "clip", "unit"),
 }
 """Each kind of value and its fields."""
+
+LONGEST_UNIT: Final = 12
+"""Characters that fit beside each number of an axis."""
 
 _WORDS: Final = "binary (on or off), category (one of the items), set, attributes, moves or number"
 
@@ -46,6 +49,8 @@ class TaskValues:
         Of attributes, each one's name and items, in order.
     low, high, clip
         Of a number, the interval it lies in, and whether others are cut to it.
+    unit
+        Of a number, what is printed after it, as in "°C".
 
     """
 
@@ -57,6 +62,7 @@ class TaskValues:
     high: float | None = None
     clip: bool = False
     optional: bool = False
+    unit: str = ""
 
     @property
     def width(self) -> int:
@@ -83,6 +89,7 @@ class TaskValues:
             plain["attributes"] = [[name, _plain(items)] for name, items in self.attributes]
         if self.kind == "number":
             plain |= {"low": self.low, "high": self.high, "clip": self.clip}
+            plain |= {"unit": self.unit} if self.unit else {}
         return plain
 
     @classmethod
@@ -143,7 +150,18 @@ def _interval(given: Mapping[str, Any], at: Path) -> dict[str, Any]:
             "two numbers, the first below the second, are expected.",
         )
     clip = _truth(given.get("clip", False), (*at, "clip"))
-    return {"low": float(ends[0]), "high": float(ends[1]), "clip": clip}  # type: ignore[arg-type]
+    unit = _unit(given["unit"], (*at, "unit")) if "unit" in given else ""
+    return {"low": float(ends[0]), "high": float(ends[1]), "clip": clip, "unit": unit}  # type: ignore[arg-type]
+
+
+def _unit(given: Any, at: Path) -> str:
+    if not isinstance(given, str) or not given.isprintable() or not 0 < len(given) <= LONGEST_UNIT:
+        raise Problem(
+            at,
+            f"values.unit is {fields.shown(given)}; a text of 1 to {LONGEST_UNIT} characters is "
+            'expected, as in "°C".',
+        )
+    return given
 
 
 def _truth(given: Any, at: Path) -> bool:

@@ -32,12 +32,14 @@
   // ---- what is known of each item ---------------------------------------------------------------
   const latest = data.labels.map(() => null);
   let places = 4;
+  let typical = 0;
   function learn(one) {
     latest.forEach((_, row) => {
       if (one.value[row] != null) latest[row] = { value: one.value[row], low: one.low[row], high: one.high[row], period: one.period };
     });
     const reach = latest.filter((one) => one).map((one) => (one.high - one.low) / 2).sort((a, b) => a - b);
-    places = decimals(reach[Math.floor(reach.length / 2)]);
+    typical = reach[Math.floor(reach.length / 2)] ?? 0;
+    places = decimals(typical);
   }
   history.forEach(learn);
 
@@ -66,7 +68,8 @@
 
   function ticks(_, found) {
     const step = quantity.scale * (found[1] - found[0]);
-    const places = step > 0 ? Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) : 0;
+    let places = 0; // as many as tell 2.5 from 3
+    while (step > 0 && places < 12 && Math.abs(Number(step.toFixed(places)) - step) > 1e-6 * step) places += 1;
     return found.map((tick) => text(tick, places));
   }
 
@@ -94,12 +97,31 @@
         y: { range },
       },
       axes: [axis(), { ...axis(), size: 70, values: ticks }],
-      hooks: { setCursor: [(self) => self.cursor.idx != null && read(self.cursor.idx)] },
+      hooks: { draw: [lone], setCursor: [(self) => self.cursor.idx != null && read(self.cursor.idx)] },
     }, columns(), box);
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", `${quantity.noun} over time, estimated, with intervals; arrow keys read them out`);
     plot.root.tabIndex = 0;
     plot.root.addEventListener("keydown", walk);
+  }
+
+  // A period between unknown ones has no room for a band: its interval is a bar.
+  function lone(self) {
+    const known = (one, row) => one && one.value[row] != null;
+    self.ctx.save();
+    self.ctx.lineWidth = 3 * devicePixelRatio;
+    history.forEach((one, at) => {
+      for (const row of drawn()) {
+        if (!known(one, row) || known(history[at - 1], row) || known(history[at + 1], row)) continue;
+        const x = self.valToPos(endOf(one.period), "x", true);
+        self.ctx.strokeStyle = colour(row) + "80";
+        self.ctx.beginPath();
+        self.ctx.moveTo(x, self.valToPos(one.low[row], "y", true));
+        self.ctx.lineTo(x, self.valToPos(one.high[row], "y", true));
+        self.ctx.stroke();
+      }
+    });
+    self.ctx.restore();
   }
 
   function read(index) {
@@ -121,6 +143,7 @@
   }
 
   // ---- participation --------------------------------------------------------------------------
+  const WHOLE = [...Array(10).keys()].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
   function participation() {
     const box = byId("bars");
     if (!box || !history.length) return;
@@ -133,7 +156,7 @@
         x: { time: true, range: () => [endOf(0.5), endOf(Math.max(data.periods, 2) + 0.5)] },
         y: { range: (_, low, high) => [0, high * 1.1 || 1] },
       },
-      axes: [axis(), { ...axis(), size: 60, space: 18 }],
+      axes: [axis(), { ...axis(), size: 60, space: 18, incrs: WHOLE }],
     }, [history.map((one) => endOf(one.period)), history.map((one) => one.reports)], box);
   }
 
@@ -166,6 +189,12 @@
       row.querySelector("input").checked = turn !== undefined;
       row.querySelector(".swatch").className = turn === undefined ? "swatch" : `swatch s${turn}`;
     }
+    byId("legend").replaceChildren(...drawn().map((row) => {
+      const [entry, swatch] = [document.createElement("span"), document.createElement("span")];
+      swatch.className = `swatch s${chosen.get(row)}`;
+      entry.append(swatch, ` ${data.labels[row]}`);
+      return entry;
+    }));
   }
 
   byId("table").addEventListener("change", (event) => {
@@ -197,9 +226,13 @@
     }
     const age = Math.max(0, now - endOf(last.period) - data.grace);
     if (age > 2 * data.seconds + 5) return tell("stale", `Period ${last.period} closed ${ago(age)} and none since; the collector may be behind.`);
-    if (last.value.every((value) => value == null)) return tell("few", `Period ${last.period} tells nothing, by ${last.reports} reports. The table shows what was last known; it goes on when devices take part again.`);
-    if (last.reports && last.reports < 200) return tell("few", `Period ${last.period} has ${last.reports} reports: too few to tell much. The bands are wide until more devices take part.`);
-    return tell("live", `Period ${last.period} of ${data.periods.toLocaleString()} closed ${ago(age)}.`);
+    if (last.value.every((value) => value == null)) {
+      const known = latest.some((one) => one) ? "The table shows what was last known" : "Nothing is known";
+      return tell("few", `Period ${last.period} tells nothing: it has ${last.reports.toLocaleString()} reports. ${known}; it goes on when devices take part.`);
+    }
+    const closed = `Period ${last.period} of ${data.periods.toLocaleString()} closed ${ago(age)}.`;
+    if (data.wide && typical > data.wide) return tell("few", `${closed} Intervals are wide, ± ${(quantity.scale * typical).toFixed(places)}${data.apart}, until more devices have reported.`);
+    return tell("live", closed);
   }
 
   function listen() {

@@ -106,6 +106,8 @@ class ToPL(AskedStream):
         ``white`` prunes a density fitted without smoothing (SW-W); ``plain`` smooths it (SW).
     grid
         How many steps the learnt distribution has.
+    unit
+        What is printed after an amount.
 
     Guarantee
     ---------
@@ -134,6 +136,7 @@ class ToPL(AskedStream):
     limit: int = 1 << 20
     variant: Literal["white", "plain"] = "white"
     grid: int = 1024
+    unit: str = ""
 
     name: ClassVar[str] = "topl"
 
@@ -172,7 +175,7 @@ class ToPL(AskedStream):
     @property
     def quantity(self) -> Quantity:
         """What the values of a release are."""
-        return Quantity("amount", "Sum of amounts")
+        return Quantity("amount", "Sum of amounts").measured_in(self.unit)
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -199,20 +202,21 @@ class ToPL(AskedStream):
         return {"learning": self.learning, "variant": self.variant}
 
     def plain(self) -> dict[str, Any]:
-        """Return the whole design as plain data; the usual grid is not told."""
-        told = {name: value for name, value in asdict(self).items() if name != "grid"}
+        """Return the whole design as plain data; not the usual grid, nor what its values tell."""
+        told = {name: part for name, part in asdict(self).items() if name not in ("grid", "unit")}
         usual = self.grid == type(self).grid
         return {"stream": self.name, **told} | ({} if usual else {"grid": self.grid})
 
     def spec(self) -> dict[str, Any]:
         """Return plain data that make this stream."""
-        return self.plain()
+        return self.plain() | ({"values": {"unit": self.unit}} if self.unit else {})
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of plain data."""
-        names = [field.name for field in dataclass_fields(cls)]
-        return cls(**{name: spec[name] for name in names if name != "grid" or name in spec})
+        names = [field.name for field in dataclass_fields(cls) if field.name != "unit"]
+        made = {name: spec[name] for name in names if name != "grid" or name in spec}
+        return cls(**made, unit=spec.get("values", {}).get("unit", ""))
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Self
 
@@ -82,6 +82,8 @@ class Window(AskedStream):
         What a device answers for before its first value: public, and the same for all. If such a
         device kept silent, it would tell that it has seen nothing yet. None for the first item, or
         for the middle of the interval.
+    unit
+        Of a mean: what is printed after it.
 
     Guarantee
     ---------
@@ -112,6 +114,7 @@ class Window(AskedStream):
     parameters: tuple[tuple[str, Any], ...] = ()
     population: int | None = None
     default: Label | float | None = None
+    unit: str = field(default="", kw_only=True)
 
     name: ClassVar[str] = "window"
     needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
@@ -187,7 +190,7 @@ class Window(AskedStream):
     @property
     def quantity(self) -> Quantity:
         """What the values of a release are."""
-        return MEAN if self.domain is None else SHARE
+        return MEAN.measured_in(self.unit) if self.domain is None else SHARE
 
     @property
     def wholes(self) -> tuple[slice, ...]:
@@ -371,7 +374,7 @@ class Window(AskedStream):
         if self.domain is not None:
             return TaskValues("category", self.domain)
         low, high = self.interval or (0.0, 1.0)
-        return TaskValues("number", low=low, high=high, clip=self.clip)
+        return TaskValues("number", low=low, high=high, clip=self.clip, unit=self.unit)
 
     @property
     def brief(self) -> str:
@@ -395,6 +398,7 @@ class Window(AskedStream):
             spec["oracle"],
             tuple((str(name), value) for name, value in spec["parameters"]),
             default=spec.get("default"),
+            unit=values.unit,
         )
 
     @classmethod
