@@ -6,7 +6,14 @@ import pytest
 from tests.cli.running import answer, refused, run
 
 from sfumato import catalog
-from sfumato.checks import MECHANISM_CHECKS, STREAM_CHECKS, CheckFailed, mechanism, stream
+from sfumato.checks import (
+    MECHANISM_CHECKS,
+    STREAM_CHECKS,
+    CheckFailed,
+    mechanism,
+    stream,
+    subjects,
+)
 from sfumato.core.mechanism import Mechanism
 from sfumato.streams import registry
 
@@ -48,6 +55,14 @@ def test_streams_are_checked_over_all_that_is_heard_of_a_device(name: str) -> No
         assert verdict["ok"] is True
         assert verdict["epsilon_exact_upper"] <= verdict["epsilon_claimed"]
         assert verdict["configuration"]["stream"] == name
+
+
+def test_streams_of_other_packages_are_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.STREAMS, "elsewhere", registry.STREAMS["flat"])
+    assert "elsewhere" in subjects.names()
+    verdicts = answer("check", "elsewhere", "-j", "1")
+    assert [verdict["name"] for verdict in verdicts] == ["elsewhere"] * len(verdicts)
+    assert all(verdict["ok"] for verdict in verdicts)
 
 
 def test_streams_are_told_in_a_few_words() -> None:

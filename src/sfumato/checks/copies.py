@@ -28,8 +28,8 @@ __all__ = ["copies_cost_no_more_than_twice"]
 MOST_CHOICES: Final = 100_000
 SERVERS: Final = 3
 """How many servers ask both copies."""
-VALUES: Final = 3
-"""How many different values copies hold."""
+VALUES: Final = {True: 2, False: 3}
+"""How many different values copies hold that change theirs, and that do not."""
 
 Code = tuple[int, ...] | None
 Tapes = dict[Code, list[tuple[tuple[int, ...], int]]]
@@ -170,8 +170,9 @@ def _ratio(copies: _Copies, begun: State, server: Sequence[Asks]) -> Fraction | 
     Of a horizon each copy holds one value; in a window both may change after the first period.
     """
     stream = copies.devices.stream
-    pairs = list(product(range(min(VALUES, len(stream.inputs()))), repeat=2))
-    changes = product(pairs, repeat=2) if stream.horizon is None else zip(pairs, pairs, strict=True)
+    change = stream.horizon is None
+    pairs = list(product(range(min(VALUES[change], len(stream.inputs()))), repeat=2))
+    changes = product(pairs, repeat=2) if change else zip(pairs, pairs, strict=True)
     alike: dict[frozenset[tuple[bool, ...]], list[dict[tuple[Both, ...], Fraction]]] = {}
     for first, second in changes:
         acts: list[tuple[Act, Act]] = []

@@ -30,7 +30,7 @@ __all__ = [
     "when_and_how_much_is_sent_tells_nothing",
 ]
 
-MOST_LAWS: Final = 1_200
+MOST_LAWS: Final = 800
 """How many pairs of a server and a stream of values are gone through for one tier."""
 
 Values = tuple[int, ...]
