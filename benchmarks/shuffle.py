@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit code."""
     parser = ArgumentParser(prog="python -m benchmarks.shuffle", description=__doc__)
     parser.add_argument("--points", type=int, default=len(POINTS), help="default: all")
+    parser.add_argument("--curve", type=int, default=50, help="points of a curve; default: 50")
     given = parser.parse_args(arguments)
     numbers = np.random.default_rng(1).random(1 << 20)
     unit = seconds(lambda: np.fft.rfft(numbers))
@@ -56,10 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for n, epsilon, delta in POINTS[: given.points]:
         for mechanism in _mechanisms(epsilon):
             holds &= _row(mechanism, n, delta, unit)
-    curve = seconds(lambda: _curve(Concord(1.0, 256, 8)), runs=1)
+    curve = seconds(lambda: _curve(Concord(1.0, 256, 8), given.curve), runs=1)
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     holds &= peak <= LARGEST
-    print(f"A curve of 50 points takes {curve:.2f} s; the process took {peak / 1e6:.0f} MB.")
+    print(
+        f"A curve of {given.curve} points takes {curve:.2f} s; "
+        f"the process took {peak / 1e6:.0f} MB."
+    )
     verdict = "hold" if holds else "DO NOT HOLD"
     print(
         f"Limits: {SLOWEST:g} transforms, {MOVED:.0%} moved, {APART:.0%} apart, "
@@ -114,8 +118,8 @@ def _moved(contrasts: Contrasts | None, mechanism: Mechanism, found: Amplified) 
     return usual / exact - 1
 
 
-def _curve(mechanism: Mechanism) -> None:
-    for n in np.geomspace(100, 1e9, 50).astype(int).tolist():
+def _curve(mechanism: Mechanism, points: int) -> None:
+    for n in np.geomspace(100, 1e9, points).astype(int).tolist():
         best(mechanism, n, 1e-6)
 
 
