@@ -19,7 +19,7 @@ from tests.device.mutations import mutated, written
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.device import Device, Http, Limits, Outcome, part, sdk
+from sfumato.device import Device, Http, Limits, Outcome, errands, part, sdk
 from sfumato.errors import BudgetError, ConfigurationError, InputError, SfumatoError
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
@@ -390,7 +390,7 @@ def test_an_unforeseen_error_is_a_sentence_and_stops_no_other() -> None:
     flushed = scene.device.flush()
     assert list(flushed.problems) == [task]
     assert "unforeseen" in flushed.problem
-    assert len(flushed.problem) <= sdk.LONGEST_PROBLEM
+    assert len(flushed.problem) <= errands.LONGEST_PROBLEM
     assert scene.arrived == [1]
 
 

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from sfumato.device.sdk import Device, Flushed, Limits
+from sfumato.device.errands import Flushed
+from sfumato.device.limits import Limits
+from sfumato.device.sdk import Device
 from sfumato.device.transport import Http, Outcome, Patient, Transport
 
 __all__ = ["Device", "Flushed", "Http", "Limits", "Outcome", "Patient", "Transport"]

@@ -7,7 +7,6 @@ saves what it has drawn before it leaves. A server that asks twice gets the same
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,12 +19,13 @@ import numpy as np
 
 from sfumato.accounting.ledger import UNITS, Ledger, units
 from sfumato.core.exact import is_finite_number
-from sfumato.core.guarantee import Guarantee
+from sfumato.device.errands import Errand, Flushed
 from sfumato.device.journal import Joined, Journal, Waiting
 from sfumato.device.keys import FORMAT, Chain, Root
+from sfumato.device.limits import Limits
+from sfumato.device.observed import plain_value
 from sfumato.device.transport import Http, Patient, Transport, Unreachable
 from sfumato.errors import (
-    BudgetError,
     ConfigurationError,
     InputError,
     SfumatoError,
@@ -33,14 +33,13 @@ from sfumato.errors import (
 from sfumato.randomness import Source, secure
 from sfumato.wire import questions
 from sfumato.wire.published import Published
-from sfumato.wire.reading import read_json
 from sfumato.wire.reports import Batch
 from sfumato.wire.tables import Damaged
 
 if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any protocol
     from sfumato.device.part import Part
 
-__all__ = ["Device", "Flushed", "Limits"]
+__all__ = ["Device"]
 
 FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unknown_key")
 """Reasons of refusal after which trying again is of no use."""
@@ -48,7 +47,6 @@ FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
 LONGEST_FLUSH: Final = 30.0
 """Seconds that a flush takes, at most, unless the app says otherwise."""
-LONGEST_PROBLEM: Final = 400
 TOGETHER: Final = 64
 """How many periods are lived through in one transaction."""
 LARGEST_BATCH: Final = 1 << 20
@@ -66,103 +64,6 @@ UNBOUNDED: Final = (
 )
 BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 """Another one after each start of the machine, where there is one."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the owner of a device allows.
-
-    Parameters
-    ----------
-    epsilon
-        The total over all tasks, for ever.
-    kinds
-        Which kinds of values may be asked for; all, by default.
-    unsealed
-        Whether reports may travel without a seal.
-    windows
-        Whether tasks may be joined that promise their epsilon for any so many consecutive periods,
-        not for ever; so then does the total, for any stretch of time that no task's window is
-        shorter than.
-
-    """
-
-    epsilon: float
-    kinds: frozenset[str] | None = None
-    unsealed: bool = False
-    windows: bool = False
-
-    def check(self, published: Published, guarantee: Guarantee) -> None:
-        """Raise BudgetError if a task is not allowed, under what it promises to the device."""
-        kind = published.spec["values"]["kind"]
-        if self.kinds is not None and kind not in self.kinds:
-            raise BudgetError(
-                f"the task asks for values of kind {kind!r}; the owner allows "
-                f"{', '.join(sorted(self.kinds)) or 'none'}."
-            )
-        if guarantee.window is not None and not self.windows:
-            raise BudgetError(
-                "the task promises its epsilon for a window of time only; the owner asks for one "
-                "that promises it for ever."
-            )
-        if not published.keys and not self.unsealed:
-            raise BudgetError("the task has no key to seal reports with; the owner asks for one.")
-
-
-@dataclass(frozen=True)
-class Flushed:
-    """What became of the reports that were due.
-
-    Parameters
-    ----------
-    sent, refused, waiting
-        How many reports were taken, refused for good, and kept for another time.
-    problems
-        What went wrong, in one sentence for each task that had trouble, by the task's id.
-
-    """
-
-    sent: int = 0
-    refused: int = 0
-    waiting: int = 0
-    problems: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def problem(self) -> str:
-        """The first of the problems; empty if there is none."""
-        return next(iter(self.problems.values()), "")
-
-    def __add__(self, other: Flushed) -> Flushed:
-        return Flushed(
-            self.sent + other.sent,
-            self.refused + other.refused,
-            self.waiting + other.waiting,
-            {
-                **self.problems,
-                **{k: v for k, v in other.problems.items() if k not in self.problems},
-            },
-        )
-
-
-@dataclass(frozen=True)
-class Errand:
-    """What a flush does for one task: until when it may take, and whether patience counts."""
-
-    task_id: bytes
-    end: float
-    force: bool
-
-    @property
-    def left(self) -> float:
-        """The seconds that are left of it."""
-        return max(0.0, self.end - time.monotonic())
-
-    def trouble(self, error: Exception, waiting: int = 0) -> Flushed:
-        """Return what went wrong, in one sentence."""
-        said = str(error)
-        if not isinstance(error, (SfumatoError, Unreachable)):
-            said = f"something unforeseen went wrong ({type(error).__name__}: {said})"
-        return Flushed(waiting=waiting, problems={self.task_id.hex(): said[:LONGEST_PROBLEM]})
 
 
 @dataclass
@@ -339,7 +240,7 @@ class Device:
             part = self._part(joined.task_id)
             period = part.ended(self.now) + 1
             caught_up = self._advanced(joined, part)
-            plain = _plain(value)
+            plain = plain_value(value)
             part.stream.check(plain)
         except SfumatoError:
             if strict:
@@ -703,28 +604,3 @@ def _boot() -> str:
 
 def _day(at: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as the journal gives it back; raise InputError if it could not be read."""
-    try:
-        text = json.dumps(_listed(value), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise InputError(
-            f"value has type {type(value).__name__} and cannot be kept; text, finite numbers, and "
-            "lists and tables of them are expected."
-        ) from None
-    return read_json(text, "value")
-
-
-def _listed(value: Any) -> Any:
-    """Return a value without what JSON does not know: sets, arrays, and numbers of numpy."""
-    if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=repr)
-    elif isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {name: _listed(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_listed(part) for part in value]
-    return value
