@@ -57,7 +57,8 @@ def test_a_device_comes_back_from_what_it_saved_and_from_nothing_else(stream: St
             for bad in (bad for bad in SPOILT if bad not in possible):
                 with pytest.raises(MismatchError, match="the saved state"):
                     stream.restore(state | {field: bad})
-        for other in (None, [], "state", state | {"more": 1}):
+        others: tuple[Any, ...] = (None, [], "state", state | {"more": 1})
+        for other in others:
             with pytest.raises(MismatchError, match="the saved state"):
                 stream.restore(other)
 
