@@ -380,7 +380,8 @@ class Window(AskedStream):
     def brief(self) -> str:
         """The design in a few words."""
         asked = f"{self.width} items" if self.interval is None else f"a number in {self.interval}"
-        return f"{asked}, any {self.window} periods, {self.devices} devices: {self.method}"
+        within = "each period" if self.window == 1 else f"any {self.window} periods"
+        return f"{asked}, {within}, {self.devices} devices: {self.method}"
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
