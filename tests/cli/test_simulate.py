@@ -7,6 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import answer, refused, run
 
+from sfumato.streams import registry
+
 TASK = """
 title = "Where people listen"
 epsilon = 2.0
@@ -127,6 +129,23 @@ def test_a_curve_of_the_literature_is_on_or_off(tmp_path: Path) -> None:
     task.write_text(TASK.replace('"category", items = ["home", "work", "road"]', '"binary"'))
     found = answer("simulate", task, "--devices", 4000, "--data", "steps")
     assert found["curves"]["truth"] == [0.1] * 6
+
+
+def test_amounts_and_streams_of_other_packages_are_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tmp_path / "task.toml"
+    shared = 'title = "t"\nepsilon = 2.0\nperiods = 4\nperiod = "1 hour"\n'
+    task.write_text(f'{shared}stream = "topl"\nvalues = {{kind = "number", low = 0, high = 9}}\n')
+    found = answer("simulate", task, "--devices", 3000)
+    assert found["curves"]["item"] == ["sum"] * 4
+    assert found["curves"]["online"][0] is None  # the first period chooses where to cut
+    assert found["decoders"]["online"]["rmse"] < 3000
+    assert "3,000 simulated devices" in run("simulate", task, "--devices", 3000).stdout
+    monkeypatch.setitem(registry.STREAMS, "slow", "tests.simulation.slow:Slow")
+    items = 'values = {kind = "category", items = 3}\nwindow = 2\ndevices = 200\n'
+    task.write_text(f'{shared}stream = "slow"\n{items}')
+    assert answer("simulate", task)["devices"] == 200
 
 
 @pytest.mark.statistics

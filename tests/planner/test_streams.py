@@ -114,6 +114,7 @@ def test_tiers_are_planned_together() -> None:
     found = named(plan(both))
     alone = named(plan(WINDOW))
     assert found["lpu"].devices == 40_000
+    assert found["lpu"].sent.messages == pytest.approx((1 / 10 + 1 / 20) / 2)
     assert found["lpu"].errors[PERIOD].rmse < alone["lpu"].errors[PERIOD].rmse
 
 

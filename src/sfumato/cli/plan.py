@@ -244,7 +244,7 @@ def _queries(best: Option) -> Any:
 def _options(made: Plan) -> Any:
     best = made.chosen
     design = [name for name in best.stream.facts() if name != "method"]
-    queries = list(best.errors)
+    queries = list(dict.fromkeys(name for option in made.options for name in option.errors))
     shown = tables.table()
     for heading in ("way", *design):
         shown.add_column(heading, overflow="fold")

@@ -20,7 +20,7 @@ from sfumato.core.estimate import Covariance
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.outlook import Notice, Outlook
+from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
@@ -154,6 +154,13 @@ class Tiers(AskedStream):
     def by(self, method: str) -> Tiers:
         """Return the same tiers by another method."""
         return Tiers(tuple(tier.by(method) for tier in self.tiers))
+
+    @property
+    def sent(self) -> Sent:
+        """What a device sends in a period, averaged over the tiers by their devices."""
+        sent = np.array([tier.sent for tier in self.tiers])
+        messages, payload, _ = np.average(sent, axis=0, weights=[t.devices for t in self.tiers])
+        return Sent(float(messages), float(payload), float(sent[:, 2].max()))
 
     def planned_variance(self, devices: int) -> float | None:
         """Return the variance of what a period's own answers say, all tiers together."""
