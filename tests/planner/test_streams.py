@@ -9,7 +9,7 @@ import pytest
 from tests.streams.window.people import steady
 
 from sfumato import catalog
-from sfumato.core.outlook import PERIOD
+from sfumato.core.outlook import PERIOD, Outlook
 from sfumato.errors import ConfigurationError
 from sfumato.planner import Option, Plan, plan
 from sfumato.simulation import Recorded, simulate
@@ -47,12 +47,15 @@ def named(made: Plan) -> dict[str, Option]:
     return {option.name: option for option in made.options}
 
 
+def predicted_by(task: Task) -> tuple[Outlook, Option]:
+    """Return what is known without simulating anything, and the option that divides evenly."""
+    outlook = registry.find(task.stream).outlook(task.plain())
+    return outlook, next(option for option in outlook.options() if option.name == "lpu")
+
+
 def half_width(task: Task, **changed: Any) -> float:
-    """Return how far the interval of a period's own answers reaches, by the outlook alone."""
-    asked = catalog.changed(task, **changed)
-    outlook = registry.find(asked.stream).outlook(asked.plain())
-    lpu = next(option for option in outlook.options() if option.name == "lpu")
-    return lpu.half_width(PERIOD)
+    """Return how far the interval of a period's own answers reaches."""
+    return predicted_by(catalog.changed(task, **changed))[1].half_width(PERIOD)
 
 
 @pytest.mark.parametrize("method", ["lbu", "lpu"])
@@ -82,8 +85,8 @@ def test_the_choice_depends_on_the_task(usual: Plan) -> None:
 
 
 def test_a_target_is_reached_by_what_is_said_to_reach_it() -> None:
-    reach = plan(WINDOW, target=0.03).reach
-    assert reach is not None
+    outlook, lpu = predicted_by(WINDOW)
+    reach = outlook.reach(lpu, 0.03)
     devices, epsilon, window = (reach[name] for name in ("devices", "epsilon", "window"))
     assert devices is not None
     assert epsilon is not None
@@ -96,8 +99,8 @@ def test_a_target_is_reached_by_what_is_said_to_reach_it() -> None:
 
 
 def test_what_nothing_reaches_is_said() -> None:
-    reach = plan(WINDOW, target=0.001).reach
-    assert reach is not None
+    outlook, lpu = predicted_by(WINDOW)
+    reach = outlook.reach(lpu, 0.001)
     assert (reach["epsilon"], reach["window"]) == (None, None)
 
 
@@ -111,11 +114,10 @@ def test_tiers_are_planned_together() -> None:
     both = catalog.changed(
         WINDOW, stream="tiers", tiers=[{"window": 20, "epsilon": 1.0, "devices": 20_000}]
     )
-    found = named(plan(both))
-    alone = named(plan(WINDOW))
-    assert found["lpu"].devices == 40_000
-    assert found["lpu"].sent.messages == pytest.approx((1 / 10 + 1 / 20) / 2)
-    assert found["lpu"].errors[PERIOD].rmse < alone["lpu"].errors[PERIOD].rmse
+    (_, found), (_, alone) = predicted_by(both), predicted_by(WINDOW)
+    assert found.devices == 40_000
+    assert found.sent.messages == pytest.approx((1 / 10 + 1 / 20) / 2)
+    assert found.errors[PERIOD].rmse < alone.errors[PERIOD].rmse
 
 
 # ---- moves ---------------------------------------------------------------------------------------
