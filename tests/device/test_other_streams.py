@@ -72,6 +72,14 @@ class Lamps(Stream):
     def plain(self) -> dict[str, Any]:
         return {"per_period": self.per_period}
 
+    def spec(self) -> dict[str, Any]:
+        return {
+            "stream": "lamps",
+            "periods": self.periods,
+            "epsilon": self.epsilon,
+            "per_period": self.per_period,
+        }
+
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         return cls(spec["periods"], spec["epsilon"], spec.get("per_period", False))

@@ -138,6 +138,16 @@ class Once(Stream):
         """Return what the stream fixes beyond its task: nothing."""
         return {}
 
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        return {
+            "stream": "once",
+            "values": {"kind": "category", "items": list(self.items)},
+            "periods": self.periods,
+            "epsilon": self.epsilon,
+            "rest": self.rest,
+        }
+
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a published task."""
@@ -251,7 +261,7 @@ class OnceCurator(Curator):
             estimate = mechanism.estimate(tally)
             values, variances = estimate.values, estimate.covariance.variances()
         else:
-            values = np.zeros(len(stream.items))
+            values = np.full(len(stream.items), np.nan)
             variances = np.full(len(stream.items), np.inf)
         joint = Covariance(variances, joint=False)
         return Estimate(values, joint, stream.labels, tally.n, stream.guarantee)
