@@ -191,12 +191,13 @@ class Once(Stream):
 
     def restore(self, state: Any) -> OnceDevice:
         """Return the device that goes on from a saved state."""
-        numbers = [state.get(name) for name in ("period", "turn")] if type(state) is dict else []
-        good = len(numbers) == 2 and all(type(number) is int for number in numbers)
-        if not good or set(state) != {"period", "turn", "held"} or numbers[1] not in self.heard:
+        if not isinstance(state, dict) or set(state) != {"period", "turn", "held"}:
             raise MismatchError("the saved state is none of this task; period, turn and held are.")
-        if not 0 <= numbers[0] <= self.periods or state["held"] not in self.items:
-            raise MismatchError("the saved state has a period or a value that this task lacks.")
+        whole = type(state["period"]) is int and type(state["turn"]) is int
+        if not whole or state["turn"] not in self.heard or state["held"] not in self.items:
+            raise MismatchError("the saved state has a turn or a value that this task lacks.")
+        if not 0 <= state["period"] <= self.periods:
+            raise MismatchError("the saved state has a period that this task lacks.")
         return OnceDevice(self, state["turn"], state["held"], state["period"])
 
     # ---- the server's half -----------------------------------------------------------------
