@@ -17,6 +17,7 @@ __all__ = [
     "TABLES",
     "complete_or_absent",
     "folder_complete_or_absent",
+    "folder_to_disk",
     "named",
     "refuse_target",
     "size_in_words",
@@ -72,7 +73,7 @@ def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    _folder_to_disk(path.parent)
+    folder_to_disk(path.parent)
 
 
 def write_columns(
@@ -102,7 +103,8 @@ def write_columns(
             pq.write_table(table, file)
 
 
-def _folder_to_disk(path: Path) -> None:
+def folder_to_disk(path: Path) -> None:
+    """Return when the names in a folder are on disk."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -125,7 +127,7 @@ def folder_complete_or_absent(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
-    _folder_to_disk(path.parent)
+    folder_to_disk(path.parent)
 
 
 def size_in_words(size: float) -> str:

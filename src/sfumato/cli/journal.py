@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from sfumato.claims import Claim
-from sfumato.cli.files import named
+from sfumato.cli.files import folder_to_disk, named
 from sfumato.errors import InputError, MismatchError
 from sfumato.streams.values.publisher import State
 from sfumato.streams.values.release import Release
@@ -146,7 +146,7 @@ class Journal:
         """Release the files; the journal stays unless the stream is complete and published."""
         if self.progress.complete and not self.progress.pending:
             self.path.unlink(missing_ok=True)
-            _folder_to_disk(self.path.parent)
+            folder_to_disk(self.path.parent)
         self._release()
 
     def _release(self) -> None:
@@ -211,7 +211,7 @@ class Journal:
             part.unlink(missing_ok=True)
             raise
         part.replace(self.path)
-        _folder_to_disk(self.path.parent)
+        folder_to_disk(self.path.parent)
         self._file = _opened(self.path, 0o600)
         self._file.seek(0, os.SEEK_END)
 
@@ -272,11 +272,3 @@ def _opened(path: Path, mode: int) -> BinaryIO:
 def _to_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _folder_to_disk(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
