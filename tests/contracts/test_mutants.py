@@ -368,10 +368,10 @@ def test_every_mutant_is_caught(mutant: type[Mechanism], check: str) -> None:
 
 
 def test_every_check_catches_some_mutant() -> None:
-    """Those of all files beside this one count."""
+    """Those of all files beside this one count; files of wrong streams have none."""
     files = sorted(Path(__file__).parent.glob("test_mutants*.py"))
     modules = [importlib.import_module(f"{__package__}.{file.stem}") for file in files]
-    caught = {check for module in modules for _, check in module.MUTANTS}
+    caught = {check for module in modules for _, check in getattr(module, "MUTANTS", ())}
     assert caught == {check.__name__ for check in MECHANISM_CHECKS}
 
 
