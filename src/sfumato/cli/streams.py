@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cli.columns import Kind, Table
 from sfumato.errors import InputError
-from sfumato.simulation import Observed
 from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD
 
 if TYPE_CHECKING:
+    from sfumato.cli.columns import Table
     from sfumato.core.stream import Stream
+    from sfumato.simulation import Observed
     from sfumato.wire.task import Task
 
 __all__ = ["about", "promises", "read", "report_bytes", "words"]
@@ -49,6 +49,8 @@ def words(fact: Any) -> str:
 
 def read(table: Table, observed: Observed) -> NDArray[Any]:
     """Return the streams of a file with the columns device, period and the value's own."""
+    from sfumato.cli.columns import Kind
+
     wanted = {"device": ("device", Kind.TEXT), "period": ("period", Kind.NUMBER)}
     for name, words in observed.columns.items():
         wanted[name] = (name, Kind.TEXT if words else Kind.NUMBER)
