@@ -20,8 +20,8 @@ LIMITS: Final[Mapping[tuple[str, int], float]] = {
     ("exsub", 240): 40,
     ("grr", 128): 30,
     ("grr", 1024): 30,
-    ("olh", 128): 150,
-    ("olh", 1024): 800,
+    ("olh", 128): 100,
+    ("olh", 1024): 150,
     ("oue", 128): 500,
     ("oue", 1024): 3500,
     # Signed entries: 120 of them and 8 stubs.
