@@ -75,7 +75,9 @@ def test_it_is_checked_as_all_streams_are(package: Path) -> None:
 
 def test_it_is_simulated_and_planned(task: Path) -> None:
     assert answer("simulate", task, "--devices", "300", "--seed", "1")
-    assert answer("plan", task, "--devices", "300")
+    planned = answer("plan", task, "--devices", "300")
+    (option,) = planned["options"]
+    assert (option["messages"], option["most_messages"]) == (1, 1)
 
 
 @pytest.mark.processes

@@ -96,7 +96,7 @@ class DeviceFleet(Fleet):
     population
         What the devices hold.
     rng
-        Everybody's coins.
+        The source of all devices' coins.
 
     """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.quantity import SHARE, Quantity
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
-from sfumato.randomness import Source
+from sfumato.randomness import Source, seeded
 
 __all__ = [
     "Ask",
@@ -44,6 +44,9 @@ __all__ = [
     "drive",
     "replay",
 ]
+
+_LIVED: Final = 1024
+"""How many periods are lived through to count what devices send."""
 
 
 @dataclass(frozen=True)
@@ -378,9 +381,21 @@ class Stream(ABC):
 
     @property
     def sent(self) -> Sent:
-        """What a device sends over the horizon or, without an end, in a period."""
-        messages = float(self.rounds or 1) * (self.horizon or 1)
-        return Sent(messages, messages * self.payload, messages)
+        """What a device sends over the horizon or, without an end, in a period.
+
+        By default counted on a few devices if they are not asked: what they send, and when, does
+        not depend on what they see. Of those that are asked, the most that they can answer.
+        """
+        if self.rounds or self.horizon is None:
+            messages = float(max(self.rounds, 1) * (self.horizon or 1))
+            return Sent(messages, messages * self.payload, messages)
+        coins, counts = seeded(1), []
+        for _ in range(max(4, _LIVED // self.horizon)):
+            device = self.device(coins)
+            sent = (device.observe(None, coins) for _ in range(self.horizon))
+            counts.append(sum(message is not None for message in sent))
+        messages = float(np.mean(counts))
+        return Sent(messages, messages * self.payload, float(max(counts)))
 
     def planned_variance(self, devices: int) -> float | None:
         """Return the variance of a value in a typical period, as intervals count on it.
@@ -435,7 +450,7 @@ class Stream(ABC):
         population
             What each device holds in each period.
         rng
-            Everybody's coins.
+            The source of all devices' coins.
 
         """
         return DeviceFleet(self, population, rng)

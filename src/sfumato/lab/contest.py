@@ -106,7 +106,7 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
     stream
         What each device holds in each period.
     epsilon, window, oracle
-        As of :class:`Window`.
+        The same as in :class:`Window`.
     methods
         The names of the methods.
     watch

@@ -100,7 +100,7 @@ class Binary(ByPeriod):
     curve
         ``lns``, ``sin``, ``log`` or ``steps``.
     devices, periods, seed
-        As of any stream.
+        How many devices there are, for how many periods, and what all draws follow from.
     pace
         How lively it is, as :data:`CURVES` says; by default the paper's.
 
@@ -137,7 +137,7 @@ class Numbers(ByPeriod):
     Parameters
     ----------
     curve, devices, periods, seed, pace
-        As of :class:`Binary`.
+        The same as in :class:`Binary`.
     spread
         The deviation of the numbers; the paper's is 10, two hundred times the curve's height.
     reach
@@ -181,7 +181,7 @@ class RecordedItems(Recorded):
     devices
         How many to draw; each once if left out.
     seed
-        Of the draw.
+        What the draw follows from.
 
     """
 
@@ -213,7 +213,7 @@ class Trips(ByPeriod):
     labels
         The items.
     devices, seed
-        As of any stream.
+        How many devices there are, and what all draws follow from.
 
     """
 
@@ -271,7 +271,7 @@ def taxi_by_half_hour(folder: Path, devices: int = DEVICES, seed: int = 1) -> Tr
     folder
         Where :data:`TAXI` lies.
     devices, seed
-        As of any stream.
+        How many devices there are, and what all draws follow from.
 
     """
     path = folder / TAXI
@@ -307,7 +307,7 @@ def given(
     periods
         How many there are.
     devices, seed
-        As of :class:`RecordedItems`.
+        The same as in :class:`RecordedItems`.
 
     """
     return RecordedItems(read_streams(Category(labels), periods, table), labels, devices, seed)

@@ -283,7 +283,8 @@ def _participation(history: Sequence[dict[str, Any]], refused: Counter[str]) -> 
     told = "Nobody has taken part in a closed period yet."
     if history:
         last = history[-1]
-        told = f"{last['reports']:,} reports in period {last['period']}."
+        noun = "report" if last["reports"] == 1 else "reports"
+        told = f"{last['reports']:,} {noun} in period {last['period']}."
     return (
         f'<p id="reports">{told}</p><div id="bars" aria-hidden="true"></div>'
         f'<p class="quiet">Refused since the collector started: {_counted(refused)}.</p>'

@@ -88,7 +88,7 @@ def steps(
     Parameters
     ----------
     stream, population, seed, workers, progress
-        As of :func:`simulate`.
+        The same as in :func:`simulate`.
 
     """
     outcome = Simulation(stream, population.devices)

@@ -71,7 +71,7 @@ class ByDevice(Population):
     kind
         How a device is told a value; None if no device will be told.
     devices, periods
-        As of any population.
+        How many devices there are, and for how many periods they live.
 
     """
 
@@ -113,7 +113,7 @@ class Recorded(ByDevice):
     devices
         How many to draw; each is taken once, if left out.
     seed
-        Of the draw.
+        What the draw follows from.
     kind
         How a device is told a value.
 
@@ -289,7 +289,7 @@ class Moving(ByDevice):
     items
         How many items there are.
     periods, changes, devices, seed
-        As of :class:`Synthetic`; ``changes`` are the moves that a device sees, at most.
+        The same as in :class:`Synthetic`; ``changes`` are the moves that a device sees, at most.
     kind
         How a device is told its moves.
 
@@ -342,7 +342,7 @@ class ByPeriod(Population):
     Parameters
     ----------
     devices, periods
-        As of any population.
+        How many devices there are, and for how many periods they live.
     seed
         What everything is drawn from.
 
@@ -395,7 +395,7 @@ class Drifting(ByPeriod):
     domain
         How many items there are, or what they are called.
     devices, periods, seed
-        As of any stream.
+        How many devices there are, for how many periods, and what all draws follow from.
     pace
         The deviation of a step of a share's logarithm.
 
@@ -432,7 +432,7 @@ class Levels(ByPeriod):
     interval
         Where the numbers lie.
     devices, periods, seed
-        As of any population.
+        How many devices there are, for how many periods, and what all draws follow from.
     pace
         The deviation of a step of the tide.
 

@@ -161,7 +161,7 @@ class AskedFleet(Fleet):
     population
         What the devices hold.
     rng
-        Everybody's coins.
+        The source of all devices' coins.
     width
         How many entries an estimate has.
 

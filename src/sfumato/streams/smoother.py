@@ -38,7 +38,7 @@ def smoothed(
     noise
         The variance of each of these values.
     motions, switch
-        As of :class:`sfumato.streams.bank.Bank`.
+        The same as in :class:`sfumato.streams.bank.Bank`.
 
     Examples
     --------

@@ -180,7 +180,7 @@
     // Two that were never known are equal; their difference would be no number.
     if (!body.contains(document.activeElement)) body.append(...rows.sort((a, b) => value(b) - value(a) || 0));
     byId("caption").textContent = `${last.n.toLocaleString()} reports so far`;
-    byId("reports").textContent = `${last.reports.toLocaleString()} reports in period ${last.period}.`;
+    byId("reports").textContent = `${last.reports.toLocaleString()} ${last.reports === 1 ? "report" : "reports"} in period ${last.period}.`;
   }
 
   function swatches() {

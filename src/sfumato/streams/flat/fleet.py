@@ -28,7 +28,7 @@ class FlatFleet(Fleet):
     population
         What rises and falls for each device.
     rng
-        Everybody's coins.
+        The source of all devices' coins.
 
     """
 

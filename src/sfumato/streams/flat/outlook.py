@@ -36,7 +36,7 @@ class FlatOutlook(Outlook):
     Parameters
     ----------
     task, stream, devices, notice
-        As of any outlook.
+        The same as in :meth:`Stream.outlook <sfumato.core.stream.Stream.outlook>`.
 
     """
 

@@ -35,7 +35,7 @@ class WeaveFleet(Fleet):
     population
         What the devices hold.
     rng
-        Everybody's coins.
+        The source of all devices' coins.
 
     """
 
@@ -86,7 +86,7 @@ def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Plac
     streams
         What each device (rows) holds in each period (columns), in codes.
     rng
-        Everybody's coins.
+        The source of all devices' coins.
 
     """
     order, threads = _drawn(protocol, len(streams), rng)

@@ -38,7 +38,7 @@ class Ledgers:
     devices
         How many.
     window, epsilon
-        As of :class:`WindowLedger`, of which this is the sum over the present window.
+        The same as in :class:`WindowLedger`, of which this is the sum over the present window.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class WindowFleet(AskedFleet):
     population
         What the devices hold.
     rng
-        Everybody's coins.
+        The source of all devices' coins.
 
     """
 

@@ -60,7 +60,7 @@ class WindowOutlook(Outlook):
     tiers
         The windows on offer.
     stream, devices, notice
-        As of any outlook.
+        The same as in :meth:`Stream.outlook <sfumato.core.stream.Stream.outlook>`.
 
     """
 
