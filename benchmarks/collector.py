@@ -31,7 +31,7 @@ import numpy as np
 
 from sfumato.randomness import seeded
 from sfumato.service.collector import Collector
-from sfumato.service.desk import Desk
+from sfumato.service.running_task import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.streams.weave.threads import Thread as Look
 from sfumato.wire.reports import BATCH_TYPE, Batch
@@ -87,14 +87,14 @@ def _asked(url: str, token: str, body: Any = None) -> bytes:
         return found
 
 
-def batches(desk: Desk, count: int, size: int) -> list[bytes]:
+def batches(running: RunningTask, count: int, size: int) -> list[bytes]:
     """Return batches of reports of one period, of all spans in the shares of the mix."""
-    protocol: Any = desk.protocol
+    protocol: Any = running.protocol
     coins, rng = seeded(1), np.random.default_rng(1)
-    public = desk.published.public_key
+    public = running.published.public_key
     made = []
     for _ in range(count):
-        reports = np.zeros(size, dtype=desk.layout.report_dtype)
+        reports = np.zeros(size, dtype=running.layout.report_dtype)
         names = rng.integers(0, 256, (size, 16), dtype=np.uint8)
         reports["id"] = names.view("V16")[:, 0]
         reports["period"] = PERIOD
@@ -109,13 +109,13 @@ def batches(desk: Desk, count: int, size: int) -> list[bytes]:
                 form = protocol.difference(Look(span, PERIOD % span))
                 drawn = signs[place] if not form.dense else np.where(signs[place], signs[place], 1)
                 payload = form.write(drawn[None, :]).tobytes()
-            content = desk.layout.content(span, 0, payload)
+            content = running.layout.content(span, 0, payload)
             if public is not None:
                 name = names[place].tobytes()
-                content = seal(content, public, desk.published.context, name, PERIOD)
+                content = seal(content, public, running.published.context, name, PERIOD)
             contents.append(content)
         reports["sealed"] = np.frombuffer(b"".join(contents), reports.dtype["sealed"])
-        made.append(Batch(desk.task_id, desk.published.key_id, reports).encode())
+        made.append(Batch(running.task_id, running.published.key_id, reports).encode())
     return made
 
 
@@ -157,9 +157,11 @@ def _cpu(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _uploaded(url: str, process: int, desk: Desk, bodies: Sequence[bytes]) -> tuple[float, float]:
+def _uploaded(
+    url: str, process: int, running: RunningTask, bodies: Sequence[bytes]
+) -> tuple[float, float]:
     """Return wall time and the collector's processor time of sending all batches."""
-    path = f"/v1/tasks/{desk.name}/reports"
+    path = f"/v1/tasks/{running.name}/reports"
     clients = [_Client(url, path, bodies[k::CONNECTIONS]) for k in range(CONNECTIONS)]
     began, spent = time.perf_counter(), _cpu(process)
     for client in clients:
@@ -173,22 +175,24 @@ def _uploaded(url: str, process: int, desk: Desk, bodies: Sequence[bytes]) -> tu
     return wall, cpu
 
 
-def _alone(folder: Path, served: Desk, bodies: Sequence[bytes], group: int) -> tuple[float, float]:
+def _alone(
+    folder: Path, served: RunningTask, bodies: Sequence[bytes], group: int
+) -> tuple[float, float]:
     """Return wall and processor time of one process that does the same without a network."""
     store = SQLiteStore(folder / f"alone{time.perf_counter_ns()}.db")
     store.add_task(served.task_id, served.published.encode(), {}, public=True)
     collector = Collector(store)
-    desk = collector.desks[served.task_id]
+    running = collector.running_tasks[served.task_id]
     began, spent = time.perf_counter(), time.process_time()
     for start in range(0, len(bodies), group):
-        entries = [collector.receive(desk, body) for body in bodies[start : start + group]]
+        entries = [collector.receive(running, body) for body in bodies[start : start + group]]
         collector.settle(entries)
     wall, cpu = time.perf_counter() - began, time.process_time() - spent
     store.close()
     return wall, cpu
 
 
-def _published(url: str, token: str, folder: Path, *, sealed: bool) -> Desk:
+def _published(url: str, token: str, folder: Path, *, sealed: bool) -> RunningTask:
     """Publish the task; return it as devices know it."""
     start = int(time.time()) - (PERIOD - 1) * WEEK - 3600
     asked = {"task": TASK, "start": start, "grace": PERIOD * WEEK, "public": True, "sealed": sealed}
@@ -198,9 +202,9 @@ def _published(url: str, token: str, folder: Path, *, sealed: bool) -> Desk:
     # Devices know no private key; any one will do where nothing is opened.
     keys = {1: new_key().private_bytes_raw()} if sealed else {}
     store.add_task(bytes.fromhex(made["task_id"]), published, keys, public=True)
-    desk = Desk(store.tasks()[0], store)
+    running = RunningTask(store.tasks()[0], store)
     store.close()
-    return desk
+    return running
 
 
 def _group(url: str, token: str, batches_sent: int) -> int:
@@ -215,16 +219,16 @@ def measure(count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with serving(folder) as (url, process, token):
-            desk = _published(url, token, folder, sealed=False)
+            running = _published(url, token, folder, sealed=False)
             sent, served, alone, group = 0, [], [], 1
             for _ in range(rounds):
-                bodies = batches(desk, count, size)
+                bodies = batches(running, count, size)
                 for place, body in enumerate(bodies):  # new ids in each round
-                    bodies[place] = _renamed(body, desk)
-                served.append(_uploaded(url, process, desk, bodies))
+                    bodies[place] = _renamed(body, running)
+                served.append(_uploaded(url, process, running, bodies))
                 sent += count
                 group = _group(url, token, sent)
-                alone.append(_alone(folder, desk, bodies, group))
+                alone.append(_alone(folder, running, bodies, group))
             closed = _published(url, token, folder, sealed=True)
             bodies = batches(closed, sealed, size)
             opened = _opening(closed, bodies)
@@ -243,17 +247,17 @@ def measure(count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3
     }
 
 
-def _renamed(body: bytes, desk: Desk) -> bytes:
-    batch = Batch.decode(body, desk.layout)
+def _renamed(body: bytes, running: RunningTask) -> bytes:
+    batch = Batch.decode(body, running.layout)
     reports = batch.reports.copy()
     reports["id"] = np.frombuffer(secrets.token_bytes(16 * len(reports)), "V16")
     return Batch(batch.task_id, batch.key_id, reports).encode()
 
 
-def _opening(desk: Desk, bodies: Sequence[bytes]) -> float:
+def _opening(running: RunningTask, bodies: Sequence[bytes]) -> float:
     """Return the processor time of opening as many seals, to a key of our own, and no more."""
-    key, context = new_key(), desk.published.context
-    content = bytes(desk.layout.content_dtype.itemsize)
+    key, context = new_key(), running.published.context
+    content = bytes(running.layout.content_dtype.itemsize)
     n = sum(Batch.head(body)[2] for body in bodies)
     few = [seal(content, key.public_key(), context, bytes(16), PERIOD) for _ in range(min(n, 500))]
     began = time.process_time()

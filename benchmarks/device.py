@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from benchmarks.limits import Verdict
 from sfumato import catalog
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key, seal
@@ -66,10 +66,10 @@ class Taken:
         """Return nothing: tasks are given."""
         raise AssertionError(url)
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Take a batch."""
         del url, batch
-        return Outcome()
+        return Delivery()
 
 
 def task() -> Published:

@@ -26,9 +26,9 @@ from benchmarks.clock import seconds
 from benchmarks.stream import peak
 from sfumato import secure
 from sfumato.cli.follow import follow
-from sfumato.cli.publishing import Origin, publish_file
-from sfumato.streams.values import Publisher, Release, plan
-from sfumato.streams.values.amounts import Amounts
+from sfumato.cli.published_files import Origin, publish_file
+from sfumato.streams.published import Publisher, PublishingPlan, plan
+from sfumato.streams.published.amounts import Amounts
 
 __all__ = ["Measured", "measure"]
 
@@ -55,7 +55,7 @@ class Measured:
         return fast and self.memory <= LIMITS["memory"]
 
 
-def _releases() -> tuple[Release, Release]:
+def _releases() -> tuple[PublishingPlan, PublishingPlan]:
     """Return the default, and one leaf for each value."""
     return plan(epsilon=0.1, bound=BOUND), plan("h16_consistent", epsilon=0.1, bound=BOUND)
 
@@ -72,7 +72,7 @@ def measure(n: int, lines: int, streamed: int) -> Measured:
             column = pq.read_table(source, use_threads=False)["fare"].to_numpy()
             np.cumsum(np.clip(column, 0, BOUND // 2))
 
-        def ours(release: Release) -> None:
+        def ours(release: PublishingPlan) -> None:
             publish_file(Origin(source), output, release, amounts, force=True)
 
         # In turns, so that all meet the same machine; of each the best counts.

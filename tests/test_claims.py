@@ -16,7 +16,7 @@ import pytest
 
 from sfumato import claims
 from sfumato.claims import Claim
-from sfumato.cli.journal import Journal as Followed
+from sfumato.cli.output_journal import OutputJournal as Followed
 from sfumato.device.journal import Journal
 from sfumato.errors import InputError
 from sfumato.store.sqlite import SQLiteStore
@@ -36,7 +36,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
 CHILD = """
 import sys
 from pathlib import Path
-from sfumato.cli.journal import Journal as Followed
+from sfumato.cli.output_journal import OutputJournal as Followed
 from sfumato.device.journal import Journal
 from sfumato.errors import InputError
 from sfumato.store.sqlite import SQLiteStore

@@ -63,7 +63,7 @@ def test_every_module_says_which_extra_it_needs(hidden: list[str]) -> None:
     assert "sfumato.lab" in rooms
     assert not broken & rooms  # every room opens on a core install
     if hidden == CORE:
-        assert {"sfumato.service.app", "sfumato.lab.endless", "sfumato.cli.plots"} <= broken
+        assert {"sfumato.service.asgi", "sfumato.lab.endless", "sfumato.cli.plots"} <= broken
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_every_module_says_which_extra_it_needs(hidden: list[str]) -> None:
     [
         ("from sfumato.lab import read_flights; read_flights()", "demo"),
         (
-            "from pathlib import Path; from sfumato.lab.values import streams; streams(Path())",
+            "import pathlib; from sfumato.lab.published_accuracy import streams as s; s(pathlib.Path())",
             "frames",
         ),
         ("from sfumato.frames import table; table({}, 'pyarrow')", "frames"),

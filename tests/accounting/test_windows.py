@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sfumato.accounting.ledger import UNITS, units
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
 from sfumato.errors import BudgetError, ConfigurationError
-from sfumato.streams.window.fleet import Ledgers
+from sfumato.streams.window.window_fleet import Ledgers
 
 
 def asked(window: int, prices: tuple[float, ...]) -> list[int]:

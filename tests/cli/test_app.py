@@ -152,8 +152,8 @@ def test_no_message_is_ever_empty(error: Exception, monkeypatch: pytest.MonkeyPa
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("sfumato.cli.law.console.out", fail)
-    monkeypatch.setattr("sfumato.cli.law.console.print_json", fail)
+    monkeypatch.setattr("sfumato.cli.law_command.console.out", fail)
+    monkeypatch.setattr("sfumato.cli.law_command.console.print_json", fail)
     message = refused("law", "grr", "--epsilon", "1", "--domain", "4")
     assert len(message.split()) >= 2
     assert "None is" not in message

@@ -10,8 +10,8 @@ from sfumato.checks import (
     MECHANISM_CHECKS,
     STREAM_CHECKS,
     CheckFailed,
-    mechanism,
-    stream,
+    mechanism_checks,
+    stream_checks,
     subjects,
 )
 from sfumato.core.mechanism import Mechanism
@@ -23,8 +23,8 @@ QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the exact check only: the others have tests of their own."""
-    monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", QUICK)
-    monkeypatch.setattr(stream, "STREAM_CHECKS", STREAM_CHECKS[:1])
+    monkeypatch.setattr(mechanism_checks, "MECHANISM_CHECKS", QUICK)
+    monkeypatch.setattr(stream_checks, "STREAM_CHECKS", STREAM_CHECKS[:1])
 
 
 @pytest.mark.statistics
@@ -75,7 +75,7 @@ def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
         found = "it is still water"
         raise CheckFailed(found)
 
-    monkeypatch.setattr(mechanism, "MECHANISM_CHECKS", (water_is_wine,))
+    monkeypatch.setattr(mechanism_checks, "MECHANISM_CHECKS", (water_is_wine,))
     result = run("check", "grr", "-j", "1")
     assert result.exit_code == 1
     assert "failed: water is wine" in result.stdout

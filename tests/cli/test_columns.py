@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.running import answer, refused, run
 
-from sfumato.cli import columns, publishing, released
+from sfumato.cli import columns, published_files, released
 from sfumato.cli.columns import Kind, Table
 from sfumato.cli.dialects import Dialect
 from sfumato.errors import ConfigurationError
-from sfumato.streams.values import Publisher, plan
-from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.published import Publisher, plan
+from sfumato.streams.published.amounts import Amounts
 
 # ---- rows as rows -----------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ LAYOUTS = [
 @pytest.fixture(params=[64, 1 << 17])
 def batch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So many rows at once, and one key for all noise."""
-    monkeypatch.setattr(publishing, "_ROWS", request.param)
+    monkeypatch.setattr(published_files, "_ROWS", request.param)
     monkeypatch.setattr(columns, "_BLOCK", 50 * request.param)
     monkeypatch.setattr("sfumato.randomness.Secure.take", lambda _, size: bytearray(size))
     return int(request.param)
@@ -98,8 +98,8 @@ def test_of_each_person_so_many_values_count_in_every_layout(
     source, out = make(tmp_path / "in", text, number, group), tmp_path / "out.parquet"
     amounts = Amounts(1000.0, 1.0, "zero")
     planned = plan("flat", epsilon=20.0, bound=1000, threshold=1000, block=1, per_person=2)
-    publishing.publish_file(
-        publishing.Origin(source, "fare", person="who"), out, planned, amounts, force=False
+    published_files.publish_file(
+        published_files.Origin(source, "fare", person="who"), out, planned, amounts, force=False
     )
     seen: dict[str | None, int] = {}
     counted = []
@@ -125,8 +125,8 @@ def test_every_value_is_in_the_stream_of_its_own_row(
     source = make(tmp_path / "in", text, number, group)
     planned = plan("flat", epsilon=20.0, bound=100, threshold=100, block=1)
     streams: dict[str, list[int]] = {}
-    for part in publishing._parts(  # noqa: SLF001
-        publishing.Origin(source, "fare", group="zone"), planned, Amounts(100.0, 1.0, "zero")
+    for part in published_files._parts(  # noqa: SLF001
+        published_files.Origin(source, "fare", group="zone"), planned, Amounts(100.0, 1.0, "zero")
     ):
         assert part.groups is not None
         for name, value in zip(part.groups.tolist(), part.values.tolist(), strict=True):
@@ -148,8 +148,8 @@ def test_a_gap_in_a_column_changes_no_other_value(tmp_path: Path, kind: pa.DataT
         cells = [None if cell is None else Decimal(cell) for cell in [*numbers, *more]]
         typed = cells if pa.types.is_decimal(kind) else [c if c is None else int(c) for c in cells]
         pq.write_table(pa.table({"n": pa.array(typed, kind)}), tmp_path / "n.parquet")
-        origin = publishing.Origin(tmp_path / "n.parquet")
-        units.append(next(publishing._parts(origin, planned, amounts)).values.tolist())  # noqa: SLF001
+        origin = published_files.Origin(tmp_path / "n.parquet")
+        units.append(next(published_files._parts(origin, planned, amounts)).values.tolist())  # noqa: SLF001
     assert units[1] == [*units[0], 0]
     assert units[0] == numbers
 

@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 from tests.cli.running import run
 
-from sfumato.cli import journal as journals
+from sfumato.cli import output_journal as journals
 from sfumato.cli import released
 from sfumato.cli.follow import follow
-from sfumato.cli.journal import Journal, Progress, beside
 from sfumato.cli.numerals import LONGEST
+from sfumato.cli.output_journal import OutputJournal, Progress, beside
 from sfumato.errors import InputError
 from sfumato.randomness import seeded
-from sfumato.streams.values import Publisher, Release, plan
-from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.published import Publisher, PublishingPlan, plan
+from sfumato.streams.published.amounts import Amounts
 
 AMOUNTS = Amounts(500.0, 0.01, "clip")
 RELEASE = plan(epsilon=0.5, bound=AMOUNTS.units, holdout=3000, limit=1 << 14, block=64)
@@ -44,7 +44,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def expected(key: bytes, release: Release = RELEASE) -> tuple[list[int], list[float]]:
+def expected(key: bytes, release: PublishingPlan = RELEASE) -> tuple[list[int], list[float]]:
     """Return what must be published under a key: everything, undisturbed, in one go."""
     publisher = Publisher(release, key)
     first, last = publisher.feed(AMOUNTS.encode(VALUES)), publisher.finish()
@@ -106,7 +106,11 @@ RENEWED = plan(
 @pytest.mark.parametrize("release", [RELEASE, RENEWED], ids=["once", "renewed"])
 @pytest.mark.parametrize("after", range(1, 16))
 def test_a_power_cut_at_any_write_changes_nothing(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int, release: Release
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    after: int,
+    release: PublishingPlan,
 ) -> None:
     monkeypatch.setattr("sfumato.cli.follow._BYTES", 1 << 15)
     output = tmp_path / "out.csv"
@@ -117,7 +121,7 @@ def test_a_power_cut_at_any_write_changes_nothing(
     before = output.read_bytes() if output.exists() else b""
     if beside(output).exists():
         key = key_of(output)
-        going_on: list[Journal] = []
+        going_on: list[OutputJournal] = []
         follow(source, output, release, AMOUNTS, replay=False, started=going_on.append)
         assert going_on[0].resumed
         assert going_on[0].key == key
@@ -285,9 +289,9 @@ def test_a_journal_that_is_ahead_of_a_file_is_one_sentence(
 
 
 def test_two_processes_cannot_write_one_output(tmp_path: Path) -> None:
-    first = Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
+    first = OutputJournal(tmp_path / "out.csv", {"release": 1}, bytes(32))
     with pytest.raises(InputError, match="is in use already"):
-        Journal(tmp_path / "out.csv", {"release": 1}, bytes(32))
+        OutputJournal(tmp_path / "out.csv", {"release": 1}, bytes(32))
     first.close()
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sfumato.cli import follow, numerals
 from sfumato.errors import InputError
-from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.published.amounts import Amounts
 
 NUMERAL = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 AMOUNTS = [

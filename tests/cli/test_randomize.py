@@ -76,7 +76,7 @@ def test_numbers_may_become_fractions_late_in_a_file(tmp_path: Path) -> None:
 
 
 def test_batches_are_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pets: Path) -> None:
-    from sfumato.cli import reports  # noqa: PLC0415
+    from sfumato.cli import report_files  # noqa: PLC0415
 
     seen = []
     whole = GRR.randomize
@@ -86,7 +86,7 @@ def test_batches_are_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pets
         return whole(self, values, rng)
 
     monkeypatch.setattr(GRR, "randomize", watched)
-    monkeypatch.setattr(reports, "_BATCH_BYTES", 700)
+    monkeypatch.setattr(report_files, "_BATCH_BYTES", 700)
     output = tmp_path / "reports.parquet"
     assert answer("randomize", pets, "--column", "pet", *PETS, "-o", output)["reports"] == 3000
     assert seen == [700, 700, 700, 700, 200]

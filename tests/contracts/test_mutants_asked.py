@@ -29,11 +29,11 @@ from sfumato.accounting.windows import WindowLedger
 from sfumato.core.stream import Ask, Message, Place
 from sfumato.randomness import Source
 from sfumato.streams.asked import blurred
-from sfumato.streams.values.topl import ToPL
-from sfumato.streams.values.topl_device import ToPLDevice
-from sfumato.streams.window.device import WindowDevice
-from sfumato.streams.window.protocol import Window
+from sfumato.streams.published.topl import ToPL
+from sfumato.streams.published.topl_device import ToPLDevice
 from sfumato.streams.window.tiers import TieredDevice, Tiers
+from sfumato.streams.window.window import Window
+from sfumato.streams.window.window_device import WindowDevice
 
 WINDOW = Window(2, 1.0, 4_000, domain=2, method="lpu")
 TIERS = Tiers((WINDOW, Window(1, 0.5, 2_000, domain=2, method="lpu")))

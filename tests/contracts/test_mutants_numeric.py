@@ -20,7 +20,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import Piecewise, SquareWave
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
-from sfumato.mechanisms.mean.window import SlidingWindow
+from sfumato.mechanisms.mean.sliding_law import SlidingWindow
 from sfumato.randomness import ONE, Source, seeded
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ import pytest
 from tests.contracts.wrong import caught, with_curator, with_devices, with_members
 
 from sfumato.checks import STREAM_CHECKS, check_stream
-from sfumato.checks import stream as checks
+from sfumato.checks import stream_checks as checks
 from sfumato.checks.copies import copies_cost_no_more_than_twice
 from sfumato.core.curator import Due
 from sfumato.core.estimate import Covariance, Estimate
@@ -21,12 +21,12 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.mechanisms.sparse.subset_stream import begin
 from sfumato.randomness import Source, seeded
-from sfumato.streams.flat.protocol import Flat, FlatDevice
+from sfumato.streams.flat.flat import Flat, FlatDevice
 from sfumato.streams.kinds import Attributes, Binary, Category
-from sfumato.streams.weave.device import WeaveDevice
-from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.strands import Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.weave import Weave
+from sfumato.streams.weave.weave_device import WeaveDevice
 
 WEAVE = Weave(Binary(), 3, 1, 1.0, (1, 0), (0.5, 0.5), "exsub")
 FLAT = Flat(1, periods=3, changes=1, epsilon=1.0)

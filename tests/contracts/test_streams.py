@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sfumato.checks import STREAM_CHECKS, check_stream
-from sfumato.checks import stream as checks
+from sfumato.checks import stream_checks as checks
 from sfumato.core.stream import Stream
 from sfumato.streams import registry
 

@@ -17,7 +17,7 @@ from sfumato.mechanisms.sparse import KeyValues
 from sfumato.queries import History, postprocess, top
 from sfumato.streams.kinds import Category
 from sfumato.streams.weave import Weave
-from sfumato.streams.weave.fleet import collect
+from sfumato.streams.weave.weave_fleet import collect
 
 PROMISE = Guarantee("local", "each report", 1.0)
 PETS = ("cat", "dog", "fish")

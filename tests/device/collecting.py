@@ -7,7 +7,7 @@ from typing import Any
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.device import Outcome
+from sfumato.device import Delivery
 from sfumato.device.transport import Unreachable
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.published import Published
@@ -52,7 +52,7 @@ class Collector:
         assert url.startswith("http")
         return self.task.encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Open and remember every report: period, id, content."""
         assert url == self.task.endpoint
         if not self.reachable:
@@ -72,4 +72,4 @@ class Collector:
         if self.lost:  # the answer does not get back
             self.lost -= 1
             raise Unreachable("the line went dead")
-        return Outcome(refused)
+        return Delivery(refused)

@@ -27,8 +27,8 @@ from sfumato.streams.asked import blurred
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Binary, Category
 from sfumato.streams.weave import Weave
-from sfumato.streams.weave.device import WeaveDevice
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.weave_device import WeaveDevice
 from sfumato.streams.window import Window
 
 Law = dict[Any, Fraction]

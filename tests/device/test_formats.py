@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.device.collecting import HOUR, published
 
-from sfumato.device import Device, Limits, Outcome, keys
+from sfumato.device import Delivery, Device, Limits, keys
 from sfumato.device.keys import FORMAT, Chain, Root
 from sfumato.device.sdk import ROOT, ROOT_OF_FORMAT_1, UNBOUNDED
 from sfumato.errors import BudgetError, MismatchError
@@ -42,11 +42,11 @@ class Line:
         mechanism = {"mechanism": "grr", "epsilon": 1.0, "domain": ["a", "b", "c"]}
         return Question(int(self.now // HOUR), 0, mechanism, 0.75).encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         for report in Batch.decode(batch, self._layouts[url]).reports:
             name, sealed = report["id"].tobytes().hex(), report["sealed"].tobytes().hex()
             self.heard.append([url, int(report["period"]), name, sealed])
-        return Outcome()
+        return Delivery()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.device.mutations import mutated, written
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.device import Device, Http, Limits, Outcome, errands, part, sdk
+from sfumato.device import Delivery, Device, Http, Limits, errands, part, sdk
 from sfumato.errors import BudgetError, ConfigurationError, InputError, SfumatoError
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
@@ -99,7 +99,7 @@ class Wire(Http):
             return self.hostile(url.path, batch)
         assert self.honest is not None
         assert batch is not None
-        outcome: Outcome = self.honest.send(HONEST, batch)
+        outcome: Delivery = self.honest.send(HONEST, batch)
         assert not outcome.refused
         return b'{"refused": []}'
 

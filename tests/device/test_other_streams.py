@@ -184,8 +184,8 @@ def test_it_is_joined_served_and_answered(tmp_path: Path) -> None:
         assert [device.flush(force=True).sent for device, _ in fleet] == [1] * DEVICES
     scene.now += SECONDS
     scene.collector.close_due()
-    assert [release.n for release in scene.desk.releases] == [DEVICES, 2 * DEVICES]
-    answers = scene.desk.history().mean(2)
+    assert [release.n for release in scene.running.releases] == [DEVICES, 2 * DEVICES]
+    answers = scene.running.history().mean(2)
     assert (answers.low < 0.5).all()
     assert (answers.high > 0.5).all()
     scene.close()
@@ -202,7 +202,7 @@ def test_its_own_bound_and_its_own_promise_count_at_the_door(tmp_path: Path) -> 
     device.leave()
     device.limits = type(device.limits)(99.0, unsealed=True)
     with pytest.raises(BudgetError, match="for a window of time only"):
-        device.join(scene.desk.published)
+        device.join(scene.running.published)
     scene.close()
 
 
@@ -211,6 +211,6 @@ def test_a_device_loads_no_stream_but_those_of_its_tasks() -> None:
         "import sys\nimport sfumato.device.part\nfrom sfumato.streams.registry import find\n"
         "find('window')\nprint(*sys.modules)"
     ).split()
-    assert "sfumato.streams.window.protocol" in loaded
+    assert "sfumato.streams.window.window" in loaded
     for other in ("weave", "flat", "values"):
         assert f"sfumato.streams.{other}" not in loaded

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.device.collecting import HOUR, Collector, published
 
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.device.sdk import ROOT
 from sfumato.errors import (
     BudgetError,
@@ -352,10 +352,10 @@ class Deaf:
     def fetch(self, url: str) -> bytes:
         return url.encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         assert url
         assert batch
-        return Outcome({-1: "stale", 10**9: "stale"})
+        return Delivery({-1: "stale", 10**9: "stale"})
 
 
 @pytest.mark.parametrize(

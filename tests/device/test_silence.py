@@ -24,14 +24,14 @@ from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.core.stream import Ask, Stream, Timestep
 from sfumato.core.tally import Tallies
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.device.journal import Journal
 from sfumato.device.keys import Chain
 from sfumato.device.part import Part
 from sfumato.errors import SfumatoError
 from sfumato.randomness import Keyed, seeded
+from sfumato.streams.published.topl import ToPL
 from sfumato.streams.registry import STREAMS, find, spec_of, stream_of
-from sfumato.streams.values.topl import ToPL
 from sfumato.streams.window import METHODS
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
@@ -119,14 +119,14 @@ class Line:
         tier = self.round if "tiers" in self._made.spec else 0
         return Question(int(self.now // HOUR), self.round, asked, 0.75, tier).encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         assert url == self._made.endpoint
         for report in Batch.decode(batch, self._layout).reports:
             (content,) = self._layout.contents(report["sealed"].tobytes())
             place = int(content["span"]), int(content["block"]), int(report["period"])
             self.heard.append((*place, report["id"].tobytes(), report.nbytes))
         self.heard.append(len(batch))
-        return Outcome()
+        return Delivery()
 
 
 def pattern(

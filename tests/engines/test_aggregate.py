@@ -20,7 +20,7 @@ from sfumato.engines import Row
 from sfumato.engines.rows import Seen
 from sfumato.errors import InputError, MismatchError, ReportError
 from sfumato.randomness import seeded
-from sfumato.service import Collector, Desk
+from sfumato.service import Collector, RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import report_id
 
@@ -48,14 +48,14 @@ values = {kind = "number", low = 0, high = 100}
 }
 
 
-def rows_of(store: SQLiteStore, desk: Desk) -> list[Row]:
+def rows_of(store: SQLiteStore, running: RunningTask) -> list[Row]:
     """Return everything that a store has of a task, numbered as it was written."""
     parts = [
         (period, contents)
-        for period in range(1, desk.periods + 1)
-        for contents in store.contents(desk.task_id, period)
+        for period in range(1, running.periods + 1)
+        for contents in store.contents(running.task_id, period)
     ]
-    return [Row(number, desk.task_id, *part) for number, part in enumerate(parts)]
+    return [Row(number, running.task_id, *part) for number, part in enumerate(parts)]
 
 
 def _order(count: int) -> list[int]:
@@ -76,31 +76,34 @@ def scene(tmp_path: Path) -> Iterator[stores.Scene]:
 def test_rows_in_any_order_and_again_add_up_to_what_was_settled(
     scene: stores.Scene, name: str
 ) -> None:
-    desk = scene.desks[name]
-    rows, settled = rows_of(scene.store, desk), dict(scene.store.tallies(desk.task_id))
+    running = scene.running_tasks[name]
+    rows, settled = (
+        rows_of(scene.store, running),
+        dict(scene.store.tallies(running.task_id)),
+    )
     assert len(rows) > 1
     mixed = ([*rows, *rows][place] for place in _order(2 * len(rows)))
-    counted = engines.aggregate(desk.published, mixed, desk.driver.asked)
+    counted = engines.aggregate(running.published, mixed, running.driver.asked)
     assert dict(counted) == settled
-    less = engines.aggregate(desk.published, rows[1:], desk.driver.asked)
+    less = engines.aggregate(running.published, rows[1:], running.driver.asked)
     assert dict(less) != settled
 
 
-def _answered(desk: Desk, asking: Asking) -> bytes | None:
+def _answered(running: RunningTask, asking: Asking) -> bytes | None:
     """Return what devices answer to the question that is open; None if nobody does."""
-    asked = desk.driver.question
+    asked = running.driver.question
     assert asked is not None
-    ask = desk.driver.asked[desk.driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
+    ask = running.driver.asked[running.driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
     reports = [
         (
-            report_id(key_of("others", number), desk.task_id, asked.period, asked.round),
+            report_id(key_of("others", number), running.task_id, asked.period, asked.round),
             asked.period,
-            desk.layout.content(0, asked.round, payload),
+            running.layout.content(0, asked.round, payload),
         )
         for number, payload in enumerate(asking.answers(asked, ask))
         if payload is not None
     ]
-    return batch(desk, reports) if reports else None
+    return batch(running, reports) if reports else None
 
 
 @pytest.mark.parametrize("name", list(OTHERS))
@@ -108,20 +111,20 @@ def test_streams_that_a_kept_store_does_not_have_add_up_too(tmp_path: Path, name
     now = [0.0]
     store = SQLiteStore(tmp_path / "collector.db")
     collector = Collector(store, "http://here", lambda: now[0])
-    desk = collector.publish(catalog.parse(OTHERS[name]), 0, grace=6, sealed=False)
-    asking = Asking("others", desk.protocol, 20)
+    running = collector.publish(catalog.parse(OTHERS[name]), 0, grace=6, sealed=False)
+    asking = Asking("others", running.protocol, 20)
     for period in (1, 2, 3):
         asking.see([float(7 * number % 90 + period) for number in range(20)])
-        while desk.driver.period == period:
-            now[0] = desk.next_at - 0.5
-            if (body := _answered(desk, asking)) is not None:
-                assert not collector.take(desk, body).refused
-            now[0] = desk.next_at
+        while running.driver.period == period:
+            now[0] = running.next_at - 0.5
+            if (body := _answered(running, asking)) is not None:
+                assert not collector.take(running, body).refused
+            now[0] = running.next_at
             collector.close_due()
         asking.step()
-    rows, settled = rows_of(store, desk), dict(store.tallies(desk.task_id))
+    rows, settled = rows_of(store, running), dict(store.tallies(running.task_id))
     assert sum(tally.n for tally in settled.values()) > 20
-    counted = engines.aggregate(desk.published, [*rows[::-1], *rows], desk.driver.asked)
+    counted = engines.aggregate(running.published, [*rows[::-1], *rows], running.driver.asked)
     assert dict(counted) == settled
     store.close()
 
@@ -130,17 +133,17 @@ def test_streams_that_a_kept_store_does_not_have_add_up_too(tmp_path: Path, name
 def test_an_exported_file_adds_up_to_its_closed_periods(
     scene: stores.Scene, tmp_path: Path, name: str
 ) -> None:
-    desk = scene.desks[name]
+    running = scene.running_tasks[name]
     settled = {
         place: tally
-        for place, tally in scene.store.tallies(desk.task_id).items()
-        if place.period <= desk.closed
+        for place, tally in scene.store.tallies(running.task_id).items()
+        if place.period <= running.closed
     }
     scene.close()
     target = tmp_path / "reports.parquet"
-    answer("export", target, "--store", tmp_path / "collector.db", "--task", desk.name)
+    answer("export", target, "--store", tmp_path / "collector.db", "--task", running.name)
     task, asked, rows = engines.exported(target)
-    assert task.task_id == desk.task_id
+    assert task.task_id == running.task_id
     assert dict(engines.aggregate(task, rows, asked)) == settled
     (tmp_path / "other.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"other.parquet is no Parquet file"):
@@ -148,28 +151,28 @@ def test_an_exported_file_adds_up_to_its_closed_periods(
 
 
 def test_what_is_not_the_tasks_is_refused_in_one_sentence(scene: stores.Scene) -> None:
-    desk, other = scene.desks["listening"], scene.desks["moves"]
-    rows, foreign = rows_of(scene.store, desk), rows_of(scene.store, other)
+    running, other = scene.running_tasks["listening"], scene.running_tasks["moves"]
+    rows, foreign = rows_of(scene.store, running), rows_of(scene.store, other)
     with pytest.raises(MismatchError, match=f"row 0 is of task {other.name[:12]}; rows of task"):
-        engines.aggregate(desk.published, [*rows, foreign[0]])
+        engines.aggregate(running.published, [*rows, foreign[0]])
     with pytest.raises(ReportError, match=r"row 1 has \d+ bytes; contents of \d+ bytes each"):
-        engines.aggregate(desk.published, [Row(1, desk.task_id, 1, rows[0].contents[:-1])])
+        engines.aggregate(running.published, [Row(1, running.task_id, 1, rows[0].contents[:-1])])
     spoilt = b"\x01\x4d" + rows[0].contents[2:]
     with pytest.raises(ReportError, match=r"contents\[0\] of period 1 is nothing that a device"):
-        engines.aggregate(desk.published, [Row(1, desk.task_id, 1, spoilt)])
+        engines.aggregate(running.published, [Row(1, running.task_id, 1, spoilt)])
     with pytest.raises(MismatchError, match="its questions are expected"):
-        engines.aggregate(scene.desks["places"].published, [])
+        engines.aggregate(scene.running_tasks["places"].published, [])
 
 
 def test_memory_does_not_grow_with_the_number_of_rows(scene: stores.Scene) -> None:
-    desk = scene.desks["listening"]
-    first = rows_of(scene.store, desk)[0]
+    running = scene.running_tasks["listening"]
+    first = rows_of(scene.store, running)[0]
 
     def most_memory(count: int) -> int:
         rows = (Row(i, first.task_id, first.period, first.contents) for i in range(count))
         tracemalloc.start()
         try:
-            engines.aggregate(desk.published, rows)
+            engines.aggregate(running.published, rows)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -188,8 +191,8 @@ def test_numbers_that_have_come_are_known_whatever_their_order() -> None:
 def test_a_report_is_judged_once_on_its_way(
     scene: stores.Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = scene.desks["sealed"]
-    form = desk.judge._form(next(iter(scene.store.tallies(desk.task_id))))  # noqa: SLF001
+    running = scene.running_tasks["sealed"]
+    form = running.judge._form(next(iter(scene.store.tallies(running.task_id))))  # noqa: SLF001
     assert form is not None
     mechanism = form.valid.__self__  # type: ignore[attr-defined]
     judged: list[int] = []
@@ -200,12 +203,12 @@ def test_a_report_is_judged_once_on_its_way(
         return usual(self, reports)
 
     monkeypatch.setattr(type(mechanism), "valid", valid)
-    rows = rows_of(scene.store, desk)
-    desk.judge._forms.clear()  # noqa: SLF001
-    n = sum(len(row.contents) for row in rows) // desk.layout.content_dtype.itemsize
-    engines.aggregate(desk.published, rows)
+    rows = rows_of(scene.store, running)
+    running.judge._forms.clear()  # noqa: SLF001
+    n = sum(len(row.contents) for row in rows) // running.layout.content_dtype.itemsize
+    engines.aggregate(running.published, rows)
     assert sum(judged) == n
-    bad = form.read(desk.layout.contents(rows[0].contents)["payload"]).copy()
+    bad = form.read(running.layout.contents(rows[0].contents)["payload"]).copy()
     bad.view("u1")[:] = 255
     with pytest.raises(ReportError):
         mechanism.tally(bad)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.lab.accuracy import FULL, PRINTED, Cell, Densities, Exact, fan_out_errors
+from sfumato.lab.accuracy import FULL, PRINTED, Comparison, Densities, Exact, fan_out_errors
 from sfumato.mechanisms.sparse.subset_law import SubsetLaw, subset_law
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import LIVES, Life, Synthetic
@@ -20,12 +20,12 @@ CHECKED = 3000
 """Devices whose streams are counted here."""
 
 
-def ratios(cell: Cell, life: str) -> dict[str, float]:
+def ratios(cell: Comparison, life: str) -> dict[str, float]:
     errors = cell.exact(life, CHECKED)
     return {way: error / errors["papers"] for way, error in errors.items()}
 
 
-def check_means(cell: Cell) -> None:
+def check_means(cell: Comparison) -> None:
     """Against the papers' configuration, snapshots alone and the tree, on all kinds of streams."""
     most = (
         {"online": 0.32, "smoothed": 0.23}
@@ -57,7 +57,7 @@ CI_CELLS = [
 def test_means_are_as_accurate_as_the_documentation_says(
     data: str, changes: int, periods: int
 ) -> None:
-    check_means(Cell(data, changes, periods))
+    check_means(Comparison(data, changes, periods))
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_means_are_as_accurate_as_the_documentation_says(
 def test_all_means_are_as_accurate_as_the_documentation_says(
     data: str, changes: int, periods: int
 ) -> None:
-    check_means(Cell(data, changes, periods))
+    check_means(Comparison(data, changes, periods))
 
 
 def sized_for(share: float, changes: int, periods: int) -> tuple[Sized, ...]:
@@ -93,7 +93,7 @@ def sized_for(share: float, changes: int, periods: int) -> tuple[Sized, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.25, 0.0])
 def test_no_size_brings_the_tree_of_light_streams_to_that_of_full_ones(share: float) -> None:
-    cell = Cell("binary item", 8, 32)
+    cell = Comparison("binary item", 8, 32)
     sized = replace(Weave.papers(*cell.plan, mechanism="concord"), sized=sized_for(share, 8, 32))
     shares, _ = best_shares(sized.network, "online")
     tree = replace(sized, shares=tuple((shares / shares.sum()).tolist()))
@@ -108,7 +108,7 @@ def test_no_size_brings_the_tree_of_light_streams_to_that_of_full_ones(share: fl
 @pytest.mark.parametrize("data", ["binary item", "12-way category"])
 def test_sums_with_mixes_of_their_own(data: str, periods: int, queries: str) -> None:
     for life in (*LIVES, FULL):
-        found = Cell(data, 8, periods).sums(queries, life, CHECKED)
+        found = Comparison(data, 8, periods).sums(queries, life, CHECKED)
         assert found["online"] <= 0.04 * found["papers"]
 
 
@@ -127,7 +127,7 @@ def test_sums_with_mixes_of_their_own(data: str, periods: int, queries: str) -> 
     ],
 )
 def test_what_weave_adds_to_snapshots(data: str, changes: int, periods: int, most: float) -> None:
-    cell = Cell(data, changes, periods)
+    cell = Comparison(data, changes, periods)
     for life in LIVES:
         fleet = Synthetic(cell.plan[0], periods, changes, CHECKED, life)
         counted = Densities(cell.plan[0], changes, periods, fleet)
@@ -182,7 +182,7 @@ SIMULATED: list[tuple[str, int, int, Life]] = [
 def test_simulations_agree_with_exact_figures(
     data: str, changes: int, periods: int, life: Life
 ) -> None:
-    cell = Cell(data, changes, periods)
+    cell = Comparison(data, changes, periods)
     exact = cell.exact(life)
     for way, (error, spread) in cell.simulated(life, repeats=24).items():
         assert abs(error - exact[way]) <= 5 * spread, way

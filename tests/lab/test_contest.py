@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.errors import ConfigurationError
 from sfumato.lab.contest import bits, contest, livest, summed, wire_bytes
-from sfumato.lab.endless import Binary
+from sfumato.lab.endless import DrawnBits
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import Drifting
 from sfumato.streams.window import Window
@@ -17,7 +17,7 @@ N = 20_000
 
 @pytest.mark.statistics
 def test_bits_by_the_paper_s_counting() -> None:
-    rows = {row.method: row for row in contest(Binary("sin", N, 60), epsilon=1.0, window=20)}
+    rows = {row.method: row for row in contest(DrawnBits("sin", N, 60), epsilon=1.0, window=20)}
     assert rows["lbu"].bits == 1.0
     for method in ("lsp", "lpu", "filtered"):
         assert rows[method].bits == pytest.approx(2 / 20, rel=0.05)
@@ -41,7 +41,7 @@ def test_bits_of_larger_domains() -> None:
 
 
 def test_the_same_population_for_all_and_the_errors_counted() -> None:
-    rows = contest(Binary("log", N, 40), epsilon=1.0, window=10, methods=("lpu", "filtered"))
+    rows = contest(DrawnBits("log", N, 40), epsilon=1.0, window=10, methods=("lpu", "filtered"))
     assert (rows[0].run.truth == rows[1].run.truth).all()
     values, truth = rows[0].run.values, rows[0].run.truth
     assert rows[0].mre == pytest.approx(np.mean(np.abs(values - truth) / truth))
@@ -52,7 +52,7 @@ def test_the_same_population_for_all_and_the_errors_counted() -> None:
 
 
 def test_alarms_are_rare_where_there_is_no_event() -> None:
-    (row,) = contest(Binary("sin", 100_000, 300), epsilon=2.0, window=10, methods=("lpu",))
+    (row,) = contest(DrawnBits("sin", 100_000, 300), epsilon=2.0, window=10, methods=("lpu",))
     # Far below the threshold there is none at all; near it there are, at most one in a hundred.
     assert row.false_alarms < 0.02
     assert 0.15 < row.found <= 1
@@ -68,4 +68,4 @@ def test_what_moves_most_is_watched() -> None:
     truth = np.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.2, 0.5, 0.3]])
     assert livest(truth).weights.tolist() == [0, 0, 1]
     with pytest.raises(ConfigurationError, match="there are no methods"):
-        contest(Binary("log", N, 4), epsilon=1.0, window=2, methods=())
+        contest(DrawnBits("log", N, 4), epsilon=1.0, window=2, methods=())

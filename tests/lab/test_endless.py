@@ -14,8 +14,8 @@ from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.endless import (
     CURVES,
     TAXI,
-    Binary,
-    Numbers,
+    DrawnBits,
+    NoisyNumbers,
     RecordedItems,
     Stream,
     Trips,
@@ -33,8 +33,8 @@ def truth(stream: Stream, period: int) -> np.ndarray:
 
 def streams() -> list[Stream]:
     return [
-        *(Binary(curve, 500, 20) for curve in CURVES),
-        *(Numbers(curve, 500, 20) for curve in CURVES),
+        *(DrawnBits(curve, 500, 20) for curve in CURVES),
+        *(NoisyNumbers(curve, 500, 20) for curve in CURVES),
         Drifting(7, 500, 20),
         RecordedItems(np.arange(40).reshape(2, 20) % 3, ("a", "b", "c"), 500),
         Trips(np.arange(1, 61).reshape(20, 3), ("a", "b", "c"), 500),
@@ -53,28 +53,28 @@ def test_every_stream_says_the_truth_about_itself_and_the_same_again(stream: Str
 
 
 def test_the_curves_are_the_paper_s() -> None:
-    assert np.isclose(Binary("sin", periods=800).curve[99], 0.05 * np.sin(1.0) + 0.075)
-    assert np.isclose(Binary("log", periods=800).curve[99], 0.25 / (1 + np.exp(-1.0)))
-    steps = np.diff(Binary("lns", periods=20_000, seed=3).curve)
+    assert np.isclose(DrawnBits("sin", periods=800).curve[99], 0.05 * np.sin(1.0) + 0.075)
+    assert np.isclose(DrawnBits("log", periods=800).curve[99], 0.25 / (1 + np.exp(-1.0)))
+    steps = np.diff(DrawnBits("lns", periods=20_000, seed=3).curve)
     assert abs(steps.std() / 0.0025 - 1) < 0.05
-    assert abs(Binary("lns", periods=1).curve[0] - 0.05) < 0.0125
-    assert Binary("lns", periods=5000, pace=0.1).curve.min() >= 0
-    assert Binary("lns", periods=5000, pace=0.1).curve.max() <= 1
+    assert abs(DrawnBits("lns", periods=1).curve[0] - 0.05) < 0.0125
+    assert DrawnBits("lns", periods=5000, pace=0.1).curve.min() >= 0
+    assert DrawnBits("lns", periods=5000, pace=0.1).curve.max() <= 1
 
 
 def test_steps_come_every_so_many_periods() -> None:
-    curve = Binary("steps", periods=60).curve
+    curve = DrawnBits("steps", periods=60).curve
     assert np.flatnonzero(np.diff(curve)).tolist() == [19, 39]
 
 
 def test_a_share_of_the_devices_is_drawn_anew() -> None:
-    stream = Binary("sin", devices=1000, periods=3)
+    stream = DrawnBits("sin", devices=1000, periods=3)
     assert stream.values(1).sum() == round(1000 * stream.curve[0])
     assert (stream.values(1) != stream.values(2)).any()
 
 
 def test_numbers_lie_about_the_curve() -> None:
-    stream = Numbers("log", devices=200_000, periods=1, spread=1.0)
+    stream = NoisyNumbers("log", devices=200_000, periods=1, spread=1.0)
     assert abs(truth(stream, 1)[0] - stream.curve[0]) < 6 / np.sqrt(200_000)
     assert abs(stream.values(1).std() - 1) < 0.01
 
@@ -114,13 +114,13 @@ def test_a_given_table() -> None:
 
 def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log, steps are"):
-        Binary("cos")
+        DrawnBits("cos")
     with pytest.raises(ConfigurationError, match="devices is 0; at least 1"):
-        Binary("sin", devices=0)
+        DrawnBits("sin", devices=0)
     with pytest.raises(ConfigurationError, match="periods is 0; at least 1"):
         Drifting(3, devices=5, periods=0)
     with pytest.raises(InputError, match=r"period is 9; a period in 1\.\.3"):
-        Binary("sin", devices=10, periods=3).values(9)
+        DrawnBits("sin", devices=10, periods=3).values(9)
     with pytest.raises(InputError, match="is not there; a folder with nyc_taxi"):
         taxi_by_half_hour(tmp_path)
     (tmp_path / TAXI).write_bytes(b"nothing")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.device.collecting import HOUR, Collector, published
 
-from sfumato.device import Outcome
+from sfumato.device import Delivery
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab.gateway import Gateway
 from sfumato.lab.live_fleet import LiveFleet
@@ -22,7 +22,7 @@ class Counted(Collector):
 
     batches = 0
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         self.batches += 1
         return super().send(url, batch)
 

@@ -15,7 +15,7 @@ from sfumato.planner import Option, Plan, plan
 from sfumato.simulation import Recorded, simulate
 from sfumato.streams import registry
 from sfumato.streams.flat import Flat
-from sfumato.streams.flat.outlook import predicted
+from sfumato.streams.flat.flat_outlook import predicted
 from sfumato.wire.task import Task
 
 WINDOW = catalog.parse("""

@@ -13,7 +13,7 @@ from sfumato.queries.history import History
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Category, Items
 from sfumato.streams.weave import Weave
-from sfumato.streams.weave.fleet import collect
+from sfumato.streams.weave.weave_fleet import collect
 
 PROTOCOL = Weave(Category(("a", "b", "c")), 12, 5, 2.0, spans=(1, 2, 0), shares=(0.3, 0.2, 0.5))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import catalog
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.device.journal import Journal
 from sfumato.randomness import seeded
 from sfumato.service import Collector
@@ -50,18 +50,18 @@ class Line:
     def fetch(self, url: str) -> bytes:
         """Return the task, or what is asked now."""
         if not url.endswith("/question"):
-            return self.scene.desk.published.encode()
-        asked = self.lie or self.scene.desk.question_at(self.scene.now)
+            return self.scene.running.published.encode()
+        asked = self.lie or self.scene.running.question_at(self.scene.now)
         return Question.none() if asked is None else asked.encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Hand a batch to the collector."""
-        assert url == self.scene.desk.published.endpoint
+        assert url == self.scene.running.published.endpoint
         self.said.append(batch)
         if self.cut:
-            return Outcome()
-        receipt = self.scene.collector.take(self.scene.desk, batch)
-        return Outcome(dict(receipt.refused), receipt.key_id)
+            return Delivery()
+        receipt = self.scene.collector.take(self.scene.running, batch)
+        return Delivery(dict(receipt.refused), receipt.key_id)
 
 
 class Scene:
@@ -77,10 +77,10 @@ class Scene:
         """Start the collector, again if need be."""
         self.store = SQLiteStore(self.folder / "collector.db")
         self.collector = Collector(self.store, "http://here", lambda: self.now)
-        if self.collector.desks:
-            (self.desk,) = self.collector.desks.values()
+        if self.collector.running_tasks:
+            (self.running,) = self.collector.running_tasks.values()
         else:
-            self.desk = self.collector.publish(self.task, START, grace=self.grace, **self.more)
+            self.running = self.collector.publish(self.task, START, grace=self.grace, **self.more)
 
     def reopen(self) -> None:
         """Stop the collector without a word, and start it again."""
@@ -110,7 +110,7 @@ class Scene:
         self.now = START + (period - 1) * SECONDS + 1.0
         for (device, _), value in zip(fleet, values, strict=True):
             device.observe(value, strict=True)
-        rounds = self.desk.protocol.rounds
+        rounds = self.running.protocol.rounds
         for number in range(rounds):
             self.now = START + period * SECONDS + 0.5 + number * self.grace / rounds
             self.collector.close_due()

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.catalog import parse
 from sfumato.randomness import seeded
-from sfumato.service import Desk
+from sfumato.service import RunningTask
 from sfumato.store import StoredTask
 from sfumato.wire.reports import Batch, report_id
 from sfumato.wire.sealing import seal
@@ -30,11 +30,11 @@ values = {kind = "category", items = ["home", "work", "road"]}
 class Fleet:
     """So many devices of a task, each with a value that may move."""
 
-    def __init__(self, desk: Desk, devices: int, seed: int = 1) -> None:
-        self.desk = desk
+    def __init__(self, running: RunningTask, devices: int, seed: int = 1) -> None:
+        self.running = running
         rng = seeded(seed)
         self.rng = rng
-        self.machines: list[Any] = [desk.protocol.device(rng) for _ in range(devices)]
+        self.machines: list[Any] = [running.protocol.device(rng) for _ in range(devices)]
         self.secrets = [f"{seed} {i}".encode() for i in range(devices)]
         self.period = 0
 
@@ -46,34 +46,36 @@ class Fleet:
             message = machine.observe(value, self.rng)
             if message is not None:
                 span, period, part = message.place
-                name = report_id(secret, self.desk.task_id, period)
-                content = self.desk.layout.content(span, part, message.payload)
+                name = report_id(secret, self.running.task_id, period)
+                content = self.running.layout.content(span, part, message.payload)
                 made.append((name, period, content))
         return made
 
     def body(self, values: Sequence[Any]) -> bytes:
         """Return the same as one batch."""
-        return batch(self.desk, self.messages(values))
+        return batch(self.running, self.messages(values))
 
 
-def report(desk: Desk, name: bytes, period: int, content: bytes) -> bytes:
+def report(running: RunningTask, name: bytes, period: int, content: bytes) -> bytes:
     """Return a report, sealed if the task asks for it."""
-    key = desk.published.public_key
+    key = running.published.public_key
     if key is not None:
-        content = seal(content, key, desk.published.context, name, period)
+        content = seal(content, key, running.published.context, name, period)
     return name + period.to_bytes(4, "little") + content
 
 
-def batch(desk: Desk, messages: Sequence[tuple[bytes, int, bytes]], key_id: int = -1) -> bytes:
+def batch(
+    running: RunningTask, messages: Sequence[tuple[bytes, int, bytes]], key_id: int = -1
+) -> bytes:
     """Return a batch of reports."""
-    packed = b"".join(report(desk, *message) for message in messages)
-    reports = np.frombuffer(packed, dtype=desk.layout.report_dtype)
-    chosen = desk.published.key_id if key_id < 0 else key_id
-    return Batch(desk.task_id, chosen, reports).encode()
+    packed = b"".join(report(running, *message) for message in messages)
+    reports = np.frombuffer(packed, dtype=running.layout.report_dtype)
+    chosen = running.published.key_id if key_id < 0 else key_id
+    return Batch(running.task_id, chosen, reports).encode()
 
 
 class _NoStore:
-    """For a desk that only devices use."""
+    """For a running that only devices use."""
 
     def releases(self, task_id: bytes) -> list[Any]:
         del task_id
@@ -84,8 +86,8 @@ class _NoStore:
         return {}
 
 
-def joined(collector: Any, task_id: str) -> Desk:
+def joined(collector: Any, task_id: str) -> RunningTask:
     """Return a task as devices know it, from a collector somewhere else."""
     published = collector.read(f"/v1/tasks/{task_id}")
     stored = StoredTask(bytes.fromhex(task_id), published, {}, public=True, closed=0)
-    return Desk(stored, _NoStore())  # type: ignore[arg-type]
+    return RunningTask(stored, _NoStore())  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 from tests.service.running import TOKENS, Running
-from tests.service.test_app import TASK, World
+from tests.service.test_asgi import TASK, World
 from tests.service.test_page import NEEDS_BROWSER, browser
 
 from sfumato.service.browsers import refuse_foreign_pages
@@ -93,7 +93,7 @@ def test_every_address_that_takes_something_is_guarded(tmp_path: Path) -> None:
             assert answer.status_code == 403, address
             assert answer.json()["type"] == "urn:sfumato:problem:foreign-page"
             assert answer.headers["x-content-type-options"] == "nosniff"
-    assert len(world.collector.desks) == 2
+    assert len(world.collector.running_tasks) == 2
     assert max(world.open.keys) == 1
     world.store.close()
 

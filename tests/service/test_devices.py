@@ -11,7 +11,7 @@ import pytest
 from tests.service.running import Running
 
 from sfumato import catalog
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.device.transport import Unreachable
 from sfumato.service import Collector
 from sfumato.store import SQLiteStore
@@ -39,22 +39,22 @@ class World:
         self.collector = Collector(self.store, "http://here", lambda: self.now)
 
     def fetch(self, url: str) -> bytes:
-        return self.collector.desk(url.rsplit("/", 1)[1]).published.encode()
+        return self.collector.running_task(url.rsplit("/", 1)[1]).published.encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
-        desk = self.collector.desk(url.split("/")[-2])
-        receipt = self.collector.take(desk, batch)
+    def send(self, url: str, batch: bytes) -> Delivery:
+        running_task = self.collector.running_task(url.split("/")[-2])
+        receipt = self.collector.take(running_task, batch)
         if self.lost:  # the answer, after everything was written
             self.lost -= 1
             raise Unreachable("no answer")
-        return Outcome(dict(receipt.refused))
+        return Delivery(dict(receipt.refused))
 
 
 def test_what_devices_have_sent_is_what_was_counted(tmp_path: Path) -> None:
     world = World(tmp_path / "collector.db")
     mixed = catalog.task(FIELDS | {"mix": {"snapshot": 0.5, "1": 0.5}})
-    desk = world.collector.publish(mixed, START, grace=5)
-    url = f"http://here/v1/tasks/{desk.name}"
+    running_task = world.collector.publish(mixed, START, grace=5)
+    url = f"http://here/v1/tasks/{running_task.name}"
     devices = [Device.open(":memory:", Limits(2.0), world, lambda: world.now) for _ in range(150)]
     for device in devices:
         device.join(url)
@@ -75,13 +75,13 @@ def test_what_devices_have_sent_is_what_was_counted(tmp_path: Path) -> None:
         sent += sum(device.flush(force=True).sent for device in devices)
         world.now += 5
         world.collector.close_due()
-    desk = world.collector.desk(desk.name)
-    assert sum(desk.participation().values()) == sent > 150
-    assert dict(world.store.recount(desk.task_id, desk.judge.count)) == dict(
-        world.store.tallies(desk.task_id)
+    running_task = world.collector.running_task(running_task.name)
+    assert sum(running_task.participation().values()) == sent > 150
+    assert dict(world.store.recount(running_task.task_id, running_task.judge.count)) == dict(
+        world.store.tallies(running_task.task_id)
     )
-    truth = np.array([held.count(item) / 150 for item in desk.labels])
-    last = desk.releases[-1]
+    truth = np.array([held.count(item) / 150 for item in running_task.labels])
+    last = running_task.releases[-1]
     assert last.period == 5
     # Six standard errors of the noise, and of who happens to be asked.
     assert (np.abs(last.values - truth) < 6 * np.sqrt(last.variances)).all()

@@ -26,11 +26,11 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.service.fleets import LISTENING, Fleet, joined
 from tests.service.running import TOKENS, Running
-from tests.service.test_app import START, VALUES, World
+from tests.service.test_asgi import START, VALUES, World
 
 from sfumato.errors import InputError, ReportError
 from sfumato.service import openapi
-from sfumato.service.publishing import PublishRequest
+from sfumato.service.task_submission import PublishRequest
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
@@ -74,10 +74,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
         task = {"title": "Short", "epsilon": 2.0, "changes": 1} | short
         now = int(time.time())
         made = running.publish(task, start=now - 1, grace=8, public=True, sealed=False)
-        desk = joined(running, made["task_id"])
-        running.upload(desk.name, Fleet(desk, 60).body([0, 1] * 30))
-        running.wait_until_closed(desk.name, 3)
-        yield running, desk.name
+        running_task = joined(running, made["task_id"])
+        running.upload(running_task.name, Fleet(running_task, 60).body([0, 1] * 30))
+        running.wait_until_closed(running_task.name, 3)
+        yield running, running_task.name
 
 
 @SCHEMA.exclude(operation_id="listen").parametrize()
@@ -136,14 +136,14 @@ def test_a_batch_with_flipped_bytes_counts_nothing_new(world: World, data: Any) 
 def test_the_judge_has_an_opinion_on_any_content(
     world: World, contents: list[tuple[int, int, int, bytes]], period: int
 ) -> None:
-    desk = world.open
-    array = np.zeros(len(contents), dtype=desk.layout.content_dtype)
+    running_task = world.open
+    array = np.zeros(len(contents), dtype=running_task.layout.content_dtype)
     for place, (version, span, block, payload) in enumerate(contents):
-        cut = payload[: desk.layout.payload].ljust(desk.layout.payload, b"\0")
+        cut = payload[: running_task.layout.payload].ljust(running_task.layout.payload, b"\0")
         array[place] = (version, span % 8, block % 3, np.frombuffer(cut, np.uint8))
     periods = np.full(len(contents), period % 10, dtype=np.uint32)
-    valid = desk.judge.valid(periods, array)
-    counted = desk.judge.count(int(period % 10), array[valid])
+    valid = running_task.judge.valid(periods, array)
+    counted = running_task.judge.count(int(period % 10), array[valid])
     assert sum(tally.n for tally in counted.values()) == np.count_nonzero(valid)
 
 
@@ -167,22 +167,22 @@ def test_a_large_batch_of_garbage_takes_bounded_memory(tmp_path: Path) -> None:
 
     store = SQLiteStore(tmp_path / "c.db")
     collector = Collector(store, clock=lambda: START + 11.0)
-    desk = collector.publish(LISTENING, START, sealed=False)
+    running_task = collector.publish(LISTENING, START, sealed=False)
     reports = np.random.default_rng(1).integers(
-        0, 256, 65_536 * desk.layout.report_dtype.itemsize, dtype=np.uint8
+        0, 256, 65_536 * running_task.layout.report_dtype.itemsize, dtype=np.uint8
     )
-    packed = reports.view(desk.layout.report_dtype)
+    packed = reports.view(running_task.layout.report_dtype)
     packed["period"] = 1
-    body = Batch(desk.task_id, 0, packed).encode()
+    body = Batch(running_task.task_id, 0, packed).encode()
     tracemalloc.start()
-    receipt = collector.take(desk, body)
+    receipt = collector.take(running_task, body)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert receipt.accepted + len(receipt.refused) == 65_536
     assert peak < 20 * len(body)
     # Spans and blocks that nobody has leave nothing behind.
-    judge: Any = desk.judge
-    assert len(judge._forms) <= len(desk.protocol.spans)  # type: ignore[attr-defined]  # noqa: SLF001
+    judge: Any = running_task.judge
+    assert len(judge._forms) <= len(running_task.protocol.spans)  # type: ignore[attr-defined]  # noqa: SLF001
     store.close()
 
 

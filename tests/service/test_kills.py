@@ -14,7 +14,7 @@ from tests.service.fleets import batch
 from tests.service.running import Running
 
 from sfumato.randomness import seeded
-from sfumato.service import Desk
+from sfumato.service import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import report_id
 
@@ -30,17 +30,17 @@ BATCH = 40
 Bodies = list[tuple[list[bytes], bytes]]
 
 
-def _bodies(desk: Desk, batches: int) -> Bodies:
+def _bodies(running_task: RunningTask, batches: int) -> Bodies:
     """Return ids and bytes of many small batches of snapshots of the first period."""
-    look = desk.protocol.snapshots[0]  # type: ignore[attr-defined]
+    look = running_task.protocol.snapshots[0]  # type: ignore[attr-defined]
     rng = seeded(5)
     made = []
     for place in range(batches):
         payloads = look.mechanism.randomize(np.arange(BATCH) % 3, rng)
-        names = [report_id(b"%d %d" % (place, i), desk.task_id, 1) for i in range(BATCH)]
-        contents = [desk.layout.content(0, 0, one.tobytes()) for one in payloads]
+        names = [report_id(b"%d %d" % (place, i), running_task.task_id, 1) for i in range(BATCH)]
+        contents = [running_task.layout.content(0, 0, one.tobytes()) for one in payloads]
         triples = [(name, 1, content) for name, content in zip(names, contents, strict=True)]
-        made.append((names, batch(desk, triples)))
+        made.append((names, batch(running_task, triples)))
     return made
 
 
@@ -48,10 +48,10 @@ class _Sender(Thread):
     """Sends batches in turn until there is no answer; keeps what was acknowledged."""
 
     def __init__(
-        self, running: Running, desk: Desk, bodies: list[tuple[list[bytes], bytes]]
+        self, running: Running, running_task: RunningTask, bodies: list[tuple[list[bytes], bytes]]
     ) -> None:
         super().__init__()
-        self.running, self.desk, self.bodies = running, desk, bodies
+        self.running, self.running_task, self.bodies = running, running_task, bodies
         self.acknowledged: set[bytes] = set()
         self.accepted = 0
         self.done = 0
@@ -59,7 +59,7 @@ class _Sender(Thread):
     def run(self) -> None:
         for names, body in self.bodies:
             try:
-                said = self.running.upload(self.desk.name, body)
+                said = self.running.upload(self.running_task.name, body)
             except (OSError, http.client.HTTPException):
                 return
             assert said["refused"] == []
@@ -83,15 +83,15 @@ def _survives(tmp_path: Path, kills: int) -> None:
         start = int(time.time()) - 3600
         made = first.publish(TASK, start=start, sealed=False, public=True)
     store = SQLiteStore(store_path)
-    desk = Desk(store.tasks()[0], store)
+    running_task = RunningTask(store.tasks()[0], store)
     store.close()
-    assert desk.name == made["task_id"]
-    bodies = _bodies(desk, 60)
+    assert running_task.name == made["task_id"]
+    bodies = _bodies(running_task, 60)
     for life in range(kills):
         running = Running(store_path)
         # All again in a new order: most are repeats of a life before.
         order = [bodies[i] for i in rng.permutation(len(bodies))]
-        senders = [_Sender(running, desk, order[half::2]) for half in range(2)]
+        senders = [_Sender(running, running_task, order[half::2]) for half in range(2)]
         for sender in senders:
             sender.start()
         time.sleep(float(rng.uniform(0.0, 0.25)))
@@ -102,12 +102,12 @@ def _survives(tmp_path: Path, kills: int) -> None:
             sender.join()
             acknowledged |= sender.acknowledged
     store = SQLiteStore(store_path)
-    blobs = b"".join(store.ids(desk.task_id, 1))
+    blobs = b"".join(store.ids(running_task.task_id, 1))
     kept = [blobs[i : i + 16] for i in range(0, len(blobs), 16)]
     assert acknowledged <= set(kept)
     assert len(set(kept)) == len(kept)
-    tallies = dict(store.tallies(desk.task_id))
-    assert dict(store.recount(desk.task_id, desk.judge.count)) == tallies
+    tallies = dict(store.tallies(running_task.task_id))
+    assert dict(store.recount(running_task.task_id, running_task.judge.count)) == tallies
     assert sum(tally.n for tally in tallies.values()) == len(kept)
     assert len(acknowledged) > BATCH
     store.close()

@@ -57,8 +57,8 @@ def told(line: Line, scene: Scene) -> list[tuple[int, int, bytes]]:
     """Return period, round and bytes of every report that ever left, each once."""
     found: dict[tuple[int, int], bytes] = {}
     for body in line.said:
-        for report in Batch.decode(body, scene.desk.layout).reports:
-            (content,) = scene.desk.layout.contents(report["sealed"].tobytes())
+        for report in Batch.decode(body, scene.running.layout).reports:
+            (content,) = scene.running.layout.contents(report["sealed"].tobytes())
             place = (int(report["period"]), int(content["block"]))
             assert found.setdefault(place, report.tobytes()) == report.tobytes()
     return [(*place, data) for place, data in sorted(found.items())]
@@ -158,10 +158,10 @@ def test_a_key_of_its_own_and_a_new_version_get_nothing_more(scene: Scene) -> No
     device.flush(force=True)
     first = told(line, scene)
     own = {9: new_key().public_key().public_bytes_raw()}
-    device.join(replace(scene.desk.published, keys=own))  # an unsealed task stays so
+    device.join(replace(scene.running.published, keys=own))  # an unsealed task stays so
     device.flush(force=True)
     assert told(line, scene) == first
-    spec = dict(scene.desk.published.spec) | {"title": "Another", "epsilon": 12.1}
+    spec = dict(scene.running.published.spec) | {"title": "Another", "epsilon": 12.1}
     with pytest.raises(BudgetError, match=r"asks for epsilon 12\.1; 12 of the limit of 16 is left"):
         device.join(Published.of(spec, {}))
 
@@ -174,7 +174,7 @@ def test_who_has_no_value_yet_answers_like_any_other(tmp_path: Path) -> None:
     line.lie, line.cut = asked(1, mechanism=grr(16.0)), True
     device.flush(force=True)
     ((_, _, report),) = told(line, scene)
-    (content,) = scene.desk.layout.contents(report[20:])
+    (content,) = scene.running.layout.contents(report[20:])
     assert content["payload"][0] == 0
     assert device.journal.tasks()[0].state["ledger"]["spent"] != []
     scene.close()
@@ -189,7 +189,7 @@ def test_an_answer_speaks_of_the_value_at_the_end_of_its_period(tmp_path: Path) 
     line.lie, line.cut = asked(1, mechanism=grr(16.0)), True
     device.flush(force=True)
     ((_, _, report),) = told(line, scene)
-    (content,) = scene.desk.layout.contents(report[20:])
+    (content,) = scene.running.layout.contents(report[20:])
     assert content["payload"][0] == DOMAIN.index("work")
     scene.close()
 
@@ -197,7 +197,7 @@ def test_an_answer_speaks_of_the_value_at_the_end_of_its_period(tmp_path: Path) 
 def test_owners_who_want_a_promise_for_ever_are_not_asked(scene: Scene) -> None:
     device = Device.open(":memory:", Limits(16.0, unsealed=True), Line(scene), lambda: scene.now)
     with pytest.raises(BudgetError, match="for a window of time only"):
-        device.join(scene.desk.published)
+        device.join(scene.running.published)
     assert device.left == 16.0
 
 
@@ -276,7 +276,7 @@ def test_time_that_the_machine_itself_has_counted_is_trusted(
         line = Line(scene, cut=True, lie=asked(period))
         limits = Limits(16.0, windows=True, unsealed=True)
         device = Device.open(scene.folder / "journal", limits, line)
-        device.join(scene.desk.published)
+        device.join(scene.running.published)
         if not answered:
             device.observe("work", strict=True)
             ticking[0], scene.now = ticking[0] + 10, scene.now + 10

@@ -17,7 +17,7 @@ from tests.service.houses import House
 from tests.service.running import Running
 
 from sfumato.service import page as static
-from sfumato.service.desk import Desk
+from sfumato.service.running_task import RunningTask
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -59,7 +59,7 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
-def _joined(running: Running, **more: Any) -> Desk:
+def _joined(running: Running, **more: Any) -> RunningTask:
     return joined(running, running.publish(TASK, public=True, **more)["task_id"])
 
 
@@ -81,22 +81,22 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
 def _watched(running: Running, browser: Any, artefacts: Path) -> None:
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     page.goto(running.url)  # a browser takes its time to begin with
-    desk = _joined(running, start=int(time.time()) + 8, grace=GRACE, sealed=False)
-    fleet = Fleet(desk, len(VALUES))
+    running_task = _joined(running, start=int(time.time()) + 8, grace=GRACE, sealed=False)
+    fleet = Fleet(running_task, len(VALUES))
     wrong: list[str] = []
     elsewhere: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda said: wrong.extend([said.text] * (said.type == "error")))
     page.on("request", lambda asked: elsewhere.append(asked.url))
-    page.goto(f"{running.url}/tasks/{desk.name}")
+    page.goto(f"{running.url}/tasks/{running_task.name}")
     assert "No period has closed yet" in page.inner_text("#said")
     assert "Where <people> listen" in page.inner_text("h1")
     assert "epsilon 4" in page.inner_text(".promise")
     page.screenshot(path=artefacts / "page-empty.png", full_page=True)
     for period in range(1, 7):
-        while time.time() < desk.closes_at(period) - GRACE:
+        while time.time() < running_task.closes_at(period) - GRACE:
             page.wait_for_timeout(20)
-        running.upload(desk.name, fleet.body(VALUES))
+        running.upload(running_task.name, fleet.body(VALUES))
     page.wait_for_selector("#chart canvas", timeout=20_000)
     seen = _shown(page)
     assert seen >= 1
@@ -130,11 +130,11 @@ def _watched(running: Running, browser: Any, artefacts: Path) -> None:
 @NEEDS_BROWSER
 def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefacts: Path) -> None:
     with Running(tmp_path / "collector.db") as running:
-        desk = _joined(running, start=int(time.time()) - 1, grace=2 * GRACE, sealed=False)
-        running.upload(desk.name, Fleet(desk, len(VALUES)).body(VALUES))
+        running_task = _joined(running, start=int(time.time()) - 1, grace=2 * GRACE, sealed=False)
+        running.upload(running_task.name, Fleet(running_task, len(VALUES)).body(VALUES))
         plain = browser.new_context(java_script_enabled=False, color_scheme="dark").new_page()
         for _ in range(300):
-            plain.goto(f"{running.url}/tasks/{desk.name}")
+            plain.goto(f"{running.url}/tasks/{running_task.name}")
             if plain.query_selector("#chart svg polyline"):
                 break
             time.sleep(0.1)
@@ -145,7 +145,7 @@ def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefac
         weight = sum(
             len(running.read(path))
             for path in (
-                f"/tasks/{desk.name}",
+                f"/tasks/{running_task.name}",
                 "/static/page.js",
                 "/static/page.css",
                 "/static/uPlot.min.js",
@@ -165,9 +165,9 @@ def test_an_axis_has_even_steps_in_its_unit(
     house = House(tmp_path)
     values = {"kind": "number", "low": -500, "high": 500, "unit": unit}
     task = {"kind": "window", "epsilon": 4.0, "window": 3, "devices": 60, "periods": 6}
-    desk = house.publish(task | {"period": "10 seconds", "values": values})
+    running_task = house.publish(task | {"period": "10 seconds", "values": values})
     for step in (0.3, 0.6, 1.0):
-        house.release(desk, top * step, variance=(top / 50) ** 2)
+        house.release(running_task, top * step, variance=(top / 50) ** 2)
     written = Path(static.__file__).parent / "static"
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     page.add_init_script(
@@ -181,7 +181,7 @@ def test_an_axis_has_even_steps_in_its_unit(
         if name in static.FILES:
             route.fulfill(path=written / name, content_type=static.FILES[name])
         elif name == "page":
-            route.fulfill(body=house.page(desk), content_type="text/html; charset=utf-8")
+            route.fulfill(body=house.page(running_task), content_type="text/html; charset=utf-8")
         else:
             route.abort()
 

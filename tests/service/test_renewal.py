@@ -11,9 +11,9 @@ from tests.service.fleets import Fleet, batch, report
 from tests.service.test_collector import START, TASK_FIELDS, VALUES, Setting
 
 from sfumato import catalog
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.errors import ConfigurationError
-from sfumato.service import Desk
+from sfumato.service import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
@@ -26,58 +26,58 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
     made.store.close()
 
 
-def _packed(desk: Desk, key_id: int, parts: list[bytes]) -> bytes:
-    reports = np.frombuffer(b"".join(parts), dtype=desk.layout.report_dtype)
-    return Batch(desk.task_id, key_id, reports).encode()
+def _packed(running: RunningTask, key_id: int, parts: list[bytes]) -> bytes:
+    reports = np.frombuffer(b"".join(parts), dtype=running.layout.report_dtype)
+    return Batch(running.task_id, key_id, reports).encode()
 
 
 def test_reports_sealed_before_still_open_and_count_once_under_either_key(setting: Setting) -> None:
-    desk = setting.desk()
-    fleet = Fleet(desk, len(VALUES))
+    running = setting.running()
+    fleet = Fleet(running, len(VALUES))
     setting.end_of(1)
     messages = fleet.messages(VALUES)
-    old = [report(desk, *message) for message in messages]
-    assert setting.collector.rotate(desk) == 2
-    assert desk.published.key_id == 2
+    old = [report(running, *message) for message in messages]
+    assert setting.collector.rotate(running) == 2
+    assert running.published.key_id == 2
     setting.reopen()
-    desk = setting.desk()
-    assert (desk.published.key_id, set(desk.keys)) == (2, {1, 2})
-    new = [report(desk, *message) for message in messages]
+    running = setting.running()
+    assert (running.published.key_id, set(running.keys)) == (2, {1, 2})
+    new = [report(running, *message) for message in messages]
     half = len(messages) // 2
-    first = setting.collector.take(desk, _packed(desk, 1, old[:half]))
+    first = setting.collector.take(running, _packed(running, 1, old[:half]))
     assert (first.accepted, first.refused, first.key_id) == (half, [], 2)
-    rest = setting.collector.take(desk, _packed(desk, 2, new))
+    rest = setting.collector.take(running, _packed(running, 2, new))
     assert (rest.accepted, rest.repeated, rest.refused) == (len(messages) - half, half, [])
-    wrong = setting.collector.take(desk, _packed(desk, 2, old))
+    wrong = setting.collector.take(running, _packed(running, 2, old))
     assert {why for _, why in wrong.refused} == {"unopened"}
     buckets = setting.store._tables.connection.execute("SELECT DISTINCT key_id FROM tallies")  # noqa: SLF001
     assert sorted(buckets) == [(1,), (2,)]
-    counted = setting.store.recount(desk.task_id, desk.judge.count)
-    assert dict(counted) == dict(setting.store.tallies(desk.task_id))
+    counted = setting.store.recount(running.task_id, running.judge.count)
+    assert dict(counted) == dict(setting.store.tallies(running.task_id))
 
 
 def test_an_old_key_is_refused_later_and_erased_from_the_file(setting: Setting) -> None:
-    desk = setting.desk()
+    running = setting.running()
     private = setting.store.tasks()[0].keys[1]
     setting.end_of(1)
-    old = desk.published
-    setting.collector.rotate(desk)  # in period 2: reports of periods 1, 2 and 3 still open
-    fleet = Fleet(desk, len(VALUES))
+    old = running.published
+    setting.collector.rotate(running)  # in period 2: reports of periods 1, 2 and 3 still open
+    fleet = Fleet(running, len(VALUES))
     for period in range(1, 5):
         setting.end_of(period)
         messages = fleet.messages(VALUES)
         stale_view = Published(old.spec, old.keys, old.endpoint)
-        before, desk.published = desk.published, stale_view
-        body = batch(desk, messages, key_id=1)
-        desk.published = before
-        receipt = setting.collector.take(desk, body)
+        before, running.published = running.published, stale_view
+        body = batch(running, messages, key_id=1)
+        running.published = before
+        receipt = setting.collector.take(running, body)
         if period <= 3:
             assert receipt.accepted == len(messages)
         else:
             assert {why for _, why in receipt.refused} == {"unknown_key"}
         setting.clock.now += 5
         setting.collector.close_due()
-    assert set(desk.keys) == {2}
+    assert set(running.keys) == {2}
     setting.store.close()
     files = list(setting.path.parent.glob("collector.db*"))
     assert all(private not in path.read_bytes() for path in files)
@@ -87,56 +87,56 @@ def test_an_old_key_is_refused_later_and_erased_from_the_file(setting: Setting) 
 
 def test_a_task_without_seals_has_no_key_to_renew(setting: Setting) -> None:
     with pytest.raises(ConfigurationError, match="not sealed"):
-        setting.collector.rotate(setting.desk(sealed=False))
+        setting.collector.rotate(setting.running(sealed=False))
 
 
 class Line:
     """Between one device and a collector of the same process."""
 
-    def __init__(self, setting: Setting, desk: Desk) -> None:
-        self.setting, self.desk = setting, desk
+    def __init__(self, setting: Setting, running: RunningTask) -> None:
+        self.setting, self.running = setting, running
         self.keys: list[int] = []
         self.fetched = 0
 
     def fetch(self, url: str) -> bytes:
-        assert url == f"http://here/v1/tasks/{self.desk.name}"
+        assert url == f"http://here/v1/tasks/{self.running.name}"
         self.fetched += 1
-        return self.desk.published.encode()
+        return self.running.published.encode()
 
-    def send(self, url: str, body: bytes) -> Outcome:
-        assert url == self.desk.published.endpoint
+    def send(self, url: str, body: bytes) -> Delivery:
+        assert url == self.running.published.endpoint
         self.keys.append(Batch.head(body)[1])
-        receipt = self.setting.collector.take(self.desk, body)
-        return Outcome(dict(receipt.refused), receipt.key_id)
+        receipt = self.setting.collector.take(self.running, body)
+        return Delivery(dict(receipt.refused), receipt.key_id)
 
 
 def test_a_device_picks_the_new_key_up_and_says_nothing_twice(setting: Setting) -> None:
     values = {"kind": "category", "items": ["home", "work"]}
     every = catalog.task(TASK_FIELDS | {"values": values, "mix": {"1": 1.0}})
-    desk = setting.collector.publish(every, START, grace=5)
-    line = Line(setting, desk)
+    running = setting.collector.publish(every, START, grace=5)
+    line = Line(setting, running)
     device = Device.open(":memory:", Limits(2.0), line, setting.clock)
-    device.join(f"http://here/v1/tasks/{desk.name}")
+    device.join(f"http://here/v1/tasks/{running.name}")
     line.fetched = 0
     for period in range(1, 5):
         setting.clock.now = START + (period - 1) * 10.0 + 2
         device.observe("home")
         setting.clock.now = START + period * 10.0 + 1
         if period == 2:
-            setting.collector.rotate(desk)
+            setting.collector.rotate(running)
         assert device.flush(force=True).refused == 0
         setting.clock.now += 4.5
         setting.collector.close_due()
     # The report of period 2 was sealed before the device could know.
     assert line.keys == [1, 1, 2, 2]
     assert line.fetched == 1
-    assert desk.participation() == {1: 1, 2: 1, 3: 1, 4: 1}
+    assert running.participation() == {1: 1, 2: 1, 3: 1, 4: 1}
     assert device.left == 0.0
 
 
 def test_a_store_from_before_keys_could_be_renewed_still_opens(tmp_path: Path) -> None:
     setting = Setting(tmp_path / "collector.db")
-    desk = setting.desk()
+    running = setting.running()
     setting.store._tables.connection.execute("PRAGMA user_version = 2")  # noqa: SLF001
     setting.store._tables.connection.execute("DROP TABLE rounds")  # noqa: SLF001
     setting.store._tables.connection.execute("ALTER TABLE keys DROP COLUMN until")  # noqa: SLF001
@@ -144,5 +144,5 @@ def test_a_store_from_before_keys_could_be_renewed_still_opens(tmp_path: Path) -
     store = SQLiteStore(tmp_path / "collector.db")
     assert set(store.tasks()[0].keys) == {1}
     assert store.tasks()[0].until == {}
-    assert store.tasks()[0].task_id == desk.task_id
+    assert store.tasks()[0].task_id == running.task_id
     store.close()

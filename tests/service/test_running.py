@@ -17,7 +17,7 @@ from sfumato import catalog
 from sfumato.device import Device, Limits
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.service import Collector
-from sfumato.service.publishing import PublishRequest
+from sfumato.service.task_submission import PublishRequest
 from sfumato.store import SQLiteStore
 from sfumato.wire.canonical import canonical
 from sfumato.wire.published import Published
@@ -31,19 +31,19 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
 
 
 def test_whoever_serves_a_task_fixes_where_reports_go(setting: Setting, tmp_path: Path) -> None:
-    desk = setting.desk()
-    spec = desk.published.spec
+    running = setting.running()
+    spec = running.published.spec
     assert (spec["format"], spec["endpoint"]) == (2, "http://here/v1/tasks/{task}/reports")
-    assert desk.published.endpoint == f"http://here/v1/tasks/{desk.name}/reports"
+    assert running.published.endpoint == f"http://here/v1/tasks/{running.name}/reports"
     store = SQLiteStore(tmp_path / "other.db")
     other = Collector(store, "http://there", setting.clock).publish(LISTENING, START, grace=5)
-    assert other.task_id != desk.task_id
+    assert other.task_id != running.task_id
     store.close()
     # Served from elsewhere, it is the same task still, and devices send where they did.
     setting.store.close()
     setting.store = SQLiteStore(setting.path)
-    (again,) = Collector(setting.store, "http://there", setting.clock).desks.values()
-    assert (again.task_id, again.published) == (desk.task_id, desk.published)
+    (again,) = Collector(setting.store, "http://there", setting.clock).running_tasks.values()
+    assert (again.task_id, again.published) == (running.task_id, running.published)
 
 
 @pytest.mark.parametrize("where", ["https://mixer.example/{task}/in", "https://mixer.example/in"])
@@ -55,17 +55,19 @@ def test_a_task_may_name_where_reports_go(setting: Setting, where: str) -> None:
 
 
 def test_a_device_sends_nowhere_but_where_the_spec_says(setting: Setting) -> None:
-    desk = setting.desk()
-    device = Device.open(":memory:", Limits(2.0), Line(setting, desk), setting.clock)
-    moved = replace(desk.published, endpoint="http://elsewhere/reports")
+    running = setting.running()
+    device = Device.open(":memory:", Limits(2.0), Line(setting, running), setting.clock)
+    moved = replace(running.published, endpoint="http://elsewhere/reports")
     for _ in range(2):  # before it has joined, and after
         with pytest.raises(InputError, match="endpoint is 'http://elsewhere/reports'; its spec"):
             device.join(moved)
-        device.join(desk.published)
+        device.join(running.published)
     # What was published before addresses were part of a task may be served from anywhere.
-    spec = {k: v for k, v in desk.published.spec.items() if k not in ("endpoint", "stream")}
-    before = Published(spec | {"format": 1, "kind": "horizon"}, desk.published.keys, "http://a/b")
-    device = Device.open(":memory:", Limits(2.0), Line(setting, desk), setting.clock)
+    spec = {k: v for k, v in running.published.spec.items() if k not in ("endpoint", "stream")}
+    before = Published(
+        spec | {"format": 1, "kind": "horizon"}, running.published.keys, "http://a/b"
+    )
+    device = Device.open(":memory:", Limits(2.0), Line(setting, running), setting.clock)
     device.join(before)
     device.join(replace(before, endpoint="http://c/d"))
     (joined,) = device.journal.tasks()
@@ -73,8 +75,8 @@ def test_a_device_sends_nowhere_but_where_the_spec_says(setting: Setting) -> Non
 
 
 def test_a_format_that_nobody_knows_yet_is_refused(setting: Setting) -> None:
-    desk = setting.desk()
-    later = replace(desk.published, spec={**desk.published.spec, "format": 3})
+    running = setting.running()
+    later = replace(running.published, spec={**running.published.spec, "format": 3})
     with pytest.raises(InputError, match="the task has format '3'; 1 and 2 are known here"):
         Published.parse(later.encode())
 
@@ -93,7 +95,7 @@ def test_what_nothing_here_can_do_is_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(sentence)):
         setting.collector.publish(catalog.changed(LISTENING, **run), START)
-    assert not setting.collector.desks
+    assert not setting.collector.running_tasks
 
 
 def test_there_is_no_key_to_renew_without_seals(setting: Setting) -> None:
@@ -142,35 +144,35 @@ def test_a_request_names_one_address(setting: Setting) -> None:
     body = canonical({"task": told, "endpoint": "https://there"})
     with pytest.raises(InputError, match="endpoint is 'https://there' where that of the task is"):
         PublishRequest.parse(body)
-    desk = PublishRequest.parse(canonical({"task": told})).publish(setting.collector)
-    assert desk.published.endpoint == "https://here"
+    running = PublishRequest.parse(canonical({"task": told})).publish(setting.collector)
+    assert running.published.endpoint == "https://here"
 
 
 def test_keys_are_renewed_when_they_are_due(setting: Setting) -> None:
-    desk = setting.collector.publish(replace(LISTENING, renew=20), START, grace=5)
-    line = Line(setting, desk)
+    running = setting.collector.publish(replace(LISTENING, renew=20), START, grace=5)
+    line = Line(setting, running)
     device = Device.open(":memory:", Limits(2.0), line, setting.clock)
-    device.join(f"http://here/v1/tasks/{desk.name}")
+    device.join(f"http://here/v1/tasks/{running.name}")
     newest = []
     for seconds in (0, 19, 20, 39, 41, 43):
         setting.clock.now = START + float(seconds)
         setting.collector.close_due()
-        newest.append(max(desk.keys))
+        newest.append(max(running.keys))
     assert newest == [1, 1, 2, 2, 3, 3]
-    assert desk.published.key_id == 3
-    assert desk.published.endpoint == f"http://here/v1/tasks/{desk.name}/reports"
-    device.join(f"http://here/v1/tasks/{desk.name}")
+    assert running.published.key_id == 3
+    assert running.published.endpoint == f"http://here/v1/tasks/{running.name}/reports"
+    device.join(f"http://here/v1/tasks/{running.name}")
     (joined,) = device.journal.tasks()
     assert Published.parse(joined.published).key_id == 3
 
 
 def test_a_collector_that_was_away_renews_once(setting: Setting) -> None:
-    desk = setting.collector.publish(replace(LISTENING, renew=10), START, grace=5)
+    running = setting.collector.publish(replace(LISTENING, renew=10), START, grace=5)
     setting.clock.now = START + 35.0
     setting.collector.close_due()
-    assert max(desk.keys) == 4
-    assert len(desk.keys) <= 2
+    assert max(running.keys) == 4
+    assert len(running.keys) <= 2
     setting.reopen()
-    (again,) = setting.collector.desks.values()
+    (again,) = setting.collector.running_tasks.values()
     setting.collector.close_due()
     assert max(again.keys) == 4

@@ -41,24 +41,24 @@ def test_memory_is_bounded_over_ten_minutes(
     rng, coins = np.random.default_rng(1), seeded(1)
     with Running(tmp_path / "collector.db") as running:
         made = running.publish(TASK, start=int(time.time()), grace=2, sealed=False, public=True)
-        desk = joined(running, made["task_id"])
-        look = desk.protocol.snapshots[0].mechanism  # type: ignore[attr-defined]
+        running_task = joined(running, made["task_id"])
+        look = running_task.protocol.snapshots[0].mechanism  # type: ignore[attr-defined]
         payloads = look.randomize(np.arange(1000) % 8, coins)
-        contents = b"".join(desk.layout.content(0, 0, one.tobytes()) for one in payloads)
+        contents = b"".join(running_task.layout.content(0, 0, one.tobytes()) for one in payloads)
         accepted, looks, samples = 0, 0, [_resident(running)]
         began = time.time()
         while (passed := time.time() - began) < seconds:
-            reports = np.zeros(1000, dtype=desk.layout.report_dtype)
+            reports = np.zeros(1000, dtype=running_task.layout.report_dtype)
             reports["id"] = rng.integers(0, 256, (1000, 16), dtype=np.uint8).view("V16")[:, 0]
-            reports["period"] = desk.period_at(time.time())
+            reports["period"] = running_task.period_at(time.time())
             reports["sealed"] = np.frombuffer(contents, reports.dtype["sealed"])
-            body = Batch(desk.task_id, 0, reports).encode()
-            accepted += running.upload(desk.name, body)["accepted"]
+            body = Batch(running_task.task_id, 0, reports).encode()
+            accepted += running.upload(running_task.name, body)["accepted"]
             if passed > len(samples):
                 samples.append(_resident(running))
                 if len(samples) % 10 == 5:
-                    running.read(f"/tasks/{desk.name}")
-                    running.read(f"/v1/tasks/{desk.name}/answers?query=curve&item=3")
+                    running.read(f"/tasks/{running_task.name}")
+                    running.read(f"/v1/tasks/{running_task.name}/answers?query=curve&item=3")
                     looks += 1
     quarter = len(samples) // 4
     warm, last = max(samples[:quarter]), max(samples[-quarter:])

@@ -38,13 +38,13 @@ def tiered(**given: Any) -> Task:
 
 def counted(scene: Scene, period: int) -> dict[int, int]:
     """Return how many answers each round of a period has."""
-    tallies = scene.store.tallies(scene.desk.task_id, period)
+    tallies = scene.store.tallies(scene.running.task_id, period)
     return {place.part: tally.n for place, tally in tallies.items()}
 
 
 def test_a_task_with_two_windows_is_served_as_one(tmp_path: Path) -> None:
     scene = Scene(tmp_path, tiered(), sealed=False)
-    assert isinstance(scene.desk.protocol, Tiers)
+    assert isinstance(scene.running.protocol, Tiers)
     fleet = [scene.device(tier=number % 3 // 2) for number in range(DEVICES)]
     assert {device.left for device, _ in fleet} == {16.0 - 8.0, 16.0 - 6.0}
     values = [("home", "work", "road")[number % 2] for number in range(DEVICES)]
@@ -53,24 +53,26 @@ def test_a_task_with_two_windows_is_served_as_one(tmp_path: Path) -> None:
         assert counted(scene, period) == {0: 20, 1: 10}
         scene.reopen()
     # What was published is what a curator makes of the recorded tallies.
-    recorded = [scene.store.tallies(scene.desk.task_id, period) for period in (1, 2, 3)]
+    recorded = [scene.store.tallies(scene.running.task_id, period) for period in (1, 2, 3)]
     for release, estimate in zip(
-        scene.desk.releases, replay(scene.desk.protocol.curator(), recorded), strict=True
+        scene.running.releases,
+        replay(scene.running.protocol.curator(), recorded),
+        strict=True,
     ):
         assert np.array_equal(release.values, estimate.values)
         assert np.abs(release.values - [0.5, 0.5, 0.0]).max() < 0.25
-    assert scene.desk.history().mean(3).guarantee == scene.desk.protocol.guarantee
+    assert scene.running.history().mean(3).guarantee == scene.running.protocol.guarantee
     scene.close()
 
 
 def test_both_windows_together_are_surer_than_either(tmp_path: Path) -> None:
     scene = Scene(tmp_path, tiered(), sealed=False)
     scene.live([scene.device(tier=n % 3 // 2) for n in range(DEVICES)], 1, ["home"] * DEVICES)
-    tallies = scene.store.tallies(scene.desk.task_id, 1)
-    (both,) = scene.desk.releases
+    tallies = scene.store.tallies(scene.running.task_id, 1)
+    (both,) = scene.running.releases
     for part in (0, 1):
         place = Place.answer(1, part)
-        (alone,) = replay(scene.desk.protocol.curator(), [Tallies({place: tallies[place]})])
+        (alone,) = replay(scene.running.protocol.curator(), [Tallies({place: tallies[place]})])
         assert (both.variances < alone.covariance.variances()).all()
     scene.close()
 
@@ -103,7 +105,7 @@ def test_questions_of_another_tier_are_not_answered(tmp_path: Path) -> None:
     scene = Scene(tmp_path, tiered(), sealed=False)
     (device, line), *_ = fleet = [scene.device(tier=1)]
     scene.now = START + SECONDS + 0.5
-    asked = scene.desk.question_at(scene.now)
+    asked = scene.running.question_at(scene.now)
     assert asked is not None
     assert asked.tier == 0
     device.observe("work", strict=True)
@@ -127,15 +129,15 @@ def test_amounts_are_summed_over_the_wire(tmp_path: Path) -> None:
     for period in (2, 3):
         scene.reopen()
         scene.live(fleet[1:], period, values[1:])
-    learnt, *summed = scene.desk.releases
+    learnt, *summed = scene.running.releases
     assert np.isnan(learnt.values).all()
-    asked = scene.desk.driver.question
+    asked = scene.running.driver.question
     assert asked is not None
     threshold = asked.mechanism["high"]
     truth = sum(min(value, threshold) for value in values[1:])
     for release in summed:
         assert abs(release.values[0] - truth) < 6 * release.variances[0] ** 0.5 < truth
-    answer = scene.desk.history().range(2, 3)
+    answer = scene.running.history().range(2, 3)
     assert answer.values[0] == pytest.approx(sum(release.values[0] for release in summed))
     assert answer.low[0] < 2 * truth < answer.high[0]
     scene.close()

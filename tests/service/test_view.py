@@ -16,7 +16,7 @@ from tests.service.houses import START, House
 
 from sfumato.cli import query
 from sfumato.core.answers import Answers
-from sfumato.service import page, questions
+from sfumato.service import page, query_parameters
 from sfumato.service.view import MOST_POINTS, View
 
 HORIZON: dict[str, Any] = {"epsilon": 4.0, "periods": 6, "period": "10 seconds", "changes": 3}
@@ -62,11 +62,11 @@ def _table(text: str) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_are_named_and_printed_as_what_they_are(house: House, kind: str) -> None:
     task, what, noun = KINDS[kind]
-    desk = house.publish(task)
+    running = house.publish(task)
     scale = 100.0 if what == "mean" else 1.0
-    house.release(desk, 0.50 * scale, 0.541678 * scale, variance=(0.01 * scale) ** 2)
-    assert desk.protocol.quantity.kind == what
-    text = house.page(desk)
+    house.release(running, 0.50 * scale, 0.541678 * scale, variance=(0.01 * scale) ** 2)
+    assert running.protocol.quantity.kind == what
+    text = house.page(running)
     assert f">{noun} over time<" in text
     printed = {"share": "54.2%", "move": "0.542", "mean": "54.2"}[what]
     ends = {"share": "52.2% to 56.1%", "move": "0.522 to 0.561", "mean": "52.2 to 56.1"}[what]
@@ -81,10 +81,10 @@ def test_tables_and_data_of_a_question_say_the_same(
     house: House, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task, what, noun = KINDS[kind]
-    desk = house.publish(task)
+    running = house.publish(task)
     scale = 100.0 if what == "mean" else 1.0
-    house.release(desk, 0.50 * scale, 0.541678 * scale, variance=(0.01 * scale) ** 2)
-    item = str(desk.labels[0])
+    house.release(running, 0.50 * scale, 0.541678 * scale, variance=(0.01 * scale) ** 2)
+    item = str(running.labels[0])
     asked = {
         "mean": ({"query": "mean", "period": "2"}, what),
         "curve": ({"query": "curve", "item": item}, what),
@@ -94,22 +94,22 @@ def test_tables_and_data_of_a_question_say_the_same(
         "change": ({"query": "difference", "before": "1", "after": "2"}, "amount"),
     }
     for name, (question, expected) in asked.items():
-        found = questions.answer(desk, question)
+        found = query_parameters.answer(running, question)
         assert found["quantity"]["kind"] == expected, name
         query._print(Answers.of_plain(found))  # noqa: SLF001
         said = capsys.readouterr().out
         rows = said.partition("interval")[2].partition("As of")[0]
         assert ("%" in rows) == (expected == "share"), name
         assert ("points" in rows) == (name == "change" and what == "share"), name
-    assert questions.answer(desk, asked["mean"][0])["question"] == f"{noun} in period 2"
+    assert query_parameters.answer(running, asked["mean"][0])["question"] == f"{noun} in period 2"
 
 
 def test_questions_about_a_horizon_have_their_quantity(house: House) -> None:
-    desk = house.publish(HORIZON | {"values": ITEMS})
-    fleet = Fleet(desk, 60)
+    running = house.publish(HORIZON | {"values": ITEMS})
+    fleet = Fleet(running, 60)
     for period in (1, 2):
         house.now = START + 10 * period + 1
-        house.collector.take(desk, fleet.body(["home"] * 40 + ["work"] * 20))
+        house.collector.take(running, fleet.body(["home"] * 40 + ["work"] * 20))
         house.now += 5
         house.collector.close_due()
     for question, kind, unit in (
@@ -120,22 +120,22 @@ def test_questions_about_a_horizon_have_their_quantity(house: House) -> None:
         ({"query": "range", "first": "1", "last": "2"}, "amount", ""),
         ({"query": "difference", "before": "1", "after": "2"}, "amount", " points"),
     ):
-        found = questions.answer(desk, question)["quantity"]
+        found = query_parameters.answer(running, question)["quantity"]
         assert (found["kind"], found["unit"]) == (kind, unit), question
 
 
 def test_a_running_curve_is_printed(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """Of periods to come nothing is known; what has closed has values and intervals."""
-    desk = house.publish(HORIZON | {"values": {"kind": "binary"}})
-    fleet = Fleet(desk, 60)
+    running = house.publish(HORIZON | {"values": {"kind": "binary"}})
+    fleet = Fleet(running, 60)
     for period in (1, 2, 3):
         values = fleet.body([1] * 40 + [0] * 20)
         house.now = START + 10 * period + 1
         if period != 2:  # nobody can be reached
-            house.collector.take(desk, values)
+            house.collector.take(running, values)
         house.now += 5
         house.collector.close_due()
-    found = questions.answer(desk, {"query": "curve", "item": "on"})
+    found = query_parameters.answer(running, {"query": "curve", "item": "on"})
     assert [one["period"] for one in found["answers"]] == [1, 2, 3]
     assert [one["value"] is None for one in found["answers"]] == [False, True, False]
     assert [one["low"] is None for one in found["answers"]] == [False, True, False]
@@ -146,9 +146,9 @@ def test_a_running_curve_is_printed(house: House, capsys: pytest.CaptureFixture[
 def test_after_a_silent_period_the_last_known_values_are_shown_with_their_date(
     house: House,
 ) -> None:
-    desk = house.publish(HORIZON | {"values": ITEMS})
-    house.release(desk, [0.25, 0.75], [0.3, np.nan], np.nan)
-    text = house.page(desk)
+    running = house.publish(HORIZON | {"values": ITEMS})
+    house.release(running, [0.25, 0.75], [0.3, np.nan], np.nan)
+    text = house.page(running)
     table = _table(text)
     assert re.search(r"work\s.*75\.0%.*in period 1, until 1970-01-12 13:46:50 UTC", table)
     assert re.search(r"home\s.*30\.0%.*in period 2, until 1970-01-12 13:47:00 UTC", table)
@@ -156,14 +156,14 @@ def test_after_a_silent_period_the_last_known_values_are_shown_with_their_date(
     assert "unknown" not in table
     assert "Period 3 tells nothing" in text
     assert "The table shows what was last known" in text
-    house.release(desk, [0.1, 0.2])
-    assert "in period" not in _table(house.page(desk))
+    house.release(running, [0.1, 0.2])
+    assert "in period" not in _table(house.page(running))
 
 
 def test_a_task_that_nobody_has_answered_promises_no_table(house: House) -> None:
-    desk = house.publish(HORIZON | {"values": ITEMS})
-    house.release(desk, np.nan)
-    text = house.page(desk)
+    running = house.publish(HORIZON | {"values": ITEMS})
+    house.release(running, np.nan)
+    text = house.page(running)
     assert "Period 1 tells nothing: it has 0 reports. Nothing is known; it goes on when" in text
     assert "last known" not in text
 
@@ -173,11 +173,11 @@ def test_intervals_are_called_wide_by_what_values_could_be(house: House, kind: s
     """A handful of reports a period may be many in all: the uncertainty tells, not their number."""
     task, what, _ = KINDS[kind]
     span = {"share": 1.0, "move": 2.0, "mean": 120.0}[what]
-    desk = house.publish(task)
-    house.release(desk, 0.0, variance=(0.05 * span) ** 2)
-    assert '<p id="state" class="live"' in house.page(desk)
-    house.release(desk, 0.0, variance=(0.1 * span) ** 2)
-    text = house.page(desk)
+    running = house.publish(task)
+    house.release(running, 0.0, variance=(0.05 * span) ** 2)
+    assert '<p id="state" class="live"' in house.page(running)
+    house.release(running, 0.0, variance=(0.1 * span) ** 2)
+    text = house.page(running)
     assert '<p id="state" class="few"' in text
     said = {"share": "± 20 points", "move": "± 0.39", "mean": "± 24"}[what]
     assert f"Period 2 of 6 closed 1 second ago. Intervals are wide, {said}, until" in text
@@ -187,23 +187,23 @@ def test_numbers_are_shown_in_their_unit_wherever_they_are(
     house: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for unit, printed in (("°C", "54.2 °C"), ("<b>", "54.2 <b>")):
-        desk = house.publish(WINDOW | {"values": NUMBER | {"unit": unit}, "title": unit})
-        house.release(desk, 50.0, 54.1678, variance=1.0)
-        text = house.page(desk)
+        running = house.publish(WINDOW | {"values": NUMBER | {"unit": unit}, "title": unit})
+        house.release(running, 50.0, 54.1678, variance=1.0)
+        text = house.page(running)
         shown = text.partition('<script type="application/json"')[0]
         assert html.escape(printed) in _table(text)
         assert f"from 0 to 120 {html.escape(unit)}, in 6 periods" in shown
         assert f"0 {html.escape(unit)}</text>" in shown  # the axis of the chart
         assert "<b>" not in shown
-        told = questions.answer(desk, {"query": "mean", "period": "2"})
+        told = query_parameters.answer(running, {"query": "mean", "period": "2"})
         query._print(Answers.of_plain(told))  # noqa: SLF001
         assert printed in capsys.readouterr().out
 
 
 def test_all_promises_that_an_owner_can_pick_are_shown(house: House) -> None:
     tier = {"window": 6, "epsilon": 0.5, "devices": 30}
-    desk = house.publish(WINDOW | {"values": ITEMS, "tiers": [tier]})
-    promise = house.page(desk).partition('class="promise"')[2].partition("</section>")[0]
+    running = house.publish(WINDOW | {"values": ITEMS, "tiers": [tier]})
+    promise = house.page(running).partition('class="promise"')[2].partition("</section>")[0]
     assert "picks one of these promises" in promise
     assert "epsilon 4 over any 3 consecutive periods" in promise
     assert "epsilon 0.5 over any 6 consecutive periods" in promise
@@ -212,9 +212,9 @@ def test_all_promises_that_an_owner_can_pick_are_shown(house: House) -> None:
 
 
 def test_the_chart_says_which_colour_is_which_item(house: House) -> None:
-    desk = house.publish(HORIZON | {"values": ITEMS | {"items": ["home", "<work>"]}})
-    house.release(desk, [0.2, 0.8])
-    legend = house.page(desk).partition('id="legend">')[2].partition("</p>")[0]
+    running = house.publish(HORIZON | {"values": ITEMS | {"items": ["home", "<work>"]}})
+    house.release(running, [0.2, 0.8])
+    legend = house.page(running).partition('id="legend">')[2].partition("</p>")[0]
     assert re.findall(r'swatch s(\d)"></span> ([^<]+)<', legend) == [
         ("0", "&lt;work&gt;"),
         ("1", "home"),
@@ -222,16 +222,16 @@ def test_the_chart_says_which_colour_is_which_item(house: House) -> None:
 
 
 def test_nothing_is_known_of_an_item_that_nobody_reported(house: House) -> None:
-    desk = house.publish(HORIZON | {"values": ITEMS})
-    house.release(desk, [np.nan, -0.2])
-    table = _table(house.page(desk))
+    running = house.publish(HORIZON | {"values": ITEMS})
+    house.release(running, [np.nan, -0.2])
+    table = _table(house.page(running))
     assert re.search(r"work\s.*-20\.0%.*home\s+unknown", table, re.DOTALL)
 
 
 def test_what_rounds_to_zero_has_no_sign(house: House) -> None:
-    desk = house.publish(WINDOW | {"values": ITEMS})
-    house.release(desk, [-0.0, -1e-9], [-1e-9, -0.0004])
-    assert not re.search(r"-0(\.0*)?(%|\b(?!\.))", _table(house.page(desk)))
+    running = house.publish(WINDOW | {"values": ITEMS})
+    house.release(running, [-0.0, -1e-9], [-1e-9, -0.0004])
+    assert not re.search(r"-0(\.0*)?(%|\b(?!\.))", _table(house.page(running)))
 
 
 def test_refusals_are_those_of_the_task(house: House) -> None:
@@ -239,8 +239,8 @@ def test_refusals_are_those_of_the_task(house: House) -> None:
     other = house.publish(HORIZON | {"values": ITEMS})
     house.now = START + 11.0
     body = Fleet(lamps, 9).body([1] * 9)
-    for desk in (lamps, other):  # once at its own address, once at another's
-        house.metrics.received(desk, house.collector.take(desk, body))
+    for running in (lamps, other):  # once at its own address, once at another's
+        house.metrics.received(running, house.collector.take(running, body))
     house.now = START + 60.0
     house.collector.close_due()
     house.metrics.received(lamps, house.collector.take(lamps, body))
@@ -253,27 +253,27 @@ def test_refusals_are_those_of_the_task(house: House) -> None:
 
 
 def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:
-    desk = house.publish(WINDOW | {"periods": 300, "values": ITEMS | {"items": 20_000}})
+    running = house.publish(WINDOW | {"periods": 300, "values": ITEMS | {"items": 20_000}})
     rng = np.random.default_rng(1)
-    house.release(desk, *rng.random((100, 20_000)))
+    house.release(running, *rng.random((100, 20_000)))
     begun = time.process_time()
-    text = house.page(desk)
+    text = house.page(running)
     assert time.process_time() - begun < 1.0
     assert "The 200 largest of 20,000 items" in text
     assert len(text) < 2_000_000
-    largest = int(np.argmax(desk.releases[-1].values))
-    view = View.of(desk)
+    largest = int(np.argmax(running.releases[-1].values))
+    view = View.of(running)
     assert view.labels[0] == str(largest)
-    assert view.history[-1]["value"][0] == pytest.approx(desk.releases[-1].values[largest])
+    assert view.history[-1]["value"][0] == pytest.approx(running.releases[-1].values[largest])
 
 
 @pytest.mark.parametrize(("periods", "items"), [(1, 200), (1024, 128), (16_384, 8)])
 def test_so_many_items_are_shown_as_a_browser_can_draw(
     house: House, periods: int, items: int
 ) -> None:
-    desk = house.publish(WINDOW | {"periods": 16_384, "values": ITEMS | {"items": 300}})
-    house.release(desk, *np.full((periods, 1), 0.1))
-    view = View.of(desk)
+    running = house.publish(WINDOW | {"periods": 16_384, "values": ITEMS | {"items": 300}})
+    house.release(running, *np.full((periods, 1), 0.1))
+    view = View.of(running)
     assert len(view.places) == items
     assert len(view.places) * periods <= MOST_POINTS
 
@@ -283,9 +283,9 @@ def test_so_many_items_are_shown_as_a_browser_can_draw(
     [(0.5, "closed just now"), (42, "closed 42 seconds ago"), (2834, "closed 47 minutes ago")],
 )
 def test_ages_are_told_in_words(house: House, age: float, said: str) -> None:
-    desk = house.publish(HORIZON | {"period": "1 hour", "values": ITEMS})
-    house.release(desk, 0.5)
-    house.now = desk.closes_at(1) + age
-    assert said in house.page(desk)
-    house.now = desk.closes_at(1) + 200_000
-    assert "closed 2 days ago and none since" in house.page(desk)
+    running = house.publish(HORIZON | {"period": "1 hour", "values": ITEMS})
+    house.release(running, 0.5)
+    house.now = running.closes_at(1) + age
+    assert said in house.page(running)
+    house.now = running.closes_at(1) + 200_000
+    assert "closed 2 days ago and none since" in house.page(running)

@@ -9,7 +9,7 @@ from sfumato.simulation import simulate
 from sfumato.simulation.populations import LIVES, Life, Recorded, Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
-from sfumato.streams.weave.fleet import freeze
+from sfumato.streams.weave.weave_fleet import freeze
 
 KINDS: list[Values] = [
     Binary(),

@@ -18,7 +18,7 @@ from sfumato.simulation.observed import Held, Moves, Numbers
 from sfumato.simulation.populations import Drifting
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Category
-from sfumato.streams.values.topl import ToPL
+from sfumato.streams.published.topl import ToPL
 from sfumato.streams.weave import Weave
 from sfumato.streams.window import Tiers, Window
 

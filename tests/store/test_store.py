@@ -17,7 +17,7 @@ from sfumato.errors import InputError
 from sfumato.store import Buckets, Release, SQLiteStore
 from sfumato.store.buckets import Full
 from sfumato.store.schema import APPLICATION, STEPS
-from sfumato.wire.tables import Damaged
+from sfumato.wire.sqlite_tables import Damaged
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sfumato.catalog import parse
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import seeded
 from sfumato.streams.registry import spec_of, stream_of
-from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.weave import Weave
 from sfumato.wire.published import LARGEST, Published
 from sfumato.wire.sealing import new_key
 

@@ -12,9 +12,9 @@ from sfumato.core.stream import Stream
 from sfumato.errors import MismatchError
 from sfumato.randomness import seeded
 from sfumato.streams import registry
-from sfumato.streams.values.topl import ToPL
-from sfumato.streams.window.protocol import Window
+from sfumato.streams.published.topl import ToPL
 from sfumato.streams.window.tiers import Tiers
+from sfumato.streams.window.window import Window
 
 EXAMPLES = [stream for name in registry.STREAMS for stream in registry.find(name).examples()]
 SPOILT: tuple[Any, ...] = (-2, 1.5, "x", [[]], {"x": 1}, True)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.device import Device, Http, Limits, Outcome
+from sfumato.device import Delivery, Device, Http, Limits
 from sfumato.wire.published import Published
 
 __all__ = ["Overheard", "value"]
@@ -36,7 +36,7 @@ class Overheard:
         """Return a published task."""
         return self.inner.fetch(url)
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Write a batch down, then hand it over."""
         os.write(self.record, len(batch).to_bytes(4, "little") + batch)
         return self.inner.send(url, batch)

@@ -17,8 +17,8 @@ import pytest
 from tests.service.running import Running
 
 from sfumato.core.stream import replay
-from sfumato.device import Device, Http, Limits, Outcome
-from sfumato.service import Desk
+from sfumato.device import Delivery, Device, Http, Limits
+from sfumato.service import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
@@ -51,7 +51,7 @@ class Heard:
             self.asked[(question.period, question.round)].add(said)
         return said
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         return self.inner.send(url, batch)
 
 
@@ -128,21 +128,21 @@ def test_every_answer_counts_once_and_every_round_is_asked_alike(
 
 def _compare(store: Path, crowd: Crowd) -> None:
     opened = SQLiteStore(store)
-    desk = Desk(opened.tasks()[0], opened)
-    assert desk.closed >= 3
+    running = RunningTask(opened.tasks()[0], opened)
+    assert running.closed >= 3
     assert all(len(said) == 1 for said in crowd.heard.asked.values())
     counted: Counter[bytes] = Counter()
-    for period in range(1, desk.driver.period + 1):
-        for blob in opened.ids(desk.task_id, period):
+    for period in range(1, running.driver.period + 1):
+        for blob in opened.ids(running.task_id, period):
             counted.update(blob[place : place + 16] for place in range(0, len(blob), 16))
     assert counted
     assert set(counted.values()) == {1}
     assert set(crowd.sent) <= set(counted)  # acknowledged means counted
-    tallies = opened.tallies(desk.task_id)
-    assert dict(opened.recount(desk.task_id, desk.judge.count)) == dict(tallies)
-    curator = desk.protocol.curator()
-    again = replay(curator, [tallies] * len(desk.releases))
-    for release, estimate in zip(desk.releases, again, strict=True):
+    tallies = opened.tallies(running.task_id)
+    assert dict(opened.recount(running.task_id, running.judge.count)) == dict(tallies)
+    curator = running.protocol.curator()
+    again = replay(curator, [tallies] * len(running.releases))
+    for release, estimate in zip(running.releases, again, strict=True):
         known = np.isfinite(estimate.covariance.variances())
         np.testing.assert_array_equal(np.where(known, estimate.values, np.nan), release.values)
     opened.close()

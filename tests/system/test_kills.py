@@ -17,7 +17,7 @@ from tests.service.running import Running
 from tests.system import living
 
 from sfumato.device import Device, Limits
-from sfumato.service import Desk
+from sfumato.service import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, report_id
@@ -90,12 +90,12 @@ class World:
     def counted(self) -> Counter[bytes]:
         """Return how often the collector has counted each report, after a recount."""
         store = SQLiteStore(self.store)
-        desk = Desk(store.tasks()[0], store)
-        tallies = dict(store.tallies(desk.task_id))
-        assert dict(store.recount(desk.task_id, desk.judge.count)) == tallies
+        running = RunningTask(store.tasks()[0], store)
+        tallies = dict(store.tallies(running.task_id))
+        assert dict(store.recount(running.task_id, running.judge.count)) == tallies
         found: Counter[bytes] = Counter()
         for period in range(1, TASK["periods"] + 1):
-            for blob in store.ids(desk.task_id, period):
+            for blob in store.ids(running.task_id, period):
                 found.update(blob[i : i + 16] for i in range(0, len(blob), 16))
         store.close()
         assert sum(tally.n for tally in tallies.values()) == found.total()

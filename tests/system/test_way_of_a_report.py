@@ -11,11 +11,11 @@ import pytest
 from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.core.stream import Place, Stream
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.device.journal import Journal
 from sfumato.errors import MismatchError
 from sfumato.randomness import seeded
-from sfumato.service import Collector, Desk
+from sfumato.service import Collector, RunningTask
 from sfumato.store import Release, SQLiteStore
 from sfumato.streams.judging import Judge
 from sfumato.streams.registry import spec_of, stream_of
@@ -74,21 +74,21 @@ class Wire:
     """Between the device and the collector: it keeps the last batch that passes."""
 
     def __init__(self, collector: Collector, task_id: bytes) -> None:
-        self.collector, self.desk = collector, collector.desks[task_id]
+        self.collector, self.running = collector, collector.running_tasks[task_id]
         self.batch = b""
 
     def fetch(self, url: str) -> bytes:
         """Return what is asked now."""
         assert url.endswith("/question")
-        question = self.desk.question_at(self.collector.clock())
+        question = self.running.question_at(self.collector.clock())
         return Question.none() if question is None else question.encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Hand a batch over."""
-        assert url == self.desk.published.endpoint
+        assert url == self.running.published.endpoint
         self.batch = batch
-        receipt = self.collector.take(self.desk, batch)
-        return Outcome(dict(receipt.refused), receipt.key_id)
+        receipt = self.collector.take(self.running, batch)
+        return Delivery(dict(receipt.refused), receipt.key_id)
 
 
 @pytest.mark.parametrize(("text", "value"), KINDS)
@@ -104,12 +104,12 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
 
     # service/ publishes it: its id is the hash of the spec, address included; its key is new.
     collector = Collector(SQLiteStore(tmp_path / "store.db"), "http://here", lambda: now)
-    desk = collector.publish(task, START, grace=SECONDS)
-    published = Published.parse(desk.published.encode())
-    assert published.task_id == Published.of(spec, {}).task_id == desk.task_id
+    running = collector.publish(task, START, grace=SECONDS)
+    published = Published.parse(running.published.encode())
+    assert published.task_id == Published.of(spec, {}).task_id == running.task_id
 
     # device/ joins: it pays and draws everything that must not depend on data.
-    wire = Wire(collector, desk.task_id)
+    wire = Wire(collector, running.task_id)
     limits = Limits(epsilon=8.0, windows=True)
     device = Device(Journal(":memory:"), limits, wire, lambda: now, seeded(1))
     tier = len(stream.offers) - 1  # of several windows it picks the last
@@ -128,31 +128,31 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     assert (flushed.sent, flushed.refused, flushed.problem) == (1, 0, "")
 
     # On the wire it is one sealed record of fixed size, bound to task, id and period.
-    batch = Batch.decode(wire.batch, desk.layout)
+    batch = Batch.decode(wire.batch, running.layout)
     (report,) = batch.reports
-    key, period = desk.keys[batch.key_id], int(report["period"])
+    key, period = running.keys[batch.key_id], int(report["period"])
     sealed, name = report["sealed"].tobytes(), report["id"].tobytes()
     content = open_sealed(sealed, key.private, key.context, name, period)
-    contents = desk.layout.contents(content)
+    contents = running.layout.contents(content)
 
     # streams/ judges the contents by the form that their place has, and counts them.
-    judge = Judge(desk.protocol, desk.layout, desk.driver.asked)
+    judge = Judge(running.protocol, running.layout, running.driver.asked)
     assert judge.valid(np.array([period]), contents).all()
     counted = judge.count(period, contents)
     ((place, tally),) = counted.items()
     assert (place, tally.n) == (Place(contents["span"][0], period, contents["block"][0]), 1)
 
     # store/ has the very tally.
-    assert dict(collector.store.tallies(desk.task_id)) == dict(counted)
+    assert dict(collector.store.tallies(running.task_id)) == dict(counted)
 
     # The period closes: the curator turns its tallies into an estimate that never changes.
     now = START + (period + 1) * SECONDS + 1.0
     collector.close_due()
-    release = desk.releases[period - 1]
+    release = running.releases[period - 1]
     assert release.n == 1
 
     # queries/ answers, with an interval and under the guarantee of the task.
-    check_answers(desk, stream, release)
+    check_answers(running, stream, release)
 
     # And the person whose device it is can read what it did.
     log = device.log()
@@ -162,14 +162,14 @@ def test_a_report_passes_through_every_room(tmp_path: Path, text: str, value: An
     collector.store.close()
 
 
-def check_answers(desk: Desk, stream: Stream, release: Release) -> None:
+def check_answers(running: RunningTask, stream: Stream, release: Release) -> None:
     """Ask about a period that has closed: the answer is what was released."""
     known = np.isfinite(release.values)
     if stream.quantity.kind == "amount":  # the first period has only shown where to cut
         with pytest.raises(MismatchError, match="nothing is known of these periods"):
-            desk.history().mean(release.period)
+            running.history().mean(release.period)
         return
-    answers = desk.history().mean(release.period)
+    answers = running.history().mean(release.period)
     assert answers.labels == stream.labels
     assert answers.guarantee == stream.guarantee
     assert (answers.low[known] <= answers.values[known]).all()

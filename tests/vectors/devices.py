@@ -18,7 +18,7 @@ from tests.vectors.keeping import FOLDER, Files, dumped, sql_of
 
 from sfumato import catalog
 from sfumato.catalog import parse
-from sfumato.device import Device, Limits, Outcome
+from sfumato.device import Delivery, Device, Limits
 from sfumato.device.journal import Journal
 from sfumato.device.keys import Root
 from sfumato.device.transport import Unreachable
@@ -127,7 +127,7 @@ class Life:
         name = url.split("/")[3]
         return Question(int(self.now // HOUR), 0, ASKED[name], 0.75).encode()
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Write a batch down; it may be lost all the same, or too early."""
         if self.line == "down":
             raise Unreachable("nobody is there")
@@ -142,7 +142,7 @@ class Life:
         if self.line == "crash":
             raise Crash
         last = len(reports) - 1
-        return Outcome({last: "future"} if self.line == "early" else {})
+        return Delivery({last: "future"} if self.line == "early" else {})
 
     # ---- the life ----------------------------------------------------------------------------
 

@@ -22,9 +22,9 @@ from sfumato.core.stream import Ask, Stream, StreamDevice, Timestep
 from sfumato.core.tally import Tally
 from sfumato.device.keys import Chain
 from sfumato.device.part import coins_for
+from sfumato.streams.published.topl import ToPL
 from sfumato.streams.registry import spec_of, stream_of
-from sfumato.streams.values.topl import ToPL
-from sfumato.streams.window.methods import METHODS
+from sfumato.streams.window.window_methods import METHODS
 from sfumato.wire.questions import Question
 
 __all__ = [

@@ -14,16 +14,16 @@ from tests.vectors.keeping import Files, dumped
 
 from sfumato.catalog import build
 from sfumato.cli import follow as following
-from sfumato.cli import numerals, released, reports
-from sfumato.cli.journal import Journal, beside
+from sfumato.cli import numerals, released, report_files
+from sfumato.cli.output_journal import OutputJournal, beside
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import SfumatoError
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.randomness import Keyed
-from sfumato.streams.values import Publisher, Release
-from sfumato.streams.values.amounts import Amounts
-from sfumato.streams.values.thresholds import Fixed, Quantile, ScaleFree, ToPSThreshold
-from sfumato.streams.values.tree import Tree
+from sfumato.streams.published import Publisher, PublishingPlan
+from sfumato.streams.published.amounts import Amounts
+from sfumato.streams.published.noise_tree import Tree
+from sfumato.streams.published.thresholds import Fixed, Quantile, ScaleFree, ToPSThreshold
 
 __all__ = ["LINES", "files", "followed", "refusal", "said", "stuck"]
 
@@ -38,16 +38,16 @@ RANGES: Final = ((21, 40), (25, 58))
 TREE: Final = Tree(4, 2)
 
 RELEASES: Final = {
-    "fixed": Release(2.0, 100, Fixed(30), tree=TREE),
-    "in_blocks": Release(2.0, 100, Fixed(30), tree=TREE, block=4, smoother="recent"),
-    "printed": Release(2.0, 100, ToPSThreshold(2.0, 0.01), 20, Tree(4, 2, consistent=False)),
-    "held_out": Release(2.0, 100, ScaleFree(2.0, 0.5), 20, TREE, block=4),
-    "reused": Release(2.0, 100, ScaleFree(0.5, 0.5), 20, TREE, block=4, reuse=0.25),
-    "renewed": Release(
+    "fixed": PublishingPlan(2.0, 100, Fixed(30), tree=TREE),
+    "in_blocks": PublishingPlan(2.0, 100, Fixed(30), tree=TREE, block=4, smoother="recent"),
+    "printed": PublishingPlan(2.0, 100, ToPSThreshold(2.0, 0.01), 20, Tree(4, 2, consistent=False)),
+    "held_out": PublishingPlan(2.0, 100, ScaleFree(2.0, 0.5), 20, TREE, block=4),
+    "reused": PublishingPlan(2.0, 100, ScaleFree(0.5, 0.5), 20, TREE, block=4, reuse=0.25),
+    "renewed": PublishingPlan(
         2.0, 100, ScaleFree(0.5, 0.5), 20, TREE, reuse=0.25, renew=16, later=ScaleFree(0.5, 0.5)
     ),
-    "quantile": Release(2.0, 100, Quantile(2.0, 1e-4, 0.9), 20, TREE),
-    "of_people": Release(2.0, 100, Fixed(30), tree=TREE, per_person=3),
+    "quantile": PublishingPlan(2.0, 100, Quantile(2.0, 1e-4, 0.9), 20, TREE),
+    "of_people": PublishingPlan(2.0, 100, Fixed(30), tree=TREE, per_person=3),
 }
 LINES: Final = [f"{value / 2}" if value % 7 else "none" for value in VALUES]
 HALF: Final = 36
@@ -83,7 +83,7 @@ def refusal(path: Path, *words: object) -> str:
 # ---- the follower ------------------------------------------------------------------------------
 
 
-def _about(release: Release) -> dict[str, Any]:
+def _about(release: PublishingPlan) -> dict[str, Any]:
     return {
         "release": release.configuration(),
         "unit": AMOUNTS.unit,
@@ -95,7 +95,7 @@ def _about(release: Release) -> dict[str, Any]:
 def _halfway(folder: Path, name: str) -> tuple[bytes, bytes]:
     """Return output and journal of a follower that was stopped after some lines."""
     output, release = folder / f"{name}.csv", RELEASES[name]
-    journal = Journal(output, _about(release), KEY)
+    journal = OutputJournal(output, _about(release), KEY)
     publisher = Publisher(release, journal.key, journal.progress.state)
     table = None
     for place in range(0, HALF, TOGETHER):
@@ -137,7 +137,7 @@ def _columns() -> Iterator[tuple[str, Mechanism, Any]]:
 def _reports(folder: Path) -> Iterator[tuple[str, bytes]]:
     for name, mechanism, values in _columns():
         path = folder / f"{name}.parquet"
-        with reports.writer(path, mechanism, force=False) as writer:
+        with report_files.writer(path, mechanism, force=False) as writer:
             writer.write(mechanism.randomize(values, Keyed(KEY, name)))
         yield name, path.read_bytes()
     for name, form in _forms():
@@ -150,7 +150,7 @@ def _reports(folder: Path) -> Iterator[tuple[str, bytes]]:
             "item": keys,
             "value": [i % 5 for i in range(60)],
         }
-        with reports.writer(path, form.mechanism, force=False, form=form) as writer:
+        with report_files.writer(path, form.mechanism, force=False, form=form) as writer:
             writer.write(form.randomize(pa.table(held), Keyed(KEY, name)))
         yield name, path.read_bytes()
 

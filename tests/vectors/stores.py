@@ -21,8 +21,8 @@ from tests.vectors.machines import Asking, key_of, known
 from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.errors import SfumatoError
-from sfumato.service import Collector, Desk
-from sfumato.service.questions import answer
+from sfumato.service import Collector, RunningTask
+from sfumato.service.query_parameters import answer
 from sfumato.store import SQLiteStore
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
@@ -103,12 +103,15 @@ class Scene:
         self.now = now
         self.store = SQLiteStore(path)
         self.collector = Collector(self.store, BASE, lambda: self.now)
-        titles = {str(desk.published.spec["title"]): desk for desk in self.collector.desks.values()}
-        self.desks: dict[str, Desk] = titles
+        titles = {
+            str(running.published.spec["title"]): running
+            for running in self.collector.running_tasks.values()
+        }
+        self.running_tasks: dict[str, RunningTask] = titles
 
     def take(self, name: str, body: bytes) -> dict[str, Any]:
         """Return the receipt of a batch."""
-        return self.collector.take(self.desks[name], body).plain()
+        return self.collector.take(self.running_tasks[name], body).plain()
 
     def close(self) -> None:
         """Let go of the store."""
@@ -118,25 +121,26 @@ class Scene:
 class Crowd:
     """The devices of all tasks, which go on where they are."""
 
-    def __init__(self, desks: Mapping[str, Desk]) -> None:
-        self.desks = desks
+    def __init__(self, running_tasks: Mapping[str, RunningTask]) -> None:
+        self.running_tasks = running_tasks
         self.fleets = {
-            name: Fleet(desks[name], DEVICES, seed)
+            name: Fleet(running_tasks[name], DEVICES, seed)
             for seed, name in enumerate(("listening", "sealed", "moves"), 1)
         }
         self.asking = {
-            name: Asking(name, desks[name].protocol, ASKED) for name in ("places", "degrees")
+            name: Asking(name, running_tasks[name].protocol, ASKED)
+            for name in ("places", "degrees")
         }
 
     def due(self, name: str, period: int) -> bytes | None:
         """Return what the devices of a horizon send at the end of a period; None if nobody does."""
         messages = self.fleets[name].messages([_seen(name, i, period) for i in range(DEVICES)])
-        return batch(self.desks[name], messages) if messages else None
+        return batch(self.running_tasks[name], messages) if messages else None
 
     def answered(self, name: str) -> bytes | None:
         """Return what devices answer to the question that is open; None if nobody does."""
-        desk, asking = self.desks[name], self.asking[name]
-        driver = desk.driver
+        running, asking = self.running_tasks[name], self.asking[name]
+        driver = running.driver
         asked = driver.question
         assert asked is not None
         ask = driver.asked[driver._step.place]  # type: ignore[union-attr]  # noqa: SLF001
@@ -149,10 +153,10 @@ class Crowd:
         for number, payload in enumerate(said):
             if payload is not None:
                 secret = key_of(name, number)
-                own = report_id(secret, desk.task_id, asked.period, asked.round)
-                content = desk.layout.content(0, asked.round, payload)
+                own = report_id(secret, running.task_id, asked.period, asked.round)
+                content = running.layout.content(0, asked.round, payload)
                 reports.append((own, asked.period, content))
-        return batch(desk, reports) if reports else None
+        return batch(running, reports) if reports else None
 
 
 def _seen(name: str, i: int, period: int) -> Any:
@@ -178,7 +182,7 @@ def _lived(path: Path) -> tuple[Scene, list[dict[str, Any]]]:
     store.set_token("operator", bytes([7]) * 32)
     store.close()
     scene = Scene(path, START)
-    crowd = Crowd(scene.desks)
+    crowd = Crowd(scene.running_tasks)
     for period in range(1, CLOSED + 2):
         _live(scene, crowd, period)
     return scene, _coming(scene, crowd)
@@ -209,8 +213,8 @@ def _coming(scene: Scene, crowd: Crowd) -> list[dict[str, Any]]:
     """Return batches for the open period, good and bad ones, with their receipts to come."""
     body = crowd.due("listening", CLOSED + 2)
     assert body is not None
-    name = scene.desks["listening"].task_id
-    head, size = 44, scene.desks["listening"].layout.report_dtype.itemsize
+    name = scene.running_tasks["listening"].task_id
+    head, size = 44, scene.running_tasks["listening"].layout.report_dtype.itemsize
     rows = [body[at : at + size] for at in range(head, len(body), size)][:9]
 
     def of(*reports: bytes, task_id: bytes = name, key_id: int = 0) -> bytes:
@@ -242,14 +246,16 @@ def _coming(scene: Scene, crowd: Crowd) -> list[dict[str, Any]]:
 def answers(scene: Scene, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return what a collector answers to each question, or the sentence that refuses it."""
     return {
-        name: [{"asked": asked, **_answer(scene.desks[name], asked)} for asked in QUERIES[name]]
+        name: [
+            {"asked": asked, **_answer(scene.running_tasks[name], asked)} for asked in QUERIES[name]
+        ]
         for name in names
     }
 
 
-def _answer(desk: Desk, asked: Mapping[str, str]) -> dict[str, Any]:
+def _answer(running: RunningTask, asked: Mapping[str, str]) -> dict[str, Any]:
     try:
-        plain = answer(desk, asked)
+        plain = answer(running, asked)
     except SfumatoError as error:
         return {"refused": str(error)}
     return {"answer": {name: part for name, part in plain.items() if name not in WORDS}}
@@ -258,10 +264,10 @@ def _answer(desk: Desk, asked: Mapping[str, str]) -> dict[str, Any]:
 def releases(scene: Scene) -> dict[str, list[Any]]:
     """Return what each task has released, and what it asks now."""
     found: dict[str, list[Any]] = {}
-    for name, desk in scene.desks.items():
-        question = desk.question_at(scene.now)
+    for name, running in scene.running_tasks.items():
+        question = running.question_at(scene.now)
         asked = None if question is None else question.encode().decode()
-        told = [[one.period, one.n, *_plain(one)] for one in desk.releases]
+        told = [[one.period, one.n, *_plain(one)] for one in running.releases]
         found[name] = [asked, *told]
     return found
 
@@ -306,7 +312,7 @@ def refusal(script: bytes, statement: str) -> str:
         except SfumatoError as error:
             return str(error).replace(str(path), "STORE")
         try:
-            answer(scene.desks["listening"], {"query": "mean", "period": "2"})
+            answer(scene.running_tasks["listening"], {"query": "mean", "period": "2"})
         except SfumatoError as error:
             return str(error).replace(str(path), "STORE")
         finally:

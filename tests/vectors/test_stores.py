@@ -24,9 +24,9 @@ def test_a_kept_store_answers_the_same(tmp_path: Path) -> None:
     scene = Scene(opened(tmp_path, script()), KEPT["as_of"])
     assert like(stores.releases(scene), KEPT["released"])
     assert like(stores.answers(scene, list(stores.TEXTS)), KEPT["answers"])
-    for desk in scene.desks.values():
-        counted = scene.store.recount(desk.task_id, desk.judge.count)
-        assert dict(counted) == dict(scene.store.tallies(desk.task_id))
+    for running in scene.running_tasks.values():
+        counted = scene.store.recount(running.task_id, running.judge.count)
+        assert dict(counted) == dict(scene.store.tallies(running.task_id))
     scene.close()
 
 
@@ -46,14 +46,16 @@ def test_an_earlier_store_with_tasks_of_format_1_answers_the_same(
 ) -> None:
     scene = Scene(opened(tmp_path, script(before)), KEPT["as_of"])
     names = list(stores.TEXTS) if before.startswith("3") else HORIZONS
-    assert set(scene.desks) == set(names)
-    assert {desk.published.spec["format"] for desk in scene.desks.values()} == {1}
-    for desk in scene.desks.values():  # its address is that of the collector, wherever it is
-        assert desk.published.endpoint == f"{stores.BASE}/v1/tasks/{desk.name}/reports"
+    assert set(scene.running_tasks) == set(names)
+    assert {running.published.spec["format"] for running in scene.running_tasks.values()} == {1}
+    for (
+        running
+    ) in scene.running_tasks.values():  # its address is that of the collector, wherever it is
+        assert running.published.endpoint == f"{stores.BASE}/v1/tasks/{running.name}/reports"
     assert like(stores.answers(scene, names), {name: KEPT["answers"][name] for name in names})
     for one in KEPT["coming"]:
         if one["task"] in names:
-            body = _of_task(bytes.fromhex(one["batch"]), scene.desks[one["task"]].task_id)
+            body = _of_task(bytes.fromhex(one["batch"]), scene.running_tasks[one["task"]].task_id)
             assert scene.take(one["task"], body) == one["receipt"]
     scene.now = KEPT["as_of"] + stores.GRACE
     scene.collector.close_due()

@@ -11,8 +11,8 @@ import pytest
 from sfumato import catalog
 from sfumato.errors import ConfigurationError
 from sfumato.streams import registry
+from sfumato.streams.published.topl import ToPL
 from sfumato.streams.registry import spec_of, stream_of
-from sfumato.streams.values.topl import ToPL
 from sfumato.streams.window import Window
 from sfumato.wire import fields
 

@@ -16,7 +16,7 @@ from typing import Final
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import BudgetError, ConfigurationError
 
-__all__ = ["UNITS", "Entry", "Ledger", "units"]
+__all__ = ["UNITS", "Ledger", "Payment", "units"]
 
 UNITS: Final = 1_000_000
 """How many units an epsilon of 1 is."""
@@ -36,7 +36,7 @@ def units(epsilon: float) -> int:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Payment:
     """One task's payment."""
 
     task_id: bytes
@@ -67,7 +67,7 @@ class Ledger:
     """
 
     limit: float
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Payment, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a limit that is none."""
@@ -99,9 +99,9 @@ class Ledger:
                 f"the task asks for epsilon {epsilon:.9g}; {self.left:.9g} of the limit of "
                 f"{self.limit:.9g} is left."
             )
-        return Ledger(self.limit, (*self.entries, Entry(task_id, price)))
+        return Ledger(self.limit, (*self.entries, Payment(task_id, price)))
 
     @classmethod
     def of(cls, limit: float, entries: Iterable[tuple[bytes, int]]) -> Ledger:
         """Return the ledger of recorded payments."""
-        return cls(limit, tuple(Entry(bytes(task_id), paid) for task_id, paid in entries))
+        return cls(limit, tuple(Payment(bytes(task_id), paid) for task_id, paid in entries))

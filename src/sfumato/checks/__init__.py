@@ -8,9 +8,9 @@ True
 
 from __future__ import annotations
 
-from sfumato.checks.mechanism import MECHANISM_CHECKS, check_mechanism
-from sfumato.checks.noise import NOISE_CHECKS, check_noise
-from sfumato.checks.stream import STREAM_CHECKS, check_stream
+from sfumato.checks.mechanism_checks import MECHANISM_CHECKS, check_mechanism
+from sfumato.checks.noise_checks import NOISE_CHECKS, check_noise
+from sfumato.checks.stream_checks import STREAM_CHECKS, check_stream
 from sfumato.checks.verdict import CheckFailed, Verdict
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Final
 from sfumato.checks.crowds import engine_of
 from sfumato.checks.paths import Branching, Path, paths
 from sfumato.checks.servers import every_server
-from sfumato.checks.transcripts import Act, Asks, Devices, Observed, State, state_of
+from sfumato.checks.transcripts import Act, Asks, Devices, NumberedValue, State, state_of
 from sfumato.checks.verdict import demand
 from sfumato.core.exact import exp_below, log_above
 from sfumato.core.stream import Message, Stream
@@ -68,7 +68,7 @@ class _Recalled(Path):
         return place
 
 
-class _Bound(Branching):
+class _BoundCoins(Branching):
     """Coins of one period or question: each encoded value has coins of its own."""
 
     def __init__(self, path: Path, tapes: Tapes, codes: set[Code], code: Code = None) -> None:
@@ -79,7 +79,7 @@ class _Bound(Branching):
         """Return the coins that one encoded value has here."""
         given = tuple(code)
         self._codes.add(given)
-        return _Bound(self._way, self._tapes, self._codes, given)
+        return _BoundCoins(self._way, self._tapes, self._codes, given)
 
 
 class _Copies:
@@ -132,7 +132,7 @@ class _Copies:
                 tapes: Tapes = {code: list(tape) for code, tape in told}
                 codes: set[Code] = set()
                 device = self.devices.restored(state)
-                said = self.devices.said(device, act, _Bound(path, tapes, codes))
+                said = self.devices.said(device, act, _BoundCoins(path, tapes, codes))
                 kept = tuple((code, tuple(tape)) for code, tape in tapes.items() if tape)
                 return Life(said, state_of(device), frozenset(codes), kept)
 
@@ -178,7 +178,7 @@ def _ratio(copies: _Copies, begun: State, server: Sequence[Asks]) -> Fraction | 
         acts: list[tuple[Act, Act]] = []
         for period, asks in enumerate(server):
             held = second if period else first
-            acts.append((Observed(held[0]), Observed(held[1])))
+            acts.append((NumberedValue(held[0]), NumberedValue(held[1])))
             acts += [(ask, ask) for ask in asks]
         law = copies.law(begun, acts)
         shown = frozenset(tuple(same for *_, same in heard) for heard in law)

@@ -13,14 +13,14 @@ from typing import Final
 
 import numpy as np
 
-from sfumato.checks.transcripts import Act, Asks, Devices, Observed, State, Steps
+from sfumato.checks.transcripts import Act, Asks, Devices, NumberedValue, State, Steps
 from sfumato.checks.verdict import CheckFailed
 from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Ask, Message, Place, Stream, Timestep
 from sfumato.core.tally import Tallies, Tally
 
 __all__ = [
-    "Crowd",
+    "CrowdHistory",
     "Group",
     "Run",
     "engine_of",
@@ -86,7 +86,7 @@ def groups_of(stream: Stream) -> list[Group]:
     return groups
 
 
-class Crowd:
+class CrowdHistory:
     """A crowd on its way through the periods.
 
     Parameters
@@ -108,7 +108,7 @@ class Crowd:
     def observe(self) -> Tallies[Place]:
         """Live through the next period; return the tallies of what was due."""
         self.period += 1
-        return self._act(lambda group: Observed(group.held[self.period - 1]), None)
+        return self._act(lambda group: NumberedValue(group.held[self.period - 1]), None)
 
     def answer(self, ask: Ask) -> Tallies[Place]:
         """Return the tallies of all answers to a question."""
@@ -179,7 +179,7 @@ class Run:
 
 def run(
     stream: Stream,
-    crowd: Crowd,
+    crowd: CrowdHistory,
     periods: int,
     before: Sequence[Tallies[Place]] = (),
     released: Callable[[Estimate], None] = lambda _: None,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sfumato.checks.crowds import engine_of
 from sfumato.checks.servers import every_server
-from sfumato.checks.transcripts import STRANGERS, Asks, Devices, Law, Observed
+from sfumato.checks.transcripts import STRANGERS, Asks, Devices, Law, NumberedValue
 from sfumato.checks.verdict import BUDGET_WASTED, demand
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.stream import Ask, Place, Stream
@@ -229,9 +229,9 @@ def when_and_how_much_is_sent_tells_nothing(stream: Stream) -> None:
         demand(seen.outlines is None, f"messages come in another way with {seen.outlines}")
         devices = engine_of(stream, tier)
         nothing = len(stream.inputs())
-        for count, state in enumerate(devices.reached(Observed(0))):
+        for count, state in enumerate(devices.reached(NumberedValue(0))):
             unknown = nothing + 1 + count % len(STRANGERS)
-            same = devices.law_of(state, Observed(unknown)) == devices.law_of(
-                state, Observed(nothing)
+            same = devices.law_of(state, NumberedValue(unknown)) == devices.law_of(
+                state, NumberedValue(nothing)
             )
             demand(same, f"{devices.values[unknown]!r} is not taken for no news")

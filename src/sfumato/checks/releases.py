@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.checks.crowds import Crowd, Group, Run, groups_of, periods_of, run
+from sfumato.checks.crowds import CrowdHistory, Group, Run, groups_of, periods_of, run
 from sfumato.checks.verdict import demand
 from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Stream, replay
@@ -32,7 +32,7 @@ ERRORS: Final = 5.8
 
 def lived_by(stream: Stream, seed: int) -> Run:
     """Return what comes of a crowd that holds all values."""
-    crowd = Crowd(stream, groups_of(stream), np.random.default_rng(seed))
+    crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(seed))
     return run(stream, crowd, periods_of(stream))
 
 
@@ -59,7 +59,7 @@ def releases_are_final(stream: Stream) -> None:
     """What was released for a period stays as it is, whatever is sent in later periods."""
     periods, lived = periods_of(stream), lived_by(stream, 2)
     for closed in range(periods):
-        crowd = Crowd(stream, groups_of(stream), np.random.default_rng(100 + closed))
+        crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(100 + closed))
         at_once: list[bytes] = []
         other = run(
             stream,
@@ -89,7 +89,7 @@ def estimates_are_unbiased_and_cover(stream: Stream) -> None:
     errors, stated, hits = [], [], 0
     spots: list[tuple[int, int]] = []
     for number in range(RUNS):
-        crowd = Crowd(stream, groups, np.random.default_rng([number, 3]))
+        crowd = CrowdHistory(stream, groups, np.random.default_rng([number, 3]))
         lived = run(stream, crowd, periods)
         truth = _truth(stream, groups, lived)
         if truth is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.checks.crowds import engine_of, periods_of
 from sfumato.checks.servers import every_server
-from sfumato.checks.transcripts import Act, Devices, Observed, state_of
+from sfumato.checks.transcripts import Act, Devices, NumberedValue, state_of
 from sfumato.checks.verdict import CheckFailed, demand
 from sfumato.core.stream import Stream
 from sfumato.errors import MismatchError
@@ -57,7 +57,7 @@ def _lives(stream: Stream, tier: int) -> Iterator[list[list[Act]]]:
         elif life % 2:
             shown = draw.integers(len(devices.values), size=periods).tolist()
         server = servers[life % len(servers)]
-        yield [[Observed(number), *asks] for number, asks in zip(shown, server, strict=True)]
+        yield [[NumberedValue(number), *asks] for number, asks in zip(shown, server, strict=True)]
 
 
 def other_states_are_refused(stream: Stream) -> None:

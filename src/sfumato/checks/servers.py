@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.accounting.windows import affordable, whole_units
-from sfumato.checks.crowds import Crowd, groups_of, periods_of, run
+from sfumato.checks.crowds import CrowdHistory, groups_of, periods_of, run
 from sfumato.checks.transcripts import Asks
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Stream
@@ -26,7 +26,7 @@ SEED: Final = 20_260
 
 def own_questions(stream: Stream) -> tuple[Asks, ...]:
     """Return what the stream's own curator asks in each period, of a crowd that holds all."""
-    crowd = Crowd(stream, groups_of(stream), np.random.default_rng(SEED))
+    crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(SEED))
     return run(stream, crowd, periods_of(stream)).asked
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato import catalog
-from sfumato.checks.mechanism import MECHANISM_CHECKS, check_mechanism
-from sfumato.checks.noise import NOISE_CHECKS, check_noise
-from sfumato.checks.stream import STREAM_CHECKS, check_stream
+from sfumato.checks.mechanism_checks import MECHANISM_CHECKS, check_mechanism
+from sfumato.checks.noise_checks import NOISE_CHECKS, check_noise
+from sfumato.checks.stream_checks import STREAM_CHECKS, check_stream
 from sfumato.checks.verdict import Verdict
 from sfumato.errors import ConfigurationError
 from sfumato.streams import registry

@@ -30,7 +30,7 @@ __all__ = [
     "Asks",
     "Devices",
     "Law",
-    "Observed",
+    "NumberedValue",
     "State",
     "Steps",
     "Transcript",
@@ -53,13 +53,13 @@ Asks = tuple[Ask, ...]
 
 
 @dataclass(frozen=True)
-class Observed:
+class NumberedValue:
     """A value that a device lives through a period with, by its number among all values."""
 
     number: int
 
 
-Act = Observed | Ask
+Act = NumberedValue | Ask
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class Devices:
 
     def said(self, device: StreamDevice, act: Act, coins: Any) -> Message | None:
         """Let a device live through an act; a question that it refuses leaves it silent."""
-        if isinstance(act, Observed):
+        if isinstance(act, NumberedValue):
             return device.observe(self.values[act.number], coins)
         try:
             return device.answer(act, coins)
@@ -196,7 +196,7 @@ class Devices:
             yield stream, law
             return
         for value in values:
-            after = self.period(now, [Observed(value), *asked[0]])
+            after = self.period(now, [NumberedValue(value), *asked[0]])
             yield from self._laws((*stream, value), after, asked[1:], values)
 
 

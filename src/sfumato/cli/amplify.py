@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.text import Text
 
-from sfumato.cli import console, files, tables
+from sfumato.cli import console, files, text_tables
 from sfumato.cli.options import Force, Json
 from sfumato.cli.parameters import Given, as_options, build, takes_parameters
 from sfumato.errors import ConfigurationError
@@ -118,12 +118,12 @@ def _together(mechanism: Mechanism, n: int, delta: float, times: int) -> dict[st
     """Return what holds for many reports together, what it assumes, and what holds anyway."""
     if times == 1:
         return None
-    from sfumato.accounting.shuffle import Batch, composed
+    from sfumato.accounting.shuffle import BatchedReport, composed
 
-    batch = Batch(mechanism, n, times, assuming=True)
+    batch = BatchedReport(mechanism, n, times, assuming=True)
     epsilon = without = composed([batch], delta)
     if batch.assumes:
-        without = composed([Batch(mechanism, n, times)], delta)
+        without = composed([BatchedReport(mechanism, n, times)], delta)
     return {
         "epsilon": epsilon,
         "assumes": batch.assumes if without > epsilon else "",
@@ -155,7 +155,7 @@ def _print(mechanism: Mechanism, found: list[Amplified], crowd: Crowd, delta: fl
         console.say(f"of whom {found[0].n:,} are there, and on their own side, for sure")
     console.say(f"{mechanism.guarantee}\n")
     usable = [one.epsilon for one in found if one.rigorous and one.epsilon is not None]
-    shown = tables.table()
+    shown = text_tables.table()
     shown.add_column("bound")
     shown.add_column("epsilon", justify="right")
     shown.add_column("not below", justify="right")

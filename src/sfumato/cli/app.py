@@ -13,13 +13,13 @@ from sfumato.cli import (
     check,
     compare,
     demo,
-    device,
+    device_command,
     doctor,
-    estimate,
+    estimate_command,
     export,
-    fleet,
+    fleet_command,
     lab,
-    law,
+    law_command,
     mechanisms,
     plan,
     query,
@@ -27,7 +27,7 @@ from sfumato.cli import (
     release,
     serve,
     simulate,
-    task,
+    task_commands,
 )
 from sfumato.cli.failures import Commands
 from sfumato.cli.range import range_
@@ -42,21 +42,21 @@ app = typer.Typer(
 )
 app.add_typer(demo.app, name="demo")
 app.add_typer(mechanisms.app, name="mechanisms")
-app.command()(law.law)
+app.command()(law_command.law)
 app.command()(compare.compare)
 app.command()(plan.plan)
 app.command()(amplify.amplify)
 app.command()(calibrate.calibrate)
 app.command()(randomize.randomize)
-app.command()(estimate.estimate)
+app.command()(estimate_command.estimate)
 app.command()(release.release)
 app.command("range")(range_)
 app.command()(simulate.simulate)
-app.add_typer(device.app, name="device")
-app.command()(fleet.fleet)
+app.add_typer(device_command.app, name="device")
+app.command()(fleet_command.fleet)
 app.add_typer(lab.app, name="lab")
 app.command()(check.check)
-app.add_typer(task.app, name="task")
+app.add_typer(task_commands.app, name="task")
 app.command()(serve.serve)
 app.command()(query.query)
 app.command()(export.export)

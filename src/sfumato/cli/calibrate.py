@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from sfumato.cli import console, tables
+from sfumato.cli import console, text_tables
 from sfumato.cli.amplify import whole
 from sfumato.cli.options import Json
 from sfumato.cli.parameters import Given, as_options, build, takes_parameters
@@ -106,7 +106,7 @@ def _record(mechanism: Mechanism, required: Requirement) -> dict[str, Any]:
 
 
 def _print(found: list[Mechanism], required: Requirement) -> None:
-    shown = tables.table()
+    shown = text_tables.table()
     shown.add_column("mechanism")
     for heading in ("local epsilon", "n x MSE", "of the best", "bytes", "central epsilon"):
         shown.add_column(heading, justify="right")

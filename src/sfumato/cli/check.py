@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from sfumato.checks import Verdict, subjects
-from sfumato.cli import console, tables
+from sfumato.cli import console, text_tables
 from sfumato.cli.options import Json
 from sfumato.cli.parameters import as_options
 
@@ -124,7 +124,7 @@ def _record(numbered: Numbered, verdict: Verdict) -> dict[str, Any]:
 
 
 def _print(examples: list[Numbered], verdicts: list[Verdict]) -> None:
-    table = tables.table()
+    table = text_tables.table()
     table.add_column("name")
     table.add_column("example")
     table.add_column("epsilon spent, exactly", justify="right")

@@ -28,7 +28,7 @@ from sfumato.cli import numerals
 from sfumato.cli.dialects import USUAL, Dialect
 from sfumato.errors import InputError
 
-__all__ = ["Batch", "Kind", "Table", "readable"]
+__all__ = ["Kind", "RowBatch", "Table", "readable"]
 
 _MAGIC: Final = b"PAR1"
 _ROWS: Final = 1 << 16
@@ -63,7 +63,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Batch:
+class RowBatch:
     """Some rows, the place of the first one, and which share of the file is read.
 
     Parameters
@@ -103,7 +103,7 @@ class Table:
         with readable(self.path):
             return self._names()
 
-    def batches(self, wanted: Sequence[tuple[str | None, Kind]], rows: int) -> Iterator[Batch]:
+    def batches(self, wanted: Sequence[tuple[str | None, Kind]], rows: int) -> Iterator[RowBatch]:
         """Yield at most so many rows at a time, of some columns and what their cells are.
 
         A name may be None if there is only one column.
@@ -122,7 +122,7 @@ class Table:
                         with self.located(name, row, part.num_rows):
                             column = _plain(part.column(name))
                             columns.append(column if is_parquet else _READERS[kind](column))
-                    yield Batch(tuple(columns), tuple(chosen), not is_parquet, row, share)
+                    yield RowBatch(tuple(columns), tuple(chosen), not is_parquet, row, share)
                     row += part.num_rows
         if not row:
             msg = f"{self.path} has no rows; at least one value is expected."

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from sfumato import planner
-from sfumato.cli import console, contest, files, parameters, tables
+from sfumato.cli import console, files, lab_contest, parameters, text_tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import ConfigurationError
@@ -66,7 +66,8 @@ def compare(  # noqa: PLR0913 - one for each option
         ),
     ] = None,
     stream: Annotated[
-        str, typer.Option(help=f"With --window: streams, with commas: {', '.join(contest.NAMES)}.")
+        str,
+        typer.Option(help=f"With --window: streams, with commas: {', '.join(lab_contest.NAMES)}."),
     ] = "lns,sin,log",
     data: Annotated[
         Path | None,
@@ -114,7 +115,7 @@ def compare(  # noqa: PLR0913 - one for each option
     Example:  sfumato compare --window 20 --epsilon 1 --stream sin,flights --plot methods.png
     """
     if window is not None:
-        asked = contest.Contest(
+        asked = lab_contest.Contest(
             window=window,
             epsilon=epsilon,
             streams=stream,
@@ -129,7 +130,7 @@ def compare(  # noqa: PLR0913 - one for each option
             repeats=repeats,
             seed=seed,
         )
-        contest.compare_methods(asked, plot, force=force, as_json=as_json)
+        lab_contest.compare_methods(asked, plot, force=force, as_json=as_json)
         return
     devices = devices or 10_000
     question = _question(domain, interval, dimension, sparsity, goal)
@@ -186,7 +187,7 @@ def _record(one: planner.Candidate, devices: int) -> dict[str, Any]:
 def _print(found: Sequence[planner.Candidate], question: dict[str, Any], devices: int) -> None:
     sets = [one for one in found if not planner.answers(one.mechanism, **question)]
     best = found[0]
-    shown = tables.table()
+    shown = text_tables.table()
     shown.add_column("mechanism")
     error = "n x MSE, all entries" if "dimension" in question else "n x MSE"
     for heading in (error, "of the best", f"95%, {devices:,} devices", "bytes"):

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, SEQUENCE, TRUTH
-from sfumato.lab.contest import Row, livest
+from sfumato.lab.contest import MethodScore, livest
 
 __all__ = ["picture"]
 
@@ -21,7 +21,7 @@ SHOWN: Final = {"lpa": SEQUENCE[4], "lpu": SEQUENCE[2], "lsp": SEQUENCE[3], "lba
 """Whose ROC curves are drawn beside ours; of them the first that is there also has its curve."""
 
 
-def picture(found: Mapping[str, Sequence[Row]], epsilon: float, window: int) -> Figure:
+def picture(found: Mapping[str, Sequence[MethodScore]], epsilon: float, window: int) -> Figure:
     """Return one picture of all streams: the first one's curve, all errors, one ROC."""
     first, rows = next(iter(found.items()))
     figure = Figure(figsize=(8.6, 8.4), dpi=200, facecolor="white")
@@ -40,7 +40,7 @@ def picture(found: Mapping[str, Sequence[Row]], epsilon: float, window: int) -> 
     return figure
 
 
-def _curve(axes: Axes, rows: Sequence[Row]) -> None:
+def _curve(axes: Axes, rows: Sequence[MethodScore]) -> None:
     by_name = {row.method: row for row in rows}
     truth = rows[0].run.truth
     watch = livest(truth)
@@ -80,7 +80,7 @@ def _curve(axes: Axes, rows: Sequence[Row]) -> None:
     _quiet(axes)
 
 
-def _errors(axes: Axes, found: Mapping[str, Sequence[Row]]) -> None:
+def _errors(axes: Axes, found: Mapping[str, Sequence[MethodScore]]) -> None:
     names = [row.method for row in next(iter(found.values()))]
     mean = {
         name: np.mean(
@@ -120,7 +120,7 @@ def _errors(axes: Axes, found: Mapping[str, Sequence[Row]]) -> None:
     _quiet(axes)
 
 
-def _events(axes: Axes, rows: Sequence[Row]) -> None:
+def _events(axes: Axes, rows: Sequence[MethodScore]) -> None:
     chosen = [row for row in rows if row.method in (OURS, *SHOWN) and np.isfinite(row.auc)]
     chosen.sort(key=lambda row: -row.auc)
     for row in chosen:

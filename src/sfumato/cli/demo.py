@@ -18,7 +18,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import collectors, console, events, once, tables
+from sfumato.cli import collector_events, collectors, console, once, text_tables
 from sfumato.cli.live import Unfolding
 from sfumato.cli.options import Json
 from sfumato.cli.processes import Command, commands
@@ -243,7 +243,7 @@ class Show:
         while since < self.periods:
             for command in running:
                 command.check()
-            for release in events.periods(self.address, since):
+            for release in collector_events.periods(self.address, since):
                 since = release["period"]
                 yield release
 
@@ -279,7 +279,7 @@ class Show:
         """Compare the last period with the truth, and all of them; name what stays up."""
         answers, truth = self.answers(-1), self.truth[len(self.released) - 1]
         order = np.argsort(-answers.values, kind="stable")
-        console.out().print(tables.answers_table(answers.pick(order), truth[order]))
+        console.out().print(text_tables.answers_table(answers.pick(order), truth[order]))
         inside = self.inside
         reports = sum(release["reports"] for release in self.released)
         console.say(

@@ -14,7 +14,7 @@ from typing import Final
 import typer
 from rich.text import Text
 
-from sfumato.cli import console, tables
+from sfumato.cli import console, text_tables
 from sfumato.cli.options import Json
 from sfumato.extras import EXTRAS, are_installed
 
@@ -112,7 +112,7 @@ def _version(name: str) -> str:
 
 
 def _print(findings: list[Finding]) -> None:
-    shown = tables.table()
+    shown = text_tables.table()
     for heading in ("", "works?", "found", "to mend it"):
         shown.add_column(heading, overflow="fold")
     for one in findings:

@@ -13,19 +13,19 @@ from sfumato.cli.options import Json
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
-    from sfumato.service.desk import Desk
+    from sfumato.service.running_task import RunningTask
 
 __all__ = ["export"]
 
 
-def _questions(desk: Desk) -> list[Any]:
+def _questions(running: RunningTask) -> list[Any]:
     """Return what devices were asked in the periods that have closed, as they were told."""
     from sfumato.wire.questions import Question
 
     return [
         json.loads(Question.of(place.period, ask).encode())
-        for place, ask in sorted(desk.driver.asked.items())
-        if place.period <= desk.closed
+        for place, ask in sorted(running.driver.asked.items())
+        if place.period <= running.closed
     ]
 
 
@@ -52,8 +52,8 @@ def export(
 
     from sfumato.engines.rows import QUESTIONS, TASK
     from sfumato.randomness import secure
-    from sfumato.service.desk import Desk
     from sfumato.service.exporting import exported
+    from sfumato.service.running_task import RunningTask
     from sfumato.store import SQLiteStore
 
     files.refuse_target(target, (".parquet",), force=force)
@@ -65,9 +65,9 @@ def export(
         name = task or (next(iter(known)) if len(known) == 1 else "")
         if name not in known:
             raise InputError(f"--task is {task!r}; {store} has {', '.join(known) or 'no tasks'}.")
-        desk = Desk(known[name], opened)
+        running = RunningTask(known[name], opened)
         columns: dict[str, list[Any]] = {"period": [], "span": [], "block": [], "payload": []}
-        for period, contents in exported(opened, desk, secure()):
+        for period, contents in exported(opened, running, secure()):
             columns["period"] += [period] * len(contents)
             columns["span"] += contents["span"].tolist()
             columns["block"] += contents["block"].tolist()
@@ -79,11 +79,14 @@ def export(
                 for (key, values), kind in zip(columns.items(), kinds, strict=True)
             }
         ).replace_schema_metadata(
-            {TASK: desk.published.encode(), QUESTIONS: json.dumps(_questions(desk)).encode()}
+            {
+                TASK: running.published.encode(),
+                QUESTIONS: json.dumps(_questions(running)).encode(),
+            }
         )
         with files.complete_or_absent(target, force=force) as written:
             pq.write_table(table, written)
-        rows, closed = table.num_rows, desk.closed
+        rows, closed = table.num_rows, running.closed
     finally:
         opened.close()
     if as_json:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli import console, files, key_values, tables
-from sfumato.cli.key_values import Named
+from sfumato.cli import console, files, key_value_tables, text_tables
+from sfumato.cli.key_value_tables import Named
 from sfumato.core.answers import plain_of
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import ExSub
@@ -47,7 +47,7 @@ def films(people: int, epsilon: float, output: Path, rng: Source, *, as_json: bo
     if not as_json:
         _introduce(stars, ratings, people)
     reports, picture = output / "films.parquet", output / "films.png"
-    outcome = Outcome.of(
+    outcome = FilmEstimates.of(
         stars.estimate(_collect(stars, kept, rng, reports)), stars.truth(kept), people
     )
     _draw(outcome, epsilon, picture)
@@ -59,7 +59,7 @@ def films(people: int, epsilon: float, output: Path, rng: Source, *, as_json: bo
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class FilmEstimates:
     """What was estimated, and what is true, of the films in the same order."""
 
     answers: Named
@@ -69,12 +69,12 @@ class Outcome:
     people: int
 
     @classmethod
-    def of(cls, found: KeyValueEstimate, truth: KeyValueTruth, people: int) -> Outcome:
+    def of(cls, found: KeyValueEstimate, truth: KeyValueTruth, people: int) -> FilmEstimates:
         """Return estimates and truth, the most frequent films first."""
         order = np.argsort(-found.frequency.values, kind="stable")
         true = {name: getattr(truth, name)[order] for name in found.estimates}
-        answers = key_values.answered(found, _LEVEL)
-        return cls(answers, key_values.doubted(answers, found), true, people)
+        answers = key_value_tables.answered(found, _LEVEL)
+        return cls(answers, key_value_tables.doubted(answers, found), true, people)
 
     def inside(self, name: str) -> NDArray[np.bool_]:
         """Return which intervals of an answer hold their truth."""
@@ -102,13 +102,13 @@ def _introduce(stars: KeyValues, ratings: Ratings, people: int) -> None:
 
 def _collect(stars: KeyValues, kept: Holdings, rng: Source, path: Path) -> Tally:
     """Return the tally of one report from each person, decoded like any bytes from outside."""
-    from sfumato.cli import reports
+    from sfumato.cli import report_files
 
     mechanism, tally = stars.mechanism, Tally.zero(stars.mechanism.tally_shape)
     vectors = stars.vectors(kept, rng)
     with (
         console.progress() as bars,
-        reports.writer(path, mechanism, force=True, form=stars) as writer,
+        report_files.writer(path, mechanism, force=True, form=stars) as writer,
     ):
         task = bars.add_task("Devices sending", total=len(vectors))
         for start in range(0, len(vectors), _AT_ONCE):
@@ -120,7 +120,7 @@ def _collect(stars: KeyValues, kept: Holdings, rng: Source, path: Path) -> Tally
     return tally
 
 
-def _draw(outcome: Outcome, epsilon: float, path: Path) -> None:
+def _draw(outcome: FilmEstimates, epsilon: float, path: Path) -> None:
     with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
         from sfumato.cli import plots
 
@@ -140,7 +140,7 @@ def _draw(outcome: Outcome, epsilon: float, path: Path) -> None:
         ).savefig(file, format="png")
 
 
-def _record(outcome: Outcome, stars: KeyValues, ratings: Ratings) -> dict[str, Any]:
+def _record(outcome: FilmEstimates, stars: KeyValues, ratings: Ratings) -> dict[str, Any]:
     told = plain_of(outcome.answers)
     for name, truth in outcome.truth.items():
         inside = outcome.inside(name)
@@ -157,16 +157,16 @@ def _record(outcome: Outcome, stars: KeyValues, ratings: Ratings) -> dict[str, A
     }
 
 
-def _table(outcome: Outcome) -> Table:
-    shown = tables.table()
+def _table(outcome: FilmEstimates) -> Table:
+    shown = text_tables.table()
     shown.add_column("film", overflow="fold")
     names = {"frequency": "rated by", "conditional_mean": "stars"}
     for heading in names.values():
         shown.add_column(f"{heading} ({_LEVEL:.0%} interval)", no_wrap=True)
         shown.add_column("truth", justify="right", no_wrap=True)
-    cells = {name: key_values.cells(outcome.shown[name]) for name in names}
-    for index, film in enumerate(key_values.first(outcome.answers).labels[:_SHOWN]):
-        row: list[str | Text] = [Text(tables.label(film))]
+    cells = {name: key_value_tables.cells(outcome.shown[name]) for name in names}
+    for index, film in enumerate(key_value_tables.first(outcome.answers).labels[:_SHOWN]):
+        row: list[str | Text] = [Text(text_tables.label(film))]
         for name in names:
             style = "" if outcome.inside(name)[index] else "bold yellow"
             answers = outcome.answers[name]
@@ -176,9 +176,9 @@ def _table(outcome: Outcome) -> Table:
     return shown
 
 
-def _conclude(outcome: Outcome, reports: Path, picture: Path) -> None:
+def _conclude(outcome: FilmEstimates, reports: Path, picture: Path) -> None:
     console.out().print(_table(outcome))
-    total = len(key_values.first(outcome.answers))
+    total = len(key_value_tables.first(outcome.answers))
     console.say(f"\n{total - _SHOWN} rarer films are in the picture and in what comes next.\n")
     held = [
         f"{outcome.inside(name).sum()} of {total} {words}"

@@ -14,12 +14,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from sfumato.cli import numerals, released
-from sfumato.cli.journal import Journal
+from sfumato.cli.output_journal import OutputJournal
 from sfumato.errors import InputError
 from sfumato.randomness import refuse_seeded, secure
-from sfumato.streams.values import Publisher, Release
-from sfumato.streams.values.amounts import Amounts
-from sfumato.streams.values.publisher import Blocks
+from sfumato.streams.published import Publisher, PublishingPlan
+from sfumato.streams.published.amounts import Amounts
+from sfumato.streams.published.publisher import Blocks
 
 __all__ = ["follow"]
 
@@ -29,11 +29,11 @@ _BYTES: Final = 1 << 19
 def follow(
     source: Path,
     output: Path,
-    release: Release,
+    release: PublishingPlan,
     amounts: Amounts,
     *,
     replay: bool,
-    started: Callable[[Journal], None] = lambda _: None,
+    started: Callable[[OutputJournal], None] = lambda _: None,
     moved: Callable[[int, int], None] = lambda _, __: None,
 ) -> Publisher:
     """Publish the numbers on the lines of a file or of standard input, until it ends.
@@ -48,7 +48,7 @@ def follow(
         "bound": amounts.bound,
         "invalid": amounts.invalid,
     }
-    journal = Journal(output, about, bytes(refuse_seeded(secure()).take(32)))
+    journal = OutputJournal(output, about, bytes(refuse_seeded(secure()).take(32)))
     try:
         started(journal)
         publisher = Publisher(release, journal.key, journal.progress.state)
@@ -61,7 +61,7 @@ def follow(
 
 def _publish(
     source: Path,
-    journal: Journal,
+    journal: OutputJournal,
     publisher: Publisher,
     amounts: Amounts,
     *,
@@ -90,7 +90,7 @@ def _publish(
     journal.commit()
 
 
-def _table(journal: Journal, publisher: Publisher, amounts: Amounts) -> Any:
+def _table(journal: OutputJournal, publisher: Publisher, amounts: Amounts) -> Any:
     """Return the table that the output so far belongs to, if it has begun."""
     if not journal.progress.length:
         return None
@@ -100,7 +100,7 @@ def _table(journal: Journal, publisher: Publisher, amounts: Amounts) -> Any:
 
 
 def _rows(
-    journal: Journal, publisher: Publisher, amounts: Amounts, table: Any, blocks: Blocks
+    journal: OutputJournal, publisher: Publisher, amounts: Amounts, table: Any, blocks: Blocks
 ) -> Any:
     """Put the rows of blocks into the pending output, after its beginning."""
     thresholds = publisher.state.thresholds

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import accuracy, console, files, tables
+from sfumato.cli import console, files, lab_accuracy, text_tables
 from sfumato.cli.options import Force, Json
 from sfumato.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sfumato.lab.values import Gain, PartGain, Row
+    from sfumato.lab.published_accuracy import Gain, MethodErrors, PartGain
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Repeat the experiments of the papers, and ours.", no_args_is_help=True)
-app.command()(accuracy.accuracy)
-app.command("fan-out")(accuracy.fan_out)
+app.command()(lab_accuracy.accuracy)
+app.command("fan-out")(lab_accuracy.fan_out)
 
 METRICS = ("mse", "mae", "mmse", "mmae")
 _METHODS = "tuned,tops,smooth_quantile,pak_clipped,pak,zero"
@@ -68,13 +68,13 @@ def values(  # noqa: PLR0913 - one argument for each option
         return
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
-    from sfumato.lab import values as experiment
+    from sfumato.lab import published_accuracy as experiment
 
     wanted = _numbers(epsilon)
     chosen = methods.split(",")
     streams = experiment.streams(data)
-    rows: list[Row] = []
-    single: list[Row] = []
+    rows: list[MethodErrors] = []
+    single: list[MethodErrors] = []
     with console.progress() as bars:
         work = len(streams) * len(wanted) * (len(chosen) + len(experiment.PARTS))
         task = bars.add_task("", total=work)
@@ -116,7 +116,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _print(rows: list[Any], reference: str) -> None:
-    table = tables.table()
+    table = text_tables.table()
     for name in ("stream", "epsilon", "method"):
         table.add_column(name)
     for name in ("threshold", "MSE", "x ours", "MAE", "MMSE", "MMAE", "covered"):
@@ -142,7 +142,7 @@ def _print(rows: list[Any], reference: str) -> None:
 def _print_gains(gains: list[Gain], parts: list[PartGain]) -> None:
     if gains:
         console.say("\nHow many times smaller errors are", "bold")
-        table = tables.table()
+        table = text_tables.table()
         for name in ("stream", "epsilon"):
             table.add_column(name, no_wrap=True)
         over = ("PAK / ToPS", "clipped / ToPS", "PAK / ours")
@@ -166,7 +166,7 @@ def _print_gains(gains: list[Gain], parts: list[PartGain]) -> None:
         table.add_row("geometric mean", "", "", "", "", mse, "", *others)
         console.out().print(table)
     console.say("\nWhat each part of the tree gains in MSE", "bold")
-    table = tables.table()
+    table = text_tables.table()
     for name in ("stream", "epsilon"):
         table.add_column(name, no_wrap=True)
     for name in ("fan-out 16", "consistency", "smoothing", "ours"):
@@ -186,7 +186,7 @@ def _draw(rows: list[Any], plot: Path, *, force: bool) -> None:
 
 
 def _write_example(path: Path, *, force: bool) -> None:
-    from sfumato.lab.values import example
+    from sfumato.lab.published_accuracy import example
     from sfumato.randomness import seeded
 
     with files.complete_or_absent(path, force=force) as file:

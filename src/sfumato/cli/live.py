@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli import console, tables
+from sfumato.cli import console, text_tables
 from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate
 
@@ -94,7 +94,7 @@ class Unfolding(_Watched):
             self._live.update(Group(self._bars, "", _compared(answers, truth), "", note))
         if self._told:
             said = ", ".join(
-                f"{tables.label(item)} {_told(value, reach)} (truth {true:.3f})"
+                f"{text_tables.label(item)} {_told(value, reach)} (truth {true:.3f})"
                 for item, value, reach, true in zip(
                     answers.labels[:3], answers.values, answers.reach, truth, strict=False
                 )
@@ -109,7 +109,7 @@ def _told(value: float, reach: float) -> str:
 
 def _compared(answers: Answers, truth: NDArray[np.float64]) -> Table:
     full = max(0.3, float(np.nanmax(answers.high, initial=0.0)), float(truth.max()))
-    table = tables.table(show_header=False)
+    table = text_tables.table(show_header=False)
     table.add_column(justify="right")
     for place, item in enumerate(answers.labels):
         known = np.isfinite([answers.low[place], answers.high[place]]).all()
@@ -119,7 +119,7 @@ def _compared(answers: Answers, truth: NDArray[np.float64]) -> Table:
         cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
         bar = Text.assemble(*((cell, "bold yellow" if cell == "│" else "blue") for cell in cells))
         table.add_row(
-            Text(tables.label(item)), bar, _told(answers.values[place], answers.reach[place])
+            Text(text_tables.label(item)), bar, _told(answers.values[place], answers.reach[place])
         )
     return table
 
@@ -127,12 +127,12 @@ def _compared(answers: Answers, truth: NDArray[np.float64]) -> Table:
 def _chart(estimate: Estimate) -> Table:
     reach = 2 * estimate.standard_errors
     full = max(0.3, float(estimate.values.max()))
-    table = tables.table(show_header=False)
+    table = text_tables.table(show_header=False)
     table.add_column(justify="right")
     for item, value, more in zip(estimate.labels, estimate.values, reach, strict=True):
         ends = np.clip(np.round(_WIDTH * np.array([value - more, value + more]) / full), 0, _WIDTH)
         low, high = ends.astype(int).tolist()
         bar = Text.assemble(("█" * low, "blue"), ("░" * (high - low), "blue"))
         bar.pad_right(_WIDTH - high)
-        table.add_row(Text(tables.label(item)), bar, f"{value:z.3f} ± {more:.3f}")
+        table.add_row(Text(text_tables.label(item)), bar, f"{value:z.3f} ± {more:.3f}")
     return table

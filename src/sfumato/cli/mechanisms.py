@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sfumato import catalog
-from sfumato.cli import console, docstrings, parameters, tables
+from sfumato.cli import console, docstrings, parameters, text_tables
 from sfumato.cli.options import Json
 
 __all__ = ["app"]
@@ -30,7 +30,7 @@ def mechanisms(context: typer.Context, *, as_json: Json = False) -> None:
     if as_json:
         console.print_json(entries)
         return
-    table = tables.table()
+    table = text_tables.table()
     for heading in ("mechanism", "in short", "estimates", "parameters"):
         table.add_column(heading)
     for entry in entries:
@@ -70,7 +70,7 @@ def show(
     out = console.out()
     out.print(Text.assemble((name, "bold"), "  ", document.summary))
     _section("", document.prose)
-    table = tables.table(show_header=False)
+    table = text_tables.table(show_header=False)
     for field in catalog.parameters(name):
         left_out = "" if field.default is None else f" Default: {field.default}."
         table.add_row(

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.published.amounts import Amounts
 
 __all__ = ["BLANKS", "LONGEST", "as_bytes", "as_text", "exact", "in_units", "listed", "typed"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import console, files, parameters, tables
+from sfumato.cli import console, files, parameters, text_tables
 from sfumato.cli.live import Sharpening
 from sfumato.cli.options import Json
 from sfumato.core.answers import Answers
@@ -69,7 +69,7 @@ def once(
     if not as_json:
         _introduce(mechanism, flights, devices, _coins(seed))
     reports, picture = output / "reports.parquet", output / "demo.png"
-    outcome = Outcome.of(mechanism, _collect(mechanism, fleet, rng, reports), fleet)
+    outcome = TrialResult.of(mechanism, _collect(mechanism, fleet, rng, reports), fleet)
     _draw(outcome, mechanism, picture)
     if as_json:
         written = {"picture": str(picture), "reports": str(reports)}
@@ -100,14 +100,14 @@ def _coins(seed: int | None) -> Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TrialResult:
     """What was estimated, and what is true."""
 
     answers: Answers
     truth: NDArray[np.float64]
 
     @classmethod
-    def of(cls, mechanism: GRR, tally: Tally, fleet: list[SimulatedDevice]) -> Outcome:
+    def of(cls, mechanism: GRR, tally: Tally, fleet: list[SimulatedDevice]) -> TrialResult:
         """Return estimates and truth, the largest first and the rest at the end."""
         answers = mechanism.estimate(tally).answers(_LEVEL).largest()
         rest = answers.labels.index(mechanism.inputs()[-1])
@@ -142,12 +142,12 @@ def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> N
 
 def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Path) -> Tally:
     """Return the tally of one message from each device, decoded like any bytes from outside."""
-    from sfumato.cli import reports
+    from sfumato.cli import report_files
 
     tally = Tally.zero(mechanism.tally_shape)
     with (
         Sharpening("Devices sending", len(fleet)) as chart,
-        reports.writer(path, mechanism, force=True) as writer,
+        report_files.writer(path, mechanism, force=True) as writer,
     ):
         for start in range(0, len(fleet), _UPLOAD):
             messages = [device.message(mechanism, rng) for device in fleet[start : start + _UPLOAD]]
@@ -158,7 +158,7 @@ def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Pa
     return tally
 
 
-def _draw(outcome: Outcome, mechanism: GRR, path: Path) -> None:
+def _draw(outcome: TrialResult, mechanism: GRR, path: Path) -> None:
     with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
         from sfumato.cli import plots
 
@@ -176,7 +176,7 @@ def _draw(outcome: Outcome, mechanism: GRR, path: Path) -> None:
         ).savefig(file, format="png")
 
 
-def _record(outcome: Outcome, mechanism: GRR, flights: Flights) -> dict[str, Any]:
+def _record(outcome: TrialResult, mechanism: GRR, flights: Flights) -> dict[str, Any]:
     told = outcome.answers.plain()
     compared = zip(told["answers"], outcome.truth, outcome.inside, strict=True)
     return {
@@ -192,8 +192,8 @@ def _record(outcome: Outcome, mechanism: GRR, flights: Flights) -> dict[str, Any
     }
 
 
-def _conclude(outcome: Outcome, mechanism: GRR, reports: Path, picture: Path) -> None:
-    console.out().print(tables.answers_table(outcome.answers, outcome.truth))
+def _conclude(outcome: TrialResult, mechanism: GRR, reports: Path, picture: Path) -> None:
+    console.out().print(text_tables.answers_table(outcome.answers, outcome.truth))
     console.say(
         f"\n{outcome.inside.sum()} of {len(outcome.truth)} intervals hold the truth; "
         f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"

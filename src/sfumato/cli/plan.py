@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from sfumato import catalog, planner
-from sfumato.cli import console, streams, tables
+from sfumato.cli import console, streams, text_tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Json, reads_tables
 from sfumato.core.duration import length
@@ -180,7 +180,7 @@ def _print(made: Plan) -> None:
     )
     console.say(f"{streams.promises(best.stream)}\n")
     console.say("Recommended", "bold")
-    console.out().print(tables.facts(_facts(made)))
+    console.out().print(text_tables.facts(_facts(made)))
     console.say("\nWhat it will tell", "bold")
     console.out().print(_queries(best))
     console.say("\nAll that was tried", "bold")
@@ -228,7 +228,7 @@ def _written(made: Plan) -> str:
 
 
 def _queries(best: Option) -> Any:
-    shown = tables.table()
+    shown = text_tables.table()
     for heading in ("query", "answered"):
         shown.add_column(heading)
     for heading in ("RMSE", "95% interval"):
@@ -245,7 +245,7 @@ def _options(made: Plan) -> Any:
     best = made.chosen
     design = [name for name in best.stream.facts() if name != "method"]
     queries = list(dict.fromkeys(name for option in made.options for name in option.errors))
-    shown = tables.table()
+    shown = text_tables.table()
     for heading in ("way", *design):
         shown.add_column(heading, overflow="fold")
     for name in queries:

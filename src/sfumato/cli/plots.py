@@ -16,10 +16,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from sfumato.cli.tables import label
+from sfumato.cli.text_tables import label
 from sfumato.core.answers import Answers
-from sfumato.lab.values import Row
-from sfumato.streams.values import Released
+from sfumato.lab.published_accuracy import MethodErrors
+from sfumato.streams.published import Released
 
 __all__ = ["apart", "curves", "dots", "errors", "means"]
 
@@ -173,7 +173,7 @@ def means(stream: Released) -> Figure:
     return figure
 
 
-def errors(rows: Sequence[Row]) -> Figure:
+def errors(rows: Sequence[MethodErrors]) -> Figure:
     """Return the errors of each method against epsilon: a row for each kind, a panel per stream."""
     names = list(dict.fromkeys(row.stream for row in rows))
     methods = list(dict.fromkeys(row.method for row in rows))

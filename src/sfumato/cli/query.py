@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import collectors, console, tables
+from sfumato.cli import collectors, console, text_tables
 from sfumato.cli.options import Json
 from sfumato.core.answers import Answers
 
@@ -76,5 +76,5 @@ def _closed(task: str) -> int:
 
 def _print(answers: Answers) -> None:
     console.say(f"{answers.question}\n")
-    console.out().print(tables.answers_table(answers))
+    console.out().print(text_tables.answers_table(answers))
     console.say(f"\n{answers.sentence()}")

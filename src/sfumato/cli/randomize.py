@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli import console, files
 from sfumato.cli.dialects import Dialect
-from sfumato.cli.holdings import HeldColumns
+from sfumato.cli.holding_tables import HeldColumns
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.cli.parameters import Given, build, takes_parameters
 from sfumato.core.mechanism import Mechanism
@@ -57,7 +57,7 @@ def randomize(  # noqa: PLR0913 - one argument for each option
 
     Each row is one person's value; a person with two rows spends epsilon twice.
 
-    Example:  sfumato randomize pets.csv --column pet -o reports.parquet
+    Example:  sfumato randomize pets.csv --column pet -o report_files.parquet
               --mechanism grr --epsilon 1 --domain cat,dog,fish
 
     Of a table with a row for each key of each person, such as the films
@@ -65,7 +65,7 @@ def randomize(  # noqa: PLR0913 - one argument for each option
     each are kept, drawn by chance. A row without a key is a person with none.
 
     Example:  sfumato randomize stars.csv --person user --key film --value stars
-              --low 1 --high 5 --keys @films.txt -o reports.parquet
+              --low 1 --high 5 --keys @films.txt -o report_files.parquet
               --mechanism exsub --sparsity 4 --epsilon 1
     """
     held = HeldColumns(person, key, value, keys)
@@ -107,15 +107,15 @@ def _write(
     *,
     force: bool,
 ) -> int:
-    from sfumato.cli import reports
+    from sfumato.cli import report_files
     from sfumato.cli.columns import Kind, Table
 
     rng = refuse_seeded(secure())
     table = Table(source, dialect)
     wanted = [(name, Kind.TEXT if _has_labels(mechanism) else Kind.NUMBER)]
-    with console.progress() as bars, reports.writer(output, mechanism, force=force) as writer:
+    with console.progress() as bars, report_files.writer(output, mechanism, force=force) as writer:
         task = bars.add_task("Randomizing", total=1.0)
-        for batch in table.batches(wanted, reports.rows_at_once(mechanism)):
+        for batch in table.batches(wanted, report_files.rows_at_once(mechanism)):
             with table.located(batch.names[0], batch.row, len(batch)):
                 writer.write(mechanism.randomize(batch.columns[0], rng))
             bars.update(task, completed=batch.share, count=writer.count)
@@ -131,12 +131,12 @@ def _write_held(
     *,
     force: bool,
 ) -> int:
-    from sfumato.cli import reports
+    from sfumato.cli import report_files
     from sfumato.cli.columns import Table
 
     with (
         console.waiting("Randomizing"),
-        reports.writer(output, form.mechanism, force=force, form=form) as writer,
+        report_files.writer(output, form.mechanism, force=force, form=form) as writer,
     ):
         writer.write(held.randomize(Table(source, dialect), form, refuse_seeded(secure())))
     return writer.count

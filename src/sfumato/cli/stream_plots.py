@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, TRUTH
-from sfumato.cli.tables import label
+from sfumato.cli.text_tables import label
 
 if TYPE_CHECKING:
     from sfumato.core.quantity import Quantity

@@ -11,6 +11,6 @@ from __future__ import annotations
 from sfumato.device.errands import Flushed
 from sfumato.device.limits import Limits
 from sfumato.device.sdk import Device
-from sfumato.device.transport import Http, Outcome, Patient, Transport
+from sfumato.device.transport import Delivery, Http, Patient, Transport
 
-__all__ = ["Device", "Flushed", "Http", "Limits", "Outcome", "Patient", "Transport"]
+__all__ = ["Delivery", "Device", "Flushed", "Http", "Limits", "Patient", "Transport"]

@@ -21,7 +21,7 @@ from sfumato.claims import Claim
 from sfumato.device.keys import FORMAT, Chain
 from sfumato.errors import InputError, MismatchError
 from sfumato.wire.reading import read_json
-from sfumato.wire.tables import (
+from sfumato.wire.sqlite_tables import (
     BYTES,
     COUNT,
     NUMBER,

@@ -21,9 +21,9 @@ from sfumato.accounting.ledger import UNITS, Ledger, units
 from sfumato.core.exact import is_finite_number
 from sfumato.device.errands import Errand, Flushed
 from sfumato.device.journal import Joined, Journal, Waiting
+from sfumato.device.journal_values import plain_value
 from sfumato.device.keys import FORMAT, Chain, Root
 from sfumato.device.limits import Limits
-from sfumato.device.observed import plain_value
 from sfumato.device.transport import Http, Patient, Transport, Unreachable
 from sfumato.errors import (
     ConfigurationError,
@@ -34,7 +34,7 @@ from sfumato.randomness import Source, secure
 from sfumato.wire import questions
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
-from sfumato.wire.tables import Damaged
+from sfumato.wire.sqlite_tables import Damaged
 
 if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any protocol
     from sfumato.device.part import Part

@@ -12,7 +12,7 @@ from sfumato.wire.published import LARGEST
 from sfumato.wire.reading import read_json
 from sfumato.wire.reports import BATCH_TYPE
 
-__all__ = ["Http", "Outcome", "Patient", "Transport", "Unreachable"]
+__all__ = ["Delivery", "Http", "Patient", "Transport", "Unreachable"]
 
 
 class Unreachable(Exception):
@@ -20,7 +20,7 @@ class Unreachable(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Delivery:
     """What became of a batch.
 
     Parameters
@@ -42,7 +42,7 @@ class Transport(Protocol):
     def fetch(self, url: str) -> bytes:
         """Return what is at an address: a published task, or an open question."""
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Hand a batch over; return once it is safe, or raise Unreachable."""
 
 
@@ -79,7 +79,7 @@ class Http:
         """Return what is at an address."""
         return self._exchange(_checked(url), None)
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Hand a batch over."""
         try:
             address = _checked(url)
@@ -106,7 +106,7 @@ class Http:
         return body
 
 
-def _outcome(said: Any) -> Outcome:
+def _outcome(said: Any) -> Delivery:
     refused = {}
     for report in said["refused"]:
         place, reason = report["index"], report["reason"]
@@ -114,7 +114,7 @@ def _outcome(said: Any) -> Outcome:
             raise TypeError("refused has no index and reason")
         refused[place] = reason
     key_id = said.get("key_id")
-    return Outcome(refused, key_id if type(key_id) is int else None)
+    return Delivery(refused, key_id if type(key_id) is int else None)
 
 
 def _checked(url: str) -> SplitResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.lab.device import SimulatedDevice, simulate
 from sfumato.lab.flights import CITIES, ELSEWHERE, Flights, read_flights
+from sfumato.lab.simulated_device import SimulatedDevice, simulate
 
 __all__ = ["CITIES", "ELSEWHERE", "Flights", "SimulatedDevice", "read_flights", "simulate"]

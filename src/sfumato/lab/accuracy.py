@@ -22,14 +22,14 @@ from sfumato.core.fleet import Population
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
-from sfumato.streams.weave.fleet import freeze
+from sfumato.streams.weave.aligned_tree import path, tree
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import squared_weights
-from sfumato.streams.weave.protocol import Weave
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
-from sfumato.streams.weave.tree import path, tree
+from sfumato.streams.weave.weave import Weave
+from sfumato.streams.weave.weave_fleet import freeze
 
-__all__ = ["DATA", "FULL", "PRINTED", "Cell", "Densities", "Exact", "fan_out_errors"]
+__all__ = ["DATA", "FULL", "PRINTED", "Comparison", "Densities", "Exact", "fan_out_errors"]
 
 Floats = NDArray[np.float64]
 
@@ -206,7 +206,7 @@ FULL: Final = "all changes made"
 
 
 @dataclass(frozen=True)
-class Cell:
+class Comparison:
     """One kind of values, number of changes and horizon, and the protocols that are compared."""
 
     data: str

@@ -27,7 +27,7 @@ from sfumato.simulation import Simulation, steps
 from sfumato.streams.window import METHODS, Window
 from sfumato.wire.reports import Layout
 
-__all__ = ["METHODS", "Row", "bits", "contest", "livest", "summed", "wire_bytes"]
+__all__ = ["METHODS", "MethodScore", "bits", "contest", "livest", "summed", "wire_bytes"]
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ FLOOR: Final = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class MethodScore:
     """How one method did.
 
     Parameters
@@ -98,7 +98,7 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
     watch: Watch | None = None,
     seed: int = 1,
     progress: Callable[[int], None] = lambda _period: None,
-) -> list[Row]:
+) -> list[MethodScore]:
     """Drive methods through one population, period by period.
 
     Parameters
@@ -151,7 +151,7 @@ def livest(truth: Floats) -> Watch:
     return Watch.item(place, of=reach.size)
 
 
-def summed(rows: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+def summed(rows: Sequence[Sequence[MethodScore]]) -> dict[str, dict[str, float]]:
     """Return each method's numbers on average over repeats."""
     names = (
         *("mre", "mse", "projected", "coverage", "auc", "found", "false_alarms"),
@@ -165,7 +165,7 @@ def summed(rows: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
     }
 
 
-def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> Row:
+def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> MethodScore:
     values, truth = run.values, run.truth
     low, high = stream.interval or (0.0, 1.0)
     size = np.maximum(np.abs(truth), FLOOR * (high - low))
@@ -174,7 +174,7 @@ def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> Row:
     above = watched > bar
     alarms = np.array([event.alarm for event in watch.events(run.releases, above=bar, rate=RATE)])
     moved = np.array([simplex(row) for row in values]) if stream.labels else values
-    return Row(
+    return MethodScore(
         method=method,
         mre=float(np.mean(np.abs(values - truth) / size)),
         mse=run.mse(),

@@ -22,15 +22,15 @@ from sfumato.core.domain import Label
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.lab import flights
 from sfumato.simulation.populations import ByPeriod, Recorded
-from sfumato.simulation.tables import read_streams
+from sfumato.simulation.recorded_streams import read_streams
 from sfumato.streams.kinds import Category
 
 __all__ = [
     "CURVES",
     "TAXI",
     "ZONES",
-    "Binary",
-    "Numbers",
+    "DrawnBits",
+    "NoisyNumbers",
     "RecordedItems",
     "Stream",
     "Trips",
@@ -92,7 +92,7 @@ def _curve(name: str, pace: float | None, periods: int, seed: int) -> Floats:
     return shape.draw(periods, np.random.default_rng([seed, 0]), pace or shape.pace)
 
 
-class Binary(ByPeriod):
+class DrawnBits(ByPeriod):
     """A share p of the devices, drawn anew in each period, holds 1.
 
     Parameters
@@ -106,7 +106,7 @@ class Binary(ByPeriod):
 
     Examples
     --------
-    >>> int(Binary("sin", devices=1000).values(157).sum())
+    >>> int(DrawnBits("sin", devices=1000).values(157).sum())
     125
 
     """
@@ -131,7 +131,7 @@ class Binary(ByPeriod):
         return values
 
 
-class Numbers(ByPeriod):
+class NoisyNumbers(ByPeriod):
     """A number of each device, normal about the curve, cut to a public interval.
 
     Parameters
@@ -301,7 +301,7 @@ def given(
     Parameters
     ----------
     table
-        As for :func:`sfumato.simulation.tables.read_streams`.
+        As for :func:`sfumato.simulation.recorded_streams.read_streams`.
     labels
         The items.
     periods

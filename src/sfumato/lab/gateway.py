@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from sfumato.device.transport import Http, Outcome, Transport, Unreachable
+from sfumato.device.transport import Delivery, Http, Transport, Unreachable
 from sfumato.wire.reports import ID_BYTES, Batch
 
 __all__ = ["Gateway"]
@@ -59,7 +59,7 @@ class Gateway:
         self._upstream = upstream or Http()
         self._together = together
         self._loads: dict[tuple[str, bytes, int], _Load] = {}
-        self._on_the_way: list[tuple[bytes, _Load, Future[Outcome]]] = []
+        self._on_the_way: list[tuple[bytes, _Load, Future[Delivery]]] = []
         self._said: dict[bytes, str | None] = {}
         self._told: dict[str, tuple[float, bytes]] = {}
         self._keys: dict[bytes, int | None] = {}
@@ -75,7 +75,7 @@ class Gateway:
             at, said = self._told[url] = (now, self._upstream.fetch(url))
         return said
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         """Say what became of a device's reports, or take them along and have it try again."""
         task_id, key_id, count = Batch.head(batch)
         size = (len(batch) - HEAD_BYTES) // count
@@ -84,7 +84,7 @@ class Gateway:
         if all(name in self._said for name in names):
             said = [self._said.pop(name) for name in names]
             refused = {place: why for place, why in enumerate(said) if why is not None}
-            return Outcome(refused, self._keys.get(task_id))
+            return Delivery(refused, self._keys.get(task_id))
         place = (url, task_id, key_id)
         load = self._loads.setdefault(place, _Load())
         load.reports += reports

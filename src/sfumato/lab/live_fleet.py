@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.stream import Stream
-from sfumato.device import Device, Flushed, Limits, Outcome
+from sfumato.device import Delivery, Device, Flushed, Limits
 from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
@@ -261,9 +261,9 @@ class _Nowhere:
     def fetch(self, url: str) -> bytes:
         raise Unreachable(url)
 
-    def send(self, url: str, batch: bytes) -> Outcome:
+    def send(self, url: str, batch: bytes) -> Delivery:
         del url, batch
-        return Outcome()
+        return Delivery()
 
 
 def _tiers(stream: Stream, devices: int) -> list[int]:

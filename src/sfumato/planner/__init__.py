@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.core.outlook import Expected, Option
-from sfumato.planner.compare import Candidate, answers, candidates, compare
-from sfumato.planner.plan import Plan, plan
+from sfumato.planner.comparison import Candidate, answers, candidates, compare
+from sfumato.planner.planning import Plan, plan
 from sfumato.planner.shuffled import compare_shuffled
 from sfumato.streams.pilot import Pilot
 

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.accounting.shuffle import Requirement, calibrated
 from sfumato.core.exact import LARGEST_EPSILON
 from sfumato.core.mechanism import Mechanism
-from sfumato.planner.compare import answers, candidates
+from sfumato.planner.comparison import answers, candidates
 
 __all__ = ["compare_shuffled"]
 

@@ -40,7 +40,7 @@ class History:
     Examples
     --------
     >>> import numpy as np
-    >>> from sfumato.streams.weave.fleet import collect
+    >>> from sfumato.streams.weave.weave_fleet import collect
     >>> from sfumato.randomness import seeded
     >>> from sfumato.streams.kinds import Category
     >>> from sfumato.streams.weave import Weave

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sfumato.service.collector import Collector
-from sfumato.service.desk import Desk
+from sfumato.service.running_task import RunningTask
 
-__all__ = ["Collector", "Desk"]
+__all__ = ["Collector", "RunningTask"]

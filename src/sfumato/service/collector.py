@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, ReportError
-from sfumato.service.desk import Desk, Key
+from sfumato.service.running_task import Key, RunningTask
 from sfumato.store import Buckets, Filled, Release, Store
 from sfumato.store.buckets import MOST
 from sfumato.streams.registry import spec_of
@@ -26,7 +26,7 @@ from sfumato.wire.reports import Batch
 from sfumato.wire.sealing import new_key, open_sealed
 from sfumato.wire.task import Task
 
-__all__ = ["REASONS", "Collector", "Entry", "Receipt"]
+__all__ = ["REASONS", "Collector", "Receipt", "ScreenedBatch"]
 
 REASONS: Final = (
     "malformed",
@@ -83,10 +83,10 @@ class Receipt:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class ScreenedBatch:
     """A batch that has passed the first door: its good reports, and a receipt to be filled."""
 
-    desk: Desk
+    running: RunningTask
     key_id: int
     places: NDArray[np.int64]
     ids: NDArray[Any]
@@ -98,7 +98,7 @@ class Entry:
 Bucket = tuple[bytes, int, int]
 """What a tally belongs to: task, key and period."""
 
-Share = tuple[Entry, NDArray[np.int64]]
+Share = tuple[ScreenedBatch, NDArray[np.int64]]
 """A batch, and which of its rows."""
 
 
@@ -128,7 +128,9 @@ class Collector:
         self.store = store
         self.base = base
         self.clock = clock
-        self.desks = {task.task_id: Desk(task, store, base) for task in store.tasks()}
+        self.running_tasks = {
+            task.task_id: RunningTask(task, store, base) for task in store.tasks()
+        }
         self._buckets = Buckets(store, most_ids)
 
     @property
@@ -147,7 +149,7 @@ class Collector:
         sealed: bool = True,
         public: bool = False,
         endpoint: str = "",
-    ) -> Desk:
+    ) -> RunningTask:
         """Take in a task; by default its first period begins at the next full one.
 
         Devices send where the task says, or else here: from now on that address is part of the
@@ -171,60 +173,62 @@ class Collector:
         published = Published.of(spec, keys)
         secret = {name: key.private_bytes_raw() for name, key in private.items()}
         self.store.add_task(published.task_id, published.encode(), secret, public=public)
-        if published.task_id not in self.desks:
+        if published.task_id not in self.running_tasks:
             (stored,) = (t for t in self.store.tasks() if t.task_id == published.task_id)
-            self.desks[published.task_id] = Desk(stored, self.store, self.base)
-        return self.desks[published.task_id]
+            self.running_tasks[published.task_id] = RunningTask(stored, self.store, self.base)
+        return self.running_tasks[published.task_id]
 
-    def _renew_due(self, desk: Desk, now: float) -> None:
+    def _renew_due(self, running: RunningTask, now: float) -> None:
         """Give a task a new key if its own rule says so: the n-th after n - 1 times ``renew``.
 
         A key that was renewed by hand counts as one of them.
         """
-        spec = desk.published.spec
-        if "renew" not in spec or not desk.keys or desk.is_over:
+        spec = running.published.spec
+        if "renew" not in spec or not running.keys or running.is_over:
             return
         due = 1 + int((now - spec["start"]) // spec["renew"])
-        if due > max(desk.keys):
-            self.rotate(desk, key_id=due)
+        if due > max(running.keys):
+            self.rotate(running, key_id=due)
 
-    def rotate(self, desk: Desk, overlap: int = OVERLAP, key_id: int | None = None) -> int:
+    def rotate(
+        self, running: RunningTask, overlap: int = OVERLAP, key_id: int | None = None
+    ) -> int:
         """Give a task a new key, by default of the next number; return its number.
 
         Reports that are sealed to the key before still open if they speak of a period that has
         begun, or of so many after it; then that key is erased. Only the thread that settles may do
         this.
         """
-        if not desk.keys:
+        if not running.keys:
             raise ConfigurationError("the task's reports are not sealed; there is no key to renew.")
-        key_id, key = key_id or max(desk.keys) + 1, new_key()
+        key_id, key = key_id or max(running.keys) + 1, new_key()
         public = {key_id: key.public_key().public_bytes_raw()}
-        published = Published(desk.published.spec, public, desk.elsewhere).encode()
-        until = max(desk.period_at(self.clock()), desk.closed + 1) + overlap
+        published = Published(running.published.spec, public, running.elsewhere).encode()
+        until = max(running.period_at(self.clock()), running.closed + 1) + overlap
         private = key.private_bytes_raw()
-        self.store.replace_key(desk.task_id, key_id, private, published, until)
-        (stored,) = (t for t in self.store.tasks() if t.task_id == desk.task_id)
-        desk.renew(stored)
+        self.store.replace_key(running.task_id, key_id, private, published, until)
+        (stored,) = (t for t in self.store.tasks() if t.task_id == running.task_id)
+        running.renew(stored)
         return key_id
 
-    def desk(self, name: str) -> Desk:
+    def running_task(self, name: str) -> RunningTask:
         """Return a task by its id in hexadecimal digits."""
         try:
-            return self.desks[bytes.fromhex(name)]
+            return self.running_tasks[bytes.fromhex(name)]
         except (KeyError, ValueError):
             raise InputError("there is no task of this id.") from None
 
     # ---- first door --------------------------------------------------------------------------
 
-    def receive(self, desk: Desk, body: bytes, *, mixed: bool = False) -> Entry:
+    def receive(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> ScreenedBatch:
         """Return the reports of a batch that may count; raise ReportError if it is no batch.
 
         Where reports are to be mixed with others first, only those that were may count.
         """
-        batch = Batch.decode(body, desk.layout)
+        batch = Batch.decode(body, running.layout)
         reports = batch.reports
-        keys, until = desk.keys, desk.until  # which may be renewed meanwhile
-        receipt = Receipt(key_id=desk.published.key_id)
+        keys, until = running.keys, running.until  # which may be renewed meanwhile
+        receipt = Receipt(key_id=running.published.key_id)
         alive = np.ones(len(reports), dtype=bool)
 
         def refuse(which: Mask, reason: str) -> None:
@@ -232,38 +236,38 @@ class Collector:
             receipt.refused += [(int(place), reason) for place in np.flatnonzero(gone)]
             alive[gone] = False
 
-        refuse(np.full(len(reports), batch.task_id != desk.task_id), "wrong_task")
-        refuse(np.full(len(reports), desk.is_mixed and not mixed), "direct")
-        sealed = desk.layout.overhead > 0
+        refuse(np.full(len(reports), batch.task_id != running.task_id), "wrong_task")
+        refuse(np.full(len(reports), running.is_mixed and not mixed), "direct")
+        sealed = running.layout.overhead > 0
         known = batch.key_id in keys if sealed else batch.key_id == 0
         refuse(np.full(len(reports), not known), "unknown_key")
         periods = reports["period"]
-        refuse((periods < 1) | (periods > desk.periods), "invalid")
-        refuse(periods > desk.last_begun(self.clock()), "future")
-        refuse(periods <= desk.closed, "stale")
-        refuse(periods > until.get(batch.key_id, desk.periods), "unknown_key")
+        refuse((periods < 1) | (periods > running.periods), "invalid")
+        refuse(periods > running.last_begun(self.clock()), "future")
+        refuse(periods <= running.closed, "stale")
+        refuse(periods > until.get(batch.key_id, running.periods), "unknown_key")
         if sealed and alive.any():
-            contents, opened = _opened(desk, keys[batch.key_id], reports, alive)
+            contents, opened = _opened(running, keys[batch.key_id], reports, alive)
             refuse(~opened, "unopened")
         elif sealed:
-            contents = np.zeros(len(reports), dtype=desk.layout.content_dtype)
+            contents = np.zeros(len(reports), dtype=running.layout.content_dtype)
         else:
-            contents = np.ascontiguousarray(reports["sealed"]).view(desk.layout.content_dtype)
-        refuse(~desk.judge.well_formed(contents), "malformed")
-        refuse(desk.is_late(periods, contents), "stale")
+            contents = np.ascontiguousarray(reports["sealed"]).view(running.layout.content_dtype)
+        refuse(~running.judge.well_formed(contents), "malformed")
+        refuse(running.is_late(periods, contents), "stale")
         rows = np.flatnonzero(alive)
         if len(rows) < len(reports):
             reports, contents, periods = reports[rows], contents[rows], periods[rows]
-        valid = desk.judge.valid(periods, contents)
+        valid = running.judge.valid(periods, contents)
         if not valid.all():
             receipt.refused += [(int(place), "invalid") for place in rows[~valid]]
             rows, contents, periods = rows[valid], contents[valid], periods[valid]
             reports = reports[valid]
-        return Entry(desk, batch.key_id, rows, reports["id"], periods, contents, receipt)
+        return ScreenedBatch(running, batch.key_id, rows, reports["id"], periods, contents, receipt)
 
     # ---- second door -------------------------------------------------------------------------
 
-    def settle(self, entries: Sequence[Entry]) -> None:
+    def settle(self, entries: Sequence[ScreenedBatch]) -> None:
         """Count the new reports of some batches and fill their receipts, in one transaction.
 
         Only one thread may do this at a time. If it raises, nothing has been counted.
@@ -303,30 +307,30 @@ class Collector:
         contents = np.concatenate([entry.contents[rows] for entry, rows in shares])
         if not fresh.all():
             contents, ids = contents[fresh], np.frombuffer(ids, "V16")[fresh].tobytes()
-        tallies = shares[0][0].desk.judge.count(period, contents)
+        tallies = shares[0][0].running.judge.count(period, contents)
         return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
 
-    def close_due(self, patience: float = PATIENCE) -> list[tuple[Desk, Release]]:
+    def close_due(self, patience: float = PATIENCE) -> list[tuple[RunningTask, Release]]:
         """Close the periods that are due; only the thread that settles may do this.
 
         After so many seconds the rest is left for the next time, so that reports need not wait.
         """
         closed = []
         now, end = self.clock(), time.monotonic() + patience
-        for desk in list(self.desks.values()):
-            self._renew_due(desk, now)
-            while not desk.is_over and desk.next_at <= now:
-                release = desk.close_next()
+        for running in list(self.running_tasks.values()):
+            self._renew_due(running, now)
+            while not running.is_over and running.next_at <= now:
+                release = running.close_next()
                 if release is not None:
-                    closed.append((desk, release))
-                    self._buckets.forget(desk.task_id, release.period)
+                    closed.append((running, release))
+                    self._buckets.forget(running.task_id, release.period)
                 if time.monotonic() > end:
                     return closed
         return closed
 
-    def take(self, desk: Desk, body: bytes, *, mixed: bool = False) -> Receipt:
+    def take(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> Receipt:
         """Pass a batch through both doors: a collector of one thread."""
-        entry = self.receive(desk, body, mixed=mixed)
+        entry = self.receive(running, body, mixed=mixed)
         self.settle([entry])
         return entry.receipt
 
@@ -358,22 +362,24 @@ def _refuse_unkept(task: Task, *, sealed: bool) -> None:
         )
 
 
-def _by_bucket(entries: Sequence[Entry]) -> dict[Bucket, list[Share]]:
+def _by_bucket(entries: Sequence[ScreenedBatch]) -> dict[Bucket, list[Share]]:
     """Return which rows of which batches belong to each bucket; those that closed are refused."""
     parts: dict[Bucket, list[Share]] = {}
     for entry in entries:
-        late = entry.desk.is_late(entry.periods, entry.contents)  # while the batch was waiting
+        late = entry.running.is_late(entry.periods, entry.contents)  # while the batch was waiting
         entry.receipt.refused += [(int(entry.places[row]), "stale") for row in np.flatnonzero(late)]
         for period in np.unique(entry.periods[~late]).tolist():
             rows = np.flatnonzero((entry.periods == period) & ~late)
-            bucket = (entry.desk.task_id, entry.key_id, period)
+            bucket = (entry.running.task_id, entry.key_id, period)
             parts.setdefault(bucket, []).append((entry, rows))
     return parts
 
 
-def _opened(desk: Desk, key: Key, reports: NDArray[Any], alive: Mask) -> tuple[NDArray[Any], Mask]:
+def _opened(
+    running: RunningTask, key: Key, reports: NDArray[Any], alive: Mask
+) -> tuple[NDArray[Any], Mask]:
     """Return the contents of sealed reports, and which of them opened."""
-    size = desk.layout.content_dtype.itemsize
+    size = running.layout.content_dtype.itemsize
     private, context = key.private, key.context
     nothing = bytes(size)
     opened = np.zeros(len(reports), dtype=bool)
@@ -389,4 +395,4 @@ def _opened(desk: Desk, key: Key, reports: NDArray[Any], alive: Mask) -> tuple[N
             except ReportError:
                 pass
         contents.append(content)
-    return desk.layout.contents(b"".join(contents)), opened
+    return running.layout.contents(b"".join(contents)), opened

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.randomness import Source
-from sfumato.service.desk import Desk
+from sfumato.service.running_task import RunningTask
 from sfumato.store import Store
 
 __all__ = ["exported"]
 
 
-def exported(store: Store, desk: Desk, rng: Source) -> Iterator[tuple[int, NDArray[Any]]]:
+def exported(store: Store, running: RunningTask, rng: Source) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield each closed period and its reports' contents, in an order that tells nothing."""
-    for period in range(1, desk.closed + 1):
-        contents = desk.layout.contents(b"".join(store.contents(desk.task_id, period)))
+    for period in range(1, running.closed + 1):
+        contents = running.layout.contents(b"".join(store.contents(running.task_id, period)))
         yield period, contents[np.argsort(rng.words(len(contents)), kind="stable")]

@@ -7,12 +7,12 @@ from collections import Counter as Counts
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from sfumato.service.collector import REASONS, Collector, Receipt
-from sfumato.service.desk import Desk
+from sfumato.service.running_task import RunningTask
 
-__all__ = ["Metrics"]
+__all__ = ["CollectorMetrics"]
 
 
-class Metrics:
+class CollectorMetrics:
     """Counters of one collector."""
 
     def __init__(self, collector: Collector) -> None:
@@ -48,12 +48,14 @@ class Metrics:
         )
         ids.set_function(lambda: collector.ids_in_memory)
         tasks = Gauge("sfumato_tasks", "Tasks that have not ended.", registry=self.registry)
-        tasks.set_function(lambda: sum(not desk.is_over for desk in collector.desks.values()))
+        tasks.set_function(
+            lambda: sum(not running.is_over for running in collector.running_tasks.values())
+        )
         self._refused: dict[bytes, Counts[str]] = {}
         self.strangers: Counts[str] = Counts()
         """What was refused and belongs to no task, by its reason, since the start."""
 
-    def received(self, desk: Desk, receipt: Receipt) -> None:
+    def received(self, running: RunningTask, receipt: Receipt) -> None:
         """Count a batch that was answered."""
         found = Counts(reason for _, reason in receipt.refused)
         found.update(accepted=receipt.accepted, repeated=receipt.repeated)
@@ -62,11 +64,11 @@ class Metrics:
                 self._reports.labels(outcome).inc(n)
         reasons = Counts({reason: found[reason] for reason in REASONS if found[reason]})
         self.strangers.update(wrong_task=reasons.pop("wrong_task", 0))
-        self._refused.setdefault(desk.task_id, Counts()).update(reasons)
+        self._refused.setdefault(running.task_id, Counts()).update(reasons)
 
-    def refused(self, desk: Desk) -> Counts[str]:
+    def refused(self, running: RunningTask) -> Counts[str]:
         """Return how many reports of a task were refused since the start, by reason."""
-        return self._refused.get(desk.task_id, Counts())
+        return self._refused.get(running.task_id, Counts())
 
     def committed(self, batches: int, seconds: float) -> None:
         """Count a group commit."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.service.collector import REASONS
 from sfumato.service.problems import MEDIA_TYPE
-from sfumato.service.questions import QUERIES
+from sfumato.service.query_parameters import QUERIES
 from sfumato.wire.reports import BATCH_TYPE
 
 __all__ = ["document"]

@@ -16,10 +16,10 @@ from typing import Any, Final
 from sfumato.accounting.shuffle import Requirement
 from sfumato.core.duration import ago, length
 from sfumato.service.chart import COLOURS, chart
-from sfumato.service.desk import Desk
-from sfumato.service.metrics import Metrics
+from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.running_task import RunningTask
 from sfumato.service.view import View
-from sfumato.streams.crowd import promised
+from sfumato.streams.amplification import promised
 
 __all__ = ["CSP", "FILES", "of_all", "of_task"]
 
@@ -50,13 +50,13 @@ NOTES: Final = {
 """What else is to be said about values of a kind."""
 
 
-def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
+def of_task(running: RunningTask, now: float, metrics: CollectorMetrics) -> str:
     """Return the page of a task."""
-    spec = desk.published.spec
-    view = View.of(desk)
+    spec = running.published.spec
+    view = View.of(running)
     shown = range(min(SHOWN, len(view.places)))
     data = {
-        "task": desk.name,
+        "task": running.name,
         "quantity": view.quantity.plain(),
         "items": view.items,
         "places": view.places,
@@ -65,78 +65,79 @@ def of_task(desk: Desk, now: float, metrics: Metrics) -> str:
         "seconds": spec["period_seconds"],
         "grace": spec["grace"],
         "periods": spec["periods"],
-        "wide": WIDE * span if (span := _span(desk)) else None,
+        "wide": WIDE * span if (span := _span(running)) else None,
         "apart": view.quantity.changed.unit,
         "shown": list(shown),
         "colours": COLOURS,
         "history": view.history,
     }
-    state, sentence = _state(desk, now, view)
+    state, sentence = _state(running, now, view)
     title = escape(spec["title"])
     return _whole(
         title,
         f"""
 <header>
   <h1>{title}</h1>
-  <p class="lead">{escape(_measured(desk))}</p>
+  <p class="lead">{escape(_measured(running))}</p>
   <p id="state" class="{state}" role="status"><span class="dot" aria-hidden="true"></span>
     <span id="said">{escape(sentence)}</span></p>
 </header>
 <main>
   <section class="promise" aria-label="What is promised">
-    {_promises(desk)}{_mixed(desk)}
-    <p>Reports are {"sealed on the device and opened" if desk.keys else "read"} by this collector
+    {_promises(running)}{_mixed(running)}
+    <p>Reports are {"sealed on the device and opened" if running.keys else "read"} by this collector
     only. Every number here is an estimate with its 95% interval.</p>
   </section>
   <section aria-labelledby="over-time">
     <h2 id="over-time">{view.quantity.noun} over time</h2>
-    <div id="chart">{chart(view, shown, desk.periods)}</div>
+    <div id="chart">{chart(view, shown, running.periods)}</div>
     <p id="legend">{_legend(view, shown)}</p>
     <p id="read" class="quiet" aria-live="polite">Lines are estimates, soft bands their 95%
     intervals.{NOTES.get(view.quantity.kind, "")}</p>
   </section>
   <section aria-labelledby="items">
     <h2 id="items">{view.quantity.noun} now</h2>
-    {_table(desk, view)}
+    {_table(running, view)}
   </section>
   <section aria-labelledby="health">
     <h2 id="health">Participation</h2>
-    {_participation(view.history, metrics.refused(desk))}
+    {_participation(view.history, metrics.refused(running))}
   </section>
 </main>
-<footer><p><a href="/">All tasks</a> · <a href="/v1/tasks/{desk.name}">The task as devices see
-it</a> · <a href="/v1/tasks/{desk.name}/answers?query=mean&amp;period={max(desk.closed, 1)}">The
-last answer as data</a></p></footer>
+<footer><p><a href="/">All tasks</a> · <a href="/v1/tasks/{running.name}">The task as devices see
+it</a> · <a href="/v1/tasks/{running.name}/answers?query=mean&amp;period={max(running.closed, 1)}"
+>The last answer as data</a></p></footer>
 <script type="application/json" id="data">{_embedded(data)}</script>
 <script src="/static/uPlot.min.js" defer></script>
 <script src="/static/page.js" defer></script>""",
     )
 
 
-def _promises(desk: Desk) -> str:
+def _promises(running: RunningTask) -> str:
     """Return what is promised; if the owner of a device has a choice, all of it."""
-    offers = [escape(str(offer)) for offer in desk.protocol.offers]
+    offers = [escape(str(offer)) for offer in running.protocol.offers]
     if len(offers) == 1:
         return f"<p>{offers[0]}</p>"
     listed = "".join(f"<li>{offer}</li>" for offer in offers)
     return f"<p>The owner of a device picks one of these promises:</p><ul>{listed}</ul>"
 
 
-def _mixed(desk: Desk) -> str:
+def _mixed(running: RunningTask) -> str:
     """Return what is promised, beyond that, of reports that come through a shuffler."""
-    if not desk.is_mixed or desk.is_interactive:
+    if not running.is_mixed or running.is_interactive:
         return ""
-    required = Requirement.of(dict(desk.published.spec["shuffle"]))
-    return f"\n    <p>{escape(str(promised(desk.protocol, required)))}</p>"
+    required = Requirement.of(dict(running.published.spec["shuffle"]))
+    return f"\n    <p>{escape(str(promised(running.protocol, required)))}</p>"
 
 
-def of_all(desks: Sequence[Desk], metrics: Metrics) -> str:
+def of_all(running_tasks: Sequence[RunningTask], metrics: CollectorMetrics) -> str:
     """Return the page that lists all tasks."""
     rows = "".join(
-        f'<tr><td><a href="/tasks/{desk.name}">{escape(desk.published.spec["title"])}</a></td>'
-        f'<td class="number">{desk.closed} of {desk.periods}</td>'
-        f"<td>{'anybody' if desk.public else 'analysts'}</td></tr>"
-        for desk in desks
+        f'<tr><td><a href="/tasks/{running.name}">'
+        f"{escape(running.published.spec['title'])}</a></td>"
+        f'<td class="number">{running.closed} of {running.periods}</td>'
+        f"<td>{'anybody' if running.public else 'analysts'}</td></tr>"
+        for running in running_tasks
     )
     empty = (
         "<p>There is no task yet. Publish one:</p><pre>sfumato task new my-task.toml\n"
@@ -150,7 +151,7 @@ def of_all(desks: Sequence[Desk], metrics: Metrics) -> str:
         '<p class="quiet">Reports that belong to no task, refused since the collector started: '
         f"{_counted(metrics.strangers)}.</p>"
     )
-    listed = (table if desks else empty) + strangers
+    listed = (table if running_tasks else empty) + strangers
     return _whole("Tasks", f"<header><h1>Tasks</h1></header><main>{listed}</main>")
 
 
@@ -179,8 +180,8 @@ def _embedded(data: Any) -> str:
     return plain.replace("<", "\\u003c").replace("&", "\\u0026")
 
 
-def _measured(desk: Desk) -> str:
-    spec = desk.published.spec
+def _measured(running: RunningTask) -> str:
+    spec = running.published.spec
     values = spec["values"]
     kinds = {
         "binary": "which share of the devices is on",
@@ -188,7 +189,7 @@ def _measured(desk: Desk) -> str:
         "set": "which share of the devices has each item",
         "attributes": "which share of the devices holds each item, attribute by attribute",
         "moves": "how much each item moves on average",
-        "number": f"the {desk.labels[0]} of a number that devices hold",
+        "number": f"the {running.labels[0]} of a number that devices hold",
     }
     what = kinds.get(values["kind"], "what devices hold")
     if values["kind"] == "number":
@@ -197,13 +198,13 @@ def _measured(desk: Desk) -> str:
     return f"Measures {what}, in {spec['periods']:,} periods of {length(spec['period_seconds'])}."
 
 
-def _span(desk: Desk) -> float | None:
+def _span(running: RunningTask) -> float | None:
     """Return how far two values of a task can be apart; None if nobody can know."""
-    values = desk.published.spec["values"]
+    values = running.published.spec["values"]
     spans = {"share": 1.0, "move": 2.0}
-    if desk.protocol.quantity.kind == "mean":
+    if running.protocol.quantity.kind == "mean":
         return float(values["high"] - values["low"])
-    return spans.get(desk.protocol.quantity.kind)
+    return spans.get(running.protocol.quantity.kind)
 
 
 def _legend(view: View, rows: Sequence[int]) -> str:
@@ -218,17 +219,17 @@ def _clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
 
 
-def _state(desk: Desk, now: float, view: View) -> tuple[str, str]:
+def _state(running: RunningTask, now: float, view: View) -> tuple[str, str]:
     """Return the state the task is in, and what to say of it."""
     history = view.history
     if not history:
-        first = _clock(desk.closes_at(1))
+        first = _clock(running.closes_at(1))
         return "empty", f"No period has closed yet. The first estimate comes at {first}."
     last = history[-1]
-    if last["period"] >= desk.periods:
-        return "over", f"All {desk.periods:,} periods have closed; these numbers are final."
-    age = now - desk.closes_at(last["period"])
-    seconds = desk.published.spec["period_seconds"]
+    if last["period"] >= running.periods:
+        return "over", f"All {running.periods:,} periods have closed; these numbers are final."
+    age = now - running.closes_at(last["period"])
+    seconds = running.published.spec["period_seconds"]
     if age > 2 * seconds + 5:
         return "stale", (
             f"Period {last['period']} closed {ago(age)} and none since; the collector may be "
@@ -240,15 +241,15 @@ def _state(desk: Desk, now: float, view: View) -> tuple[str, str]:
             f"Period {last['period']} tells nothing: it has {last['reports']:,} reports. {known}; "
             "it goes on when devices take part."
         )
-    closed = f"Period {last['period']} of {desk.periods:,} closed {ago(age)}."
-    reach, span = view.latest.typical, _span(desk)
+    closed = f"Period {last['period']} of {running.periods:,} closed {ago(age)}."
+    reach, span = view.latest.typical, _span(running)
     if span and reach > WIDE * span:
         text = view.quantity.changed.text(reach, view.latest.decimals)
         return "few", f"{closed} Intervals are wide, ± {text}, until more devices have reported."
     return "live", closed
 
 
-def _table(desk: Desk, view: View) -> str:
+def _table(running: RunningTask, view: View) -> str:
     rows = []
     for row, (label, printed) in enumerate(zip(view.labels, view.latest.printed(), strict=True)):
         name = escape(label)
@@ -259,7 +260,7 @@ def _table(desk: Desk, view: View) -> str:
             f'<tr data-row="{row}"><td><label><input type="checkbox"{checked} '
             f'aria-label="Show {name} in the chart"> <span class="swatch{colour}">'
             f'</span> {name}</label></td><td class="number">{escape(printed.value)}'
-            f'{_dated(desk, period, view)}</td><td class="number">{between}</td></tr>'
+            f'{_dated(running, period, view)}</td><td class="number">{between}</td></tr>'
         )
     n = f"{view.latest.n:,} reports so far" if view.history else "no reports yet"
     few = len(view.places) < view.items
@@ -271,11 +272,11 @@ def _table(desk: Desk, view: View) -> str:
     )
 
 
-def _dated(desk: Desk, period: int, view: View) -> str:
+def _dated(running: RunningTask, period: int, view: View) -> str:
     """Return of which period a value is, unless it is the last one or there is none."""
     if period in (0, view.latest.as_of):
         return ""
-    when = _clock(desk.ends_at(period))
+    when = _clock(running.ends_at(period))
     return f' <span class="quiet">in period {period}, until {when}</span>'
 
 

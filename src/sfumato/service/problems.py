@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
 from sfumato.service.logs import log
-from sfumato.wire.tables import Damaged
+from sfumato.wire.sqlite_tables import Damaged
 
 __all__ = ["MEDIA_TYPE", "Refused", "handlers"]
 

@@ -12,7 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sfumato.errors import InputError
-from sfumato.service.app import Service, make_app
+from sfumato.service.asgi import Service, make_app
 
 __all__ = ["listening", "serve"]
 

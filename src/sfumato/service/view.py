@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.answers import Answers
 from sfumato.core.quantity import Quantity
-from sfumato.service.desk import Desk
-from sfumato.service.events import answers, told
+from sfumato.service.event_stream import answers, told
+from sfumato.service.running_task import RunningTask
 from sfumato.store import Release
 
 __all__ = ["View"]
@@ -55,23 +55,26 @@ class View:
     history: tuple[dict[str, Any], ...]
 
     @classmethod
-    def of(cls, desk: Desk) -> View:
+    def of(cls, running: RunningTask) -> View:
         """Return what is shown of a task now; its cost grows with what is shown, not with more."""
-        releases = desk.releases[: desk.closed]
+        releases = running.releases[: running.closed]
         fitting = max(FEWEST_ITEMS, min(MOST_ITEMS, MOST_POINTS // max(len(releases), 1)))
-        values, variances, periods = _last_known(releases, len(desk.labels))
+        values, variances, periods = _last_known(releases, len(running.labels))
         order = np.argsort(np.where(periods > 0, -values, np.inf), kind="stable")
         places = tuple(order[:fitting].tolist())
         n = releases[-1].n if releases else 0
-        latest = answers(desk, Release(len(releases), n, values, variances), places)
+        latest = answers(running, Release(len(releases), n, values, variances), places)
         digits = latest.decimals + math.ceil(math.log10(latest.quantity.scale)) + 2
-        reports = desk.participation()
+        reports = running.participation()
         history = (
-            told(answers(desk, release, places).rounded(digits), reports.get(release.period, 0))
+            told(
+                answers(running, release, places).rounded(digits),
+                reports.get(release.period, 0),
+            )
             for release in releases
         )
         return cls(
-            len(desk.labels),
+            len(running.labels),
             places,
             latest,
             tuple(periods[list(places)].tolist()),

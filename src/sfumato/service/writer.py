@@ -11,8 +11,8 @@ from threading import Thread
 from typing import Any, Final
 
 from sfumato.errors import SfumatoError
-from sfumato.service.collector import Collector, Entry
-from sfumato.service.metrics import Metrics
+from sfumato.service.collector import Collector, ScreenedBatch
+from sfumato.service.metrics import CollectorMetrics
 
 __all__ = ["GROUP", "Busy", "Writer"]
 
@@ -41,7 +41,9 @@ class Writer:
 
     """
 
-    def __init__(self, collector: Collector, metrics: Metrics, waiting: int = WAITING) -> None:
+    def __init__(
+        self, collector: Collector, metrics: CollectorMetrics, waiting: int = WAITING
+    ) -> None:
         self._collector = collector
         self._metrics = metrics
         self._queue: queue.SimpleQueue[tuple[Any, Future[Any]] | None] = queue.SimpleQueue()
@@ -68,7 +70,7 @@ class Writer:
         """Whether anything will still be written."""
         return self._thread.is_alive()
 
-    def submit(self, entry: Entry) -> Future[None]:
+    def submit(self, entry: ScreenedBatch) -> Future[None]:
         """Settle a batch with the next commit; raise Busy if too many wait."""
         if self.waiting >= self._most:
             raise Busy(f"{self._most} batches wait to be written; try again.")
@@ -86,7 +88,7 @@ class Writer:
         stopping = False
         while not stopping:
             item = self._queue.get()
-            group: list[tuple[Entry, Future[Any]]] = []
+            group: list[tuple[ScreenedBatch, Future[Any]]] = []
             while True:
                 if item is None:
                     stopping = True
@@ -94,7 +96,7 @@ class Writer:
                 work, future = item
                 if not future.set_running_or_notify_cancel():
                     pass  # whoever asked has gone, and was told nothing
-                elif isinstance(work, Entry):
+                elif isinstance(work, ScreenedBatch):
                     group.append((work, future))
                 else:
                     _settled([future], work)

@@ -22,13 +22,13 @@ from sfumato.simulation.populations import (
     DRIFT,
     TIDE,
     Drifting,
-    Levels,
+    DriftingLevels,
     Life,
     Moving,
     Recorded,
     Synthetic,
 )
-from sfumato.simulation.tables import read_devices, read_periods, read_streams
+from sfumato.simulation.recorded_streams import read_devices, read_periods, read_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.wire.values import TaskValues
 
@@ -188,7 +188,7 @@ class Numbers(Observed):
     ) -> Population:
         """Return devices whose numbers lie about a level that drifts."""
         del life, changes
-        return Levels((self.low, self.high), devices, self.periods, seed, TIDE * pace)
+        return DriftingLevels((self.low, self.high), devices, self.periods, seed, TIDE * pace)
 
     def read(self, table: Any) -> NDArray[np.float64]:
         """Return the streams of a table; a period without a number repeats the one before."""

@@ -31,7 +31,7 @@ __all__ = [
     "ByDevice",
     "ByPeriod",
     "Drifting",
-    "Levels",
+    "DriftingLevels",
     "Life",
     "Moving",
     "Recorded",
@@ -424,7 +424,7 @@ class Drifting(ByPeriod):
         return self._around(self._counts(period), rng)
 
 
-class Levels(ByPeriod):
+class DriftingLevels(ByPeriod):
     """Numbers of an interval about a level that drifts like a tide, each device with a bias.
 
     Parameters
@@ -438,7 +438,7 @@ class Levels(ByPeriod):
 
     Examples
     --------
-    >>> Levels((0.0, 10.0), devices=1000, periods=5).values(1).mean().round()
+    >>> DriftingLevels((0.0, 10.0), devices=1000, periods=5).values(1).mean().round()
     np.float64(5.0)
 
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from sfumato.errors import InputError
-from sfumato.wire.tables import (
+from sfumato.wire.sqlite_tables import (
     ANY,
     BYTES,
     COUNT,

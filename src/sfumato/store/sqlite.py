@@ -21,7 +21,7 @@ from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import InputError
 from sfumato.store.interface import Count, Filled, Release, Store, StoredTask
 from sfumato.store.schema import CELLS, migrate
-from sfumato.wire.tables import COUNT, Damaged, Tables
+from sfumato.wire.sqlite_tables import COUNT, Damaged, Tables
 
 __all__ = ["SQLiteStore"]
 

@@ -17,11 +17,11 @@ from sfumato.wire.task import Task
 __all__ = ["KINDS", "STREAMS", "find", "name_of", "names", "spec_of", "stream_of"]
 
 STREAMS: Final[dict[str, str]] = {
-    "flat": "sfumato.streams.flat.protocol:Flat",
+    "flat": "sfumato.streams.flat.flat:Flat",
     "tiers": "sfumato.streams.window.tiers:Tiers",
-    "topl": "sfumato.streams.values.topl:ToPL",
-    "weave": "sfumato.streams.weave.protocol:Weave",
-    "window": "sfumato.streams.window.protocol:Window",
+    "topl": "sfumato.streams.published.topl:ToPL",
+    "weave": "sfumato.streams.weave.weave:Weave",
+    "window": "sfumato.streams.window.window:Window",
 }
 """Where each stream's class is."""
 

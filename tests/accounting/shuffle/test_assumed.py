@@ -9,7 +9,7 @@ import pytest
 
 from sfumato import GRR, Collision
 from sfumato.accounting.shuffle import (
-    Batch,
+    BatchedReport,
     Crowd,
     Levels,
     Requirement,
@@ -43,9 +43,12 @@ def test_a_mechanism_that_hashes_says_what_may_be_assumed() -> None:
 
 @pytest.mark.statistics
 def test_many_reports_rest_on_nothing_unless_asked() -> None:
-    plain, assuming = Batch(HASHED, 10_000, 10), Batch(HASHED, 10_000, 10, assuming=True)
+    plain, assuming = (
+        BatchedReport(HASHED, 10_000, 10),
+        BatchedReport(HASHED, 10_000, 10, assuming=True),
+    )
     assert (plain.assumes, assuming.assumes) == ("", RANDOM)
-    without = composed([Batch(WithoutAssumptions(), 10_000, 10)], 1e-6)
+    without = composed([BatchedReport(WithoutAssumptions(), 10_000, 10)], 1e-6)
     assert composed([plain], 1e-6) == without
     assert composed([assuming], 1e-6) < 0.99 * without
 
@@ -80,7 +83,9 @@ def test_levels_of_hashes_say_what_their_smaller_bound_assumes() -> None:
     assert [each.assumption for each in known] == ["", RANDOM]
     bound = best(levels, 10_000, 1e-6)
     assert bound.assumes == RANDOM
-    alone = Batch(levels, 10_000).epsilon(1e-6)
-    assert bound.epsilon == pytest.approx(Batch(levels, 10_000, assuming=True).epsilon(1e-6))
+    alone = BatchedReport(levels, 10_000).epsilon(1e-6)
+    assert bound.epsilon == pytest.approx(
+        BatchedReport(levels, 10_000, assuming=True).epsilon(1e-6)
+    )
     assert bound.epsilon is not None
     assert bound.epsilon < alone

@@ -13,7 +13,7 @@ from tests.accounting.shuffle.enumeration import Shuffled, laws_of
 
 from sfumato import GRR, ExSub
 from sfumato.accounting.shuffle import (
-    Batch,
+    BatchedReport,
     Crowd,
     Levels,
     Requirement,
@@ -41,25 +41,28 @@ def _delta_of_two(n: int, epsilon: float) -> float:
 def test_two_batches_are_covered_for_every_dataset() -> None:
     for n, epsilon in ((2, 0.9), (4, 0.7)):
         truth = _delta_of_two(n, epsilon)
-        assert composed([Batch(GRR(1.0, 2), n, times=2)], truth * (1 - 1e-9)) >= epsilon
+        assert composed([BatchedReport(GRR(1.0, 2), n, times=2)], truth * (1 - 1e-9)) >= epsilon
 
 
 def test_many_batches_add_up_like_a_random_walk() -> None:
-    once = composed([Batch(GRR(1.0, 16), 10_000)], 1e-6)
-    often = composed([Batch(GRR(1.0, 16), 10_000, times=64)], 1e-6)
+    once = composed([BatchedReport(GRR(1.0, 16), 10_000)], 1e-6)
+    often = composed([BatchedReport(GRR(1.0, 16), 10_000, times=64)], 1e-6)
     assert 8 * once < often < 1.25 * 8 * once  # a little above the root, as there is no free lunch
 
 
 @pytest.mark.statistics
 def test_different_batches_compose_in_any_order() -> None:
-    one, two = Batch(GRR(1.0, 16), 10_000, times=3), Batch(GRR(0.5, 4), 5_000, times=5)
+    one, two = (
+        BatchedReport(GRR(1.0, 16), 10_000, times=3),
+        BatchedReport(GRR(0.5, 4), 5_000, times=5),
+    )
     both = composed([one, two], 1e-6)
     assert both == pytest.approx(composed([two, one], 1e-6), rel=1e-6)
     assert both > max(composed([one], 1e-6), composed([two], 1e-6))
 
 
 def test_without_delta_losses_add_up() -> None:
-    assert composed([Batch(GRR(1.0, 4), 100, times=3)], 0.0) == pytest.approx(3.0)
+    assert composed([BatchedReport(GRR(1.0, 4), 100, times=3)], 0.0) == pytest.approx(3.0)
 
 
 def test_people_of_all_levels_hide_a_report_that_says_its_level() -> None:

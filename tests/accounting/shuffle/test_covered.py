@@ -170,16 +170,16 @@ def test_what_is_promised_was_computed_in_every_slice(
     cover = mechanism.contrasts()[0].cover
     assert cover is not None
     seen: dict[float, dict[tuple[int, int], float]] = {}
-    honest = covered._Case.delta  # noqa: SLF001
+    honest = covered._CoveredCrowd.delta  # noqa: SLF001
 
-    def watched(self: covered._Case, epsilon: float, place: tuple[int, int]) -> float:
+    def watched(self: covered._CoveredCrowd, epsilon: float, place: tuple[int, int]) -> float:
         found = honest(self, epsilon, place)
         if place == self.slices[3] and epsilon > 0.12:
             found *= 3  # as no slice does: it holds up to here, and then no longer
         seen.setdefault(epsilon, {})[place] = found
         return found
 
-    monkeypatch.setattr(covered._Case, "delta", watched)  # noqa: SLF001
+    monkeypatch.setattr(covered._CoveredCrowd, "delta", watched)  # noqa: SLF001
     epsilon = covered_epsilon(cover, 1000, 1e-6, 1.0)
     assert len(seen[epsilon]) == 16
     assert max(seen[epsilon].values()) <= 1e-6

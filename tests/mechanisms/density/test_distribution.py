@@ -14,8 +14,8 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms import SquareWave
 from sfumato.mechanisms.density import Distribution
-from sfumato.mechanisms.density.bounds import cumulative
 from sfumato.mechanisms.density.distribution import band
+from sfumato.mechanisms.density.quantile_bounds import cumulative
 from sfumato.randomness import seeded
 
 Floats = NDArray[np.float64]

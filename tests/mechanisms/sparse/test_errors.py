@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.mechanisms.sparse.coco import CoCo
 from sfumato.mechanisms.sparse.collision import Collision
-from sfumato.mechanisms.sparse.mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
 from sfumato.mechanisms.sparse.subset import Concord, ExSub
 from sfumato.randomness import seeded
 

@@ -6,7 +6,7 @@ import pytest
 from sfumato.errors import MismatchError
 from sfumato.mechanisms import CoCo, Concord, ExSub, PrivSet
 from sfumato.mechanisms.sparse import ItemSets
-from sfumato.mechanisms.sparse.mechanism import SparseInput
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput
 from sfumato.randomness import seeded
 
 ITEMS = ("bread", "milk", "wine", "tea", "salt")

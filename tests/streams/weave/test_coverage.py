@@ -15,7 +15,7 @@ from sfumato.simulation.populations import Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Curve, Weave
 from sfumato.streams.weave.curve import online, smoothed
-from sfumato.streams.weave.fleet import collect
+from sfumato.streams.weave.weave_fleet import collect
 
 PERIODS, DEVICES = 16, 4_000
 

@@ -16,7 +16,7 @@ from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, online, smoothed
 from sfumato.streams.weave.curve import Curve
-from sfumato.streams.weave.fleet import collect
+from sfumato.streams.weave.weave_fleet import collect
 
 PROTOCOLS = [
     Weave(Binary(), 9, 2, 1.0, (1, 3, 0), (0.4, 0.3, 0.3)),

@@ -16,9 +16,9 @@ from sfumato.queries import History
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Binary, Items
 from sfumato.streams.weave import Weave
-from sfumato.streams.weave.curator import WeaveCurator
 from sfumato.streams.weave.curve import Curve, Reports
-from sfumato.streams.weave.fleet import collect
+from sfumato.streams.weave.weave_curator import WeaveCurator
+from sfumato.streams.weave.weave_fleet import collect
 
 PERIODS = 8
 JOINING = {1: 1500, 3: 1000, 6: 2500}

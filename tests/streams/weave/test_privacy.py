@@ -17,9 +17,9 @@ from sfumato.checks.disclosure import (
     epsilon_is_spent_and_not_exceeded,
     when_and_how_much_is_sent_tells_nothing,
 )
-from sfumato.checks.transcripts import Devices, Law, Observed, Transcript
+from sfumato.checks.transcripts import Devices, Law, NumberedValue, Transcript
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
-from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.weave import Weave
 
 
 def designs() -> Iterator[tuple[str, Weave]]:
@@ -72,7 +72,7 @@ class Watched:
         for period in range(1, self.periods + 1):
             after: dict[Any, Fraction] = {}
             for (heard, state), chance in now.items():
-                act = Observed(self.number(choose(heard, period)))
+                act = NumberedValue(self.number(choose(heard, period)))
                 for key, part in self.devices.period({(heard, state): chance}, [act]).items():
                     after[key] = after.get(key, Fraction(0)) + part
             now = after

@@ -10,22 +10,22 @@ from statistics import geometric_mean
 
 import pytest
 
-from sfumato.lab.contest import Row, contest
-from sfumato.lab.endless import Binary, Stream, flights_by_day
+from sfumato.lab.contest import MethodScore, contest
+from sfumato.lab.endless import DrawnBits, Stream, flights_by_day
 
 METHODS = ("lsp", "lpd", "lpa", "filtered")
 
 
-def rows(stream: Stream, epsilon: float, window: int) -> dict[str, Row]:
+def rows(stream: Stream, epsilon: float, window: int) -> dict[str, MethodScore]:
     found = contest(stream, epsilon=epsilon, window=window, methods=METHODS, seed=11)
     return {row.method: row for row in found}
 
 
-def gain(found: dict[str, Row]) -> float:
+def gain(found: dict[str, MethodScore]) -> float:
     return min(found["lpd"].mse, found["lpa"].mse) / found["filtered"].mse
 
 
-def missed(found: dict[str, Row]) -> float:
+def missed(found: dict[str, MethodScore]) -> float:
     """By how much the better rival's area is above ours."""
     return max(found["lpd"].auc, found["lpa"].auc) - found["filtered"].auc
 
@@ -33,7 +33,7 @@ def missed(found: dict[str, Row]) -> float:
 @pytest.mark.statistics
 @pytest.mark.parametrize(("curve", "least"), [("lns", 2.0), ("sin", 2.5)])
 def test_a_share_of_the_claim(curve: str, least: float) -> None:
-    found = rows(Binary(curve, 200_000, 250), epsilon=1.0, window=20)
+    found = rows(DrawnBits(curve, 200_000, 250), epsilon=1.0, window=20)
     assert gain(found) > least
     assert missed(found) < 0.01
     assert found["filtered"].coverage > 0.9
@@ -42,7 +42,7 @@ def test_a_share_of_the_claim(curve: str, least: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "window"), [(1.0, 20), (0.5, 50)])
 def test_the_whole_claim(epsilon: float, window: int) -> None:
-    streams: list[Stream] = [Binary(curve, 200_000, 800) for curve in ("lns", "sin", "log")]
+    streams: list[Stream] = [DrawnBits(curve, 200_000, 800) for curve in ("lns", "sin", "log")]
     streams.append(flights_by_day())
     found = [rows(stream, epsilon, window) for stream in streams]
     gains = [gain(each) for each in found]
@@ -55,7 +55,7 @@ def test_the_whole_claim(epsilon: float, window: int) -> None:
 @pytest.mark.statistics
 def test_steps_in_time_with_the_window_are_lsp_s() -> None:
     """Where Filtered loses: LSP asks everybody right after each step, and then nothing moves."""
-    found = rows(Binary("steps", 200_000, 120), epsilon=1.0, window=20)
+    found = rows(DrawnBits("steps", 200_000, 120), epsilon=1.0, window=20)
     assert found["lsp"].mse < found["filtered"].mse < found["lpa"].mse
-    late = rows(Binary("steps", 200_000, 120, pace=30), epsilon=1.0, window=20)
+    late = rows(DrawnBits("steps", 200_000, 120, pace=30), epsilon=1.0, window=20)
     assert late["filtered"].mse < late["lsp"].mse

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.core.stream import Ask, Timestep
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.lab.endless import Binary, Numbers, Stream
+from sfumato.lab.endless import DrawnBits, NoisyNumbers, Stream
 from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate
 from sfumato.simulation.populations import Drifting
@@ -43,7 +43,7 @@ def stepping(periods: int, every: int, devices: int) -> Steady:
 @pytest.mark.statistics
 @pytest.mark.parametrize("curve", ["lns", "sin", "log"])
 def test_far_less_error_than_the_cohort_alone_and_intervals_that_hold(curve: str) -> None:
-    stream = Binary(curve, N, 300)
+    stream = DrawnBits(curve, N, 300)
     plain, filtered = ran(stream, "lpu"), ran(stream, "filtered")
     assert filtered.mse() < plain.mse() / 2.5
     assert filtered.coverage() > 0.93
@@ -57,14 +57,14 @@ def test_many_items_and_numbers_too() -> None:
     assert filtered.coverage() > 0.93
     assert np.allclose(filtered.values.sum(axis=1), 1)
     assert (filtered.values >= 0).all()
-    numbers = Numbers("sin", N, 120, spread=0.1)
+    numbers = NoisyNumbers("sin", N, 120, spread=0.1)
     filtered = ran(numbers, "filtered")
     assert filtered.mse() < ran(numbers, "lpu").mse() / 3
     assert filtered.coverage() > 0.9
 
 
 def test_the_unbiased_answers_stand_beside() -> None:
-    stream = Binary("sin", N, 60)
+    stream = DrawnBits("sin", N, 60)
     plain, filtered = ran(stream, "lpu"), ran(stream, "filtered")
     for one, other in zip(plain.releases, filtered.releases, strict=True):
         assert other.raw is not None
@@ -102,7 +102,7 @@ def test_after_a_jump_it_starts_afresh() -> None:
 
 
 def test_history_is_better_than_what_could_be_said_at_the_time() -> None:
-    filtered = ran(Binary("sin", N, 200), "filtered")
+    filtered = ran(DrawnBits("sin", N, 200), "filtered")
     later = history(filtered.releases)
     error = np.mean((np.array([each.values for each in later]) - filtered.truth) ** 2)
     assert error < 0.7 * filtered.mse()
@@ -111,7 +111,7 @@ def test_history_is_better_than_what_could_be_said_at_the_time() -> None:
 
 
 def test_doubt_widens_what_the_bank_says() -> None:
-    stream = Binary("lns", N, 5)
+    stream = DrawnBits("lns", N, 5)
     usual = Window(10, 1.0, N, domain=2, method="filtered")
     sure = simulate(replace(usual, parameters=(("doubt", 1.0),)), stream, seed=5)
     wary = simulate(usual, stream, seed=5)

@@ -12,7 +12,7 @@ from tests.streams.window.driving import drive
 
 from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
-from sfumato.lab.endless import Binary
+from sfumato.lab.endless import DrawnBits
 from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate, steps
 from sfumato.streams.window import Window
@@ -58,7 +58,7 @@ def simulated(
     method: str, stream: str, epsilon: float, window: int, periods: int, devices: int
 ) -> Simulation:
     protocol = Window(window, epsilon, devices, domain=2, method=method, oracle="ada")
-    return simulate(protocol, Binary(stream, devices, periods), seed=1)
+    return simulate(protocol, DrawnBits(stream, devices, periods), seed=1)
 
 
 def bits(done: Simulation, periods: int, devices: int) -> float:
@@ -71,7 +71,7 @@ def budget_bits(method: str, stream: str, epsilon: float, window: int, seed: int
 
     Everybody reports a bit; whoever is told to publish gets a bit and sends another.
     """
-    people = Binary(stream, DEVICES, PERIODS, seed)
+    people = DrawnBits(stream, DEVICES, PERIODS, seed)
     protocol = Window(window, epsilon, DEVICES, domain=2, method=method, oracle="ada")
     rng = seeded(seed)
 
@@ -132,7 +132,7 @@ def test_dividing_the_population_beats_dividing_the_budget_uniformly(
 
 def beaten(epsilon: float, window: int, stream: str, periods: int, devices: int) -> None:
     """Drive all methods through one population, period by period."""
-    people = Binary(stream, devices, periods)
+    people = DrawnBits(stream, devices, periods)
     runs = [
         steps(
             Window(window, epsilon, devices, domain=2, method=method, oracle="ada"),

@@ -11,7 +11,7 @@ from sfumato.core.tally import Tally
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
 from sfumato.randomness import seeded
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Levels
+from sfumato.simulation.populations import DriftingLevels
 from sfumato.streams.window import Window
 from sfumato.streams.window.readings import Asking, Reading, planned_variance, read, sampling
 
@@ -186,7 +186,7 @@ def test_tally_of_nobody_is_no_reading() -> None:
 def test_means_over_an_interval_are_without_bias_and_covered(method: str, epsilon: float) -> None:
     inside, errors = [], []
     for seed in range(12):
-        people = Levels((0.0, 40.0), devices=3000, periods=20, seed=seed)
+        people = DriftingLevels((0.0, 40.0), devices=3000, periods=20, seed=seed)
         protocol = Window(5, epsilon, 3000, interval=(0.0, 40.0), method=method)
         done = simulate(protocol, people, seed=seed)
         inside.append(done.coverage(level=0.95))

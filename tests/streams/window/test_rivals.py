@@ -12,7 +12,7 @@ import pytest
 from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
-from sfumato.lab.endless import Binary
+from sfumato.lab.endless import DrawnBits
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.simulation import simulate
 from sfumato.streams.window import Window, WindowCurator, WindowEstimate
@@ -181,7 +181,7 @@ def test_fast_waits_longer_while_it_predicts_well() -> None:
 @pytest.mark.statistics
 @pytest.mark.parametrize("method", PAIRS)
 def test_dividing_devices_is_better_than_dividing_budget(method: str) -> None:
-    stream = Binary("sin", N, 150)
+    stream = DrawnBits("sin", N, 150)
     errors = {}
     for prefix in ("lb", "lp"):
         protocol = Window(20, 1.0, N, domain=2, method=f"{prefix}-{method}")

@@ -19,8 +19,8 @@ from tests.system.hostile.wire_doors import TASKS
 
 from sfumato.service import Collector
 from sfumato.service.access import set_token
-from sfumato.service.app import Service, make_app
-from sfumato.service.questions import QUERIES
+from sfumato.service.asgi import Service, make_app
+from sfumato.service.query_parameters import QUERIES
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import BATCH_TYPE
 
@@ -136,12 +136,14 @@ class Addresses(Door):
         set_token(self._store, "operator", TOKEN)
         self._now = START + 11.0
         collector = Collector(self._store, "http://testserver", lambda: self._now)
-        desks = [
+        running_tasks = [
             collector.publish(LISTENING, START, grace=grace, public=grace == 5) for grace in (5, 6)
         ]
-        fleet = Fleet(desks[0], 20)
-        collector.take(desks[0], fleet.body(["home"] * 20))
-        self._made = _Made((desk.name for desk in desks), fleet.body(["work"] * 20))
+        fleet = Fleet(running_tasks[0], 20)
+        collector.take(running_tasks[0], fleet.body(["home"] * 20))
+        self._made = _Made(
+            (running_task.name for running_task in running_tasks), fleet.body(["work"] * 20)
+        )
         self._now += 10.0
         self._service = Service(collector)
         self._app = make_app(self._service)

@@ -18,17 +18,17 @@ from tests.system.hostile.wire_doors import TASKS, Silent, published
 from sfumato import catalog
 from sfumato.cli import released
 from sfumato.cli.follow import follow
-from sfumato.cli.journal import beside
+from sfumato.cli.output_journal import beside
 from sfumato.device import Device, Limits
 from sfumato.device.journal import Journal
 from sfumato.errors import SfumatoError
 from sfumato.randomness import seeded
 from sfumato.service.collector import Collector
-from sfumato.service.metrics import Metrics
+from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.page import of_task
 from sfumato.store import SQLiteStore
-from sfumato.streams.values import plan
-from sfumato.streams.values.amounts import Amounts
+from sfumato.streams.published import plan
+from sfumato.streams.published.amounts import Amounts
 
 __all__ = ["DeviceJournals", "ReleaseJournals", "Stores"]
 
@@ -180,8 +180,8 @@ class Stores(Door):
         store = SQLiteStore(self._path)
         collector = Collector(store, "http://here", lambda: 25.0)
         for place in (1, -1):
-            desk = collector.publish(catalog.task(TASKS[place]), 0, grace=5, sealed=place == 1)
-            collector.take(desk, _batch(desk)) if place == 1 else None
+            running = collector.publish(catalog.task(TASKS[place]), 0, grace=5, sealed=place == 1)
+            collector.take(running, _batch(running)) if place == 1 else None
         store.set_token("analyst", bytes(32))
         collector.close_due()
         store.close()
@@ -200,14 +200,14 @@ class Stores(Door):
         try:
             store.tokens()
             collector = Collector(store, "http://here", lambda: 37.0)
-            metrics = Metrics(collector)
+            metrics = CollectorMetrics(collector)
             outcomes = [_each([collector.close_due])]
-            for desk in list(collector.desks.values()):
+            for running in list(collector.running_tasks.values()):
                 steps = [
-                    lambda desk=desk: collector.take(desk, _batch(desk)),
-                    lambda desk=desk: of_task(desk, 37.0, metrics),
-                    lambda desk=desk: store.recount(desk.task_id, lambda *_: {}),
-                    lambda desk=desk: desk.history(),
+                    lambda running=running: collector.take(running, _batch(running)),
+                    lambda running=running: of_task(running, 37.0, metrics),
+                    lambda running=running: store.recount(running.task_id, lambda *_: {}),
+                    lambda running=running: running.history(),
                 ]
                 outcomes.append(_each(steps))
             return "refused" if "refused" in outcomes else "taken"
@@ -215,9 +215,9 @@ class Stores(Door):
             store.close()
 
 
-def _batch(desk: Any) -> bytes:
+def _batch(running: Any) -> bytes:
     from sfumato.wire.reports import Batch  # noqa: PLC0415
 
-    reports = np.zeros(3, dtype=desk.layout.report_dtype)
+    reports = np.zeros(3, dtype=running.layout.report_dtype)
     reports["period"] = [1, 2, 3]
-    return Batch(desk.task_id, desk.published.key_id, reports).encode()
+    return Batch(running.task_id, running.published.key_id, reports).encode()

@@ -17,7 +17,7 @@ from sfumato.device import Device, Http, Limits
 from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
 from sfumato.mechanisms import GRR
-from sfumato.service.publishing import PublishRequest
+from sfumato.service.task_submission import PublishRequest
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question

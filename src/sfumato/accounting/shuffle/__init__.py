@@ -10,7 +10,7 @@ from sfumato.accounting.shuffle.bounds import (
     assumption_of,
     best,
 )
-from sfumato.accounting.shuffle.compose import Batch, Levels, composed
+from sfumato.accounting.shuffle.compose import BatchedReport, Levels, composed
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.inverse import Requirement, calibrated, holds, people_needed
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
@@ -18,7 +18,7 @@ from sfumato.accounting.shuffle.profile import delta_above, delta_below
 __all__ = [
     "BOUNDS",
     "Amplified",
-    "Batch",
+    "BatchedReport",
     "Crowd",
     "Hiding",
     "Levels",

@@ -38,7 +38,7 @@ from sfumato.core.exact import exp_above, log_above
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Batch", "Levels", "composed"]
+__all__ = ["BatchedReport", "Levels", "composed"]
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ _SPENT: Final = 0.01  # of delta, for what lies beyond the grid
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class BatchedReport:
     """One person's report in a batch, and how often that happens with fresh reports.
 
     Parameters
@@ -99,7 +99,7 @@ class Batch:
         return epsilon_above(self._bounding, self.n, delta, self.local)
 
 
-def composed(batches: Sequence[Batch], delta: float) -> float:
+def composed(batches: Sequence[BatchedReport], delta: float) -> float:
     """Return an epsilon that holds, with delta, for all of one person's reports together.
 
     It rests on the law alone, and on what batches assume (:attr:`Batch.assumes`).
@@ -107,8 +107,8 @@ def composed(batches: Sequence[Batch], delta: float) -> float:
     Examples
     --------
     >>> from sfumato import GRR
-    >>> once = composed([Batch(GRR(1.0, 16), 10_000)], 1e-6)
-    >>> often = composed([Batch(GRR(1.0, 16), 10_000, times=100)], 1e-6)
+    >>> once = composed([BatchedReport(GRR(1.0, 16), 10_000)], 1e-6)
+    >>> often = composed([BatchedReport(GRR(1.0, 16), 10_000, times=100)], 1e-6)
     >>> f"{once:.4f} {often:.3f}"
     '0.0186 0.221'
 
@@ -134,7 +134,7 @@ def composed(batches: Sequence[Batch], delta: float) -> float:
     return min(_sum([batch.times for batch in batches], parts, width, delta), split, local)
 
 
-def _losses(batch: Batch, width: float, most: int) -> tuple[Floats, float]:
+def _losses(batch: BatchedReport, width: float, most: int) -> tuple[Floats, float]:
     """Return the law of the loss on the points -most..most of the grid, and the chance beyond."""
     # A little below each point, so that it holds at the rational that stands for e^epsilon.
     below = width * (1 - 1e-12)

@@ -37,7 +37,7 @@ from typing import Final
 
 import numpy as np
 
-from sfumato.accounting.shuffle.excess import Part, excess_of
+from sfumato.accounting.shuffle.excess import Summand, excess_of
 from sfumato.accounting.shuffle.profile import (
     delta_above,
     epsilon_above,
@@ -58,7 +58,7 @@ _PRECISION: Final = 1e-9
 
 def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf) -> float:
     """Return a delta that holds at this epsilon, infinite if none up to a limit is known."""
-    case = _Case(cover, n)
+    case = _CoveredCrowd(cover, n)
     if not case.applies(epsilon):
         return math.inf
     found = 0.0
@@ -75,7 +75,7 @@ def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: i
     ``fineness`` is by how much to raise the number of slices and of nodes of the integral, to see
     what they cost.
     """
-    case = _Case(cover, n, fineness)
+    case = _CoveredCrowd(cover, n, fineness)
     if not delta or not case.applies(0.0):
         return most
     found = case.crossing(case.slices[0], delta, 0.0, most)
@@ -96,7 +96,7 @@ def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: i
     return found
 
 
-class _Case:
+class _CoveredCrowd:
     """One cover among n people; a slice (k, l) has k others on the first side and l in doubt."""
 
     def __init__(self, cover: Cover, n: int, fineness: int = 1) -> None:
@@ -151,14 +151,14 @@ class _Case:
         first, doubt = place
         counts = (first, self.n - 1 - first - doubt, doubt)
         parts = [
-            Part(*rounded(contrast, epsilon, up=True), count)
+            Summand(*rounded(contrast, epsilon, up=True), count)
             for contrast, count in zip((self.first, self.second, self.doubt), counts, strict=True)
         ]
         r, n = self.ratio, self.n
         loss = (1 - 1 / r) * (r * math.exp(epsilon) - 1) / r
         shift = (n - 1) * loss / (self.smallest - 2) * (1 + 1e-12)
         values, chances = rounded(self.own, epsilon, up=True)
-        parts.append(Part(values + shift, chances, 1))
+        parts.append(Summand(values + shift, chances, 1))
         found = excess_of(parts, self.smoothing).high / self.norm
         most = (r - 1) / self.norm
         rare = min(max(_SPENT * found * self.norm / (n * most), _RARE), 1.0)

@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Excess", "Part", "excess", "excess_of"]
+__all__ = ["Excess", "Summand", "excess", "excess_of"]
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Excess(NamedTuple):
     high: float
 
 
-class Part(NamedTuple):
+class Summand(NamedTuple):
     """Independent copies of one number; what the chances lack to 1 is the chance of zero."""
 
     values: Floats
@@ -72,16 +72,16 @@ def excess(values: Floats, chances: Floats, n: int, smoothing: float = 0.01) -> 
         doubles the time and makes the bounds four times closer.
 
     """
-    return excess_of([Part(values, chances, n)], smoothing)
+    return excess_of([Summand(values, chances, n)], smoothing)
 
 
-def excess_of(parts: Sequence[Part], smoothing: float = 0.01) -> Excess:
+def excess_of(parts: Sequence[Summand], smoothing: float = 0.01) -> Excess:
     """Return bounds of E[S_+] for the sum of all copies of all parts."""
     there = [part for part in parts if part.copies and len(part.values)]
     if not any(float(part.chances[part.values > 0].sum()) for part in there):
         return Excess(0.0, 0.0)
     scale = max(float(np.abs(part.values).max()) for part in there)
-    scaled = [Part(part.values / scale, part.chances, part.copies) for part in there]
+    scaled = [Summand(part.values / scale, part.chances, part.copies) for part in there]
     found = _Line(scaled, smoothing).bounds()
     # What is too small for a float is not zero.
     high = max(found.high * scale * (1 + 1e-12), _SMALLEST)
@@ -91,7 +91,7 @@ def excess_of(parts: Sequence[Part], smoothing: float = 0.01) -> Excess:
 class _Tilted:
     """One part's law, tilted by e^(tilt x), with bounds of its relative rounding errors."""
 
-    def __init__(self, part: Part, tilt: float) -> None:
+    def __init__(self, part: Summand, tilt: float) -> None:
         self.x, self.n = part.values, part.copies
         moved = np.expm1(tilt * self.x)
         shift = float(part.chances @ moved)
@@ -130,7 +130,7 @@ class _Tilted:
 class _Line:
     """The line of integration for some laws; values lie within -1..1."""
 
-    def __init__(self, parts: Sequence[Part], smoothing: float) -> None:
+    def __init__(self, parts: Sequence[Summand], smoothing: float) -> None:
         self.parts = parts
         self.tilt = self._saddle()
         self.tilted = [_Tilted(part, self.tilt) for part in parts]

@@ -17,9 +17,9 @@ from sfumato.core.exact import is_whole_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.density.bounds import quantile_bounds
 from sfumato.mechanisms.density.em import Band, fit
-from sfumato.mechanisms.mean.window import SlidingWindow
+from sfumato.mechanisms.density.quantile_bounds import quantile_bounds
+from sfumato.mechanisms.mean.sliding_law import SlidingWindow
 from sfumato.randomness import ONE, Source, seeded
 
 __all__ = ["Distribution", "Statistic"]

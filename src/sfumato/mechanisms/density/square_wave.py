@@ -15,7 +15,7 @@ from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.density.distribution import Distribution
 from sfumato.mechanisms.mean.numeric import Moments
-from sfumato.mechanisms.mean.window import SlidingWindow
+from sfumato.mechanisms.mean.sliding_law import SlidingWindow
 from sfumato.randomness import ONE, Source
 
 __all__ = ["SquareWave"]
@@ -29,7 +29,7 @@ class SquareWave(SlidingWindow):
     p = e^epsilon/(2b e^epsilon + 1) within b of v and q = 1/(2b e^epsilon + 1) elsewhere, where
     b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)) lets a report
     tell the most. On the grid the window has 2b of the grid's steps, rounded, and the law is the
-    one of :class:`~sfumato.mechanisms.mean.window.SlidingWindow`, with the rounded b in all of
+    one of :class:`~sfumato.mechanisms.mean.sliding_law.SlidingWindow`, with the rounded b in all of
     this. The tally counts how often each place was reported.
 
     Parameters

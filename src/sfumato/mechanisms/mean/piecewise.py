@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.mean.numeric import Moments
-from sfumato.mechanisms.mean.window import SlidingWindow
+from sfumato.mechanisms.mean.sliding_law import SlidingWindow
 
 __all__ = ["Piecewise"]
 
@@ -26,7 +26,7 @@ class Piecewise(SlidingWindow):
     With h = e^(epsilon/2) and C = (h+1)/(h-1) a number v of [-1, 1] is reported as a number of
     [-C, C], with density e^epsilon times higher on a window of width C - 1 that slides with v.
     On the grid the window has the share 1/h of the grid's steps, rounded, and the law is the one
-    of :class:`~sfumato.mechanisms.mean.window.SlidingWindow`: unbiased exactly, whatever the
+    of :class:`~sfumato.mechanisms.mean.sliding_law.SlidingWindow`: unbiased exactly, whatever the
     rounding.
 
     Parameters

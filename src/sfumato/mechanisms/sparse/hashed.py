@@ -19,8 +19,8 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.hashing import HashFamily, StretchedHash
 from sfumato.mechanisms.sparse.linear_hash import LinearHash
-from sfumato.mechanisms.sparse.mechanism import EntryLaw, SparseMechanism
 from sfumato.mechanisms.sparse.pool import counted, supports
+from sfumato.mechanisms.sparse.sparse_mechanism import EntryLaw, SparseMechanism
 from sfumato.randomness import Source
 
 __all__ = ["BucketLaw", "HashedVector", "in_order", "step_over"]

@@ -14,7 +14,7 @@ from sfumato.core.estimate import Estimate
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.sparse.holdings import Holdings, read_holdings, vectors_of
 from sfumato.mechanisms.sparse.key_values import check_keys
-from sfumato.mechanisms.sparse.mechanism import SparseInput
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput
 from sfumato.randomness import Source
 
 __all__ = ["ItemSets"]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.intervals import z_score
-from sfumato.mechanisms.sparse.mechanism import EntryLaw
+from sfumato.mechanisms.sparse.sparse_mechanism import EntryLaw
 
 __all__ = ["ConditionalMean", "Joint"]
 

@@ -21,7 +21,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.holdings import Holdings, read_holdings, vectors_of
 from sfumato.mechanisms.sparse.joint import ConditionalMean, Joint
-from sfumato.mechanisms.sparse.mechanism import SparseInput, SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput, SparseMechanism, tells_presence
 from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.randomness import Source
 

@@ -13,7 +13,7 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number, is_whole_number
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
 from sfumato.randomness import Source
 
 __all__ = ["RealVectors", "Step"]

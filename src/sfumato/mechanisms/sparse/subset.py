@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Covariance
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.mechanism import SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
 from sfumato.mechanisms.sparse.subset_contrast import subset_contrasts
 from sfumato.mechanisms.sparse.subset_law import (
     SubsetLaw,

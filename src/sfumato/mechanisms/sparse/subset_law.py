@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.sparse.mechanism import EntryLaw, tells_presence
+from sfumato.mechanisms.sparse.sparse_mechanism import EntryLaw, tells_presence
 
 __all__ = [
     "SetLaw",
@@ -165,7 +165,7 @@ def _many_signs(hits: Floats, threshold: int | None) -> Floats:
     return np.array([*kept, *left, pull, pull * (x - 1)])
 
 
-class Refused(NamedTuple):
+class RefusedSigns(NamedTuple):
     """Which signs of K hit non-zeros are refused: those with fewer than ``least`` that agree."""
 
     least: int
@@ -175,7 +175,7 @@ class Refused(NamedTuple):
     """How many of them have least - 1 that agree."""
 
 
-def refused_signs(most: int, threshold: int | None) -> Iterator[Refused]:
+def refused_signs(most: int, threshold: int | None) -> Iterator[RefusedSigns]:
     """Yield what is refused for K = 0..most, each from the one before it."""
     least, ways, last = 1, 1, 1
     for k in range(most + 1):
@@ -186,7 +186,7 @@ def refused_signs(most: int, threshold: int | None) -> Iterator[Refused]:
             if (1 if threshold is None else min((k + threshold + 1) // 2, k + 1)) > least:
                 last = last * (k + 1 - least) // least
                 least, ways = least + 1, ways + last
-        yield Refused(least, ways, last)
+        yield RefusedSigns(least, ways, last)
 
 
 @lru_cache(maxsize=1 << 10)

@@ -24,7 +24,7 @@ from sfumato.core.exact import exp_above
 from sfumato.core.law import Law
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import lanes
-from sfumato.mechanisms.sparse.mechanism import SparseInput
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput
 from sfumato.mechanisms.sparse.subset_form import SubsetForm
 from sfumato.randomness import ONE, Source, Wheel
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.streams.flat.protocol import Flat, FlatDevice
+from sfumato.streams.flat.flat import Flat, FlatDevice
 
 __all__ = ["Flat", "FlatDevice"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sfumato.streams.weave.curve import Curve, online, smoothed
-from sfumato.streams.weave.device import WeaveDevice
-from sfumato.streams.weave.protocol import Weave
+from sfumato.streams.weave.weave import Weave
+from sfumato.streams.weave.weave_device import WeaveDevice
 
 __all__ = [
     "Curve",

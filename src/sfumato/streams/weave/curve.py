@@ -17,8 +17,8 @@ from sfumato.errors import ConfigurationError
 from sfumato.streams.bank import Bank
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.observations import (
-    Crowd,
     Observations,
+    Turnout,
     grown,
     in_range,
     observations,
@@ -28,7 +28,7 @@ from sfumato.streams.weave.observations import (
 from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
-    from sfumato.streams.weave.protocol import Weave
+    from sfumato.streams.weave.weave import Weave
 
 __all__ = ["Curve", "Posterior", "Reports", "less_sampled", "online", "smoothed", "spread_at"]
 
@@ -230,7 +230,7 @@ class Reports:
         due: list[dict[Any, Tally]] = [{} for _ in range(protocol.periods)]
         for key, tally in tallies.items():
             due[key[1] - 1][key] = tally
-        crowd = Crowd(protocol)
+        crowd = Turnout(protocol)
         self._devices = np.array([crowd.close(parts) for parts in due])
         if enrolled is not None:
             self._devices = enrolled[0] * self._growth

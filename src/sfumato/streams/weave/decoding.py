@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
+from sfumato.streams.weave.aligned_tree import path, tree
 from sfumato.streams.weave.curve import Curve, Posterior, Reports
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.threads import SNAPSHOT
-from sfumato.streams.weave.tree import path, tree
 
 if TYPE_CHECKING:  # a stream makes its decoded reports
-    from sfumato.streams.weave.protocol import Weave
+    from sfumato.streams.weave.weave import Weave
 
 __all__ = ["DECODERS", "WeaveDecoded"]
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from sfumato.core.outlook import Expected, Sent
 from sfumato.streams.pilot import Sample
+from sfumato.streams.weave.aligned_tree import path
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.mix import Network
-from sfumato.streams.weave.tree import path
 
 if TYPE_CHECKING:  # a protocol says what to expect of it
-    from sfumato.streams.weave.protocol import Weave
+    from sfumato.streams.weave.weave import Weave
 
 __all__ = ["expected", "influence", "networks", "sent"]
 

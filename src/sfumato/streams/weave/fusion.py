@@ -143,8 +143,8 @@ class Growing:
         self.known = np.zeros(periods + 1, dtype=bool)
         self.known[0] = True
         self._covariance = np.zeros((periods + 1, periods + 1))
-        self._edges = _Edges()
-        self._waiting = _Edges()
+        self._edges = _NamedEdges()
+        self._waiting = _NamedEdges()
 
     @property
     def covariance(self) -> Floats:
@@ -155,7 +155,7 @@ class Growing:
         """Close the next period with the edges that end in it; weights come with their names."""
         self.period += 1
         there = conductance > 0
-        new = _Edges(names[there], start[there], end[there], conductance[there])
+        new = _NamedEdges(names[there], start[there], end[there], conductance[there])
         if not self._waiting.size and new.size and bool(self.known[new.start].all()):
             # The usual case: one edge brings the period in, the others agree on it.
             self._join(self.period, new[:1])
@@ -172,11 +172,11 @@ class Growing:
                 self._join(int(edge.start[0] if known else edge.end[0]), edge)
         self._waiting = waiting
 
-    def _next(self, waiting: _Edges) -> int | None:
+    def _next(self, waiting: _NamedEdges) -> int | None:
         tied = np.flatnonzero(self.known[waiting.start] | self.known[waiting.end])
         return int(tied[0]) if tied.size else None
 
-    def _join(self, vertex: int, edge: _Edges) -> None:
+    def _join(self, vertex: int, edge: _NamedEdges) -> None:
         """Bring in a new vertex by the edge that ties it to a known one."""
         start, end = int(edge.start[0]), int(edge.end[0])
         other = start if vertex == end else end
@@ -187,7 +187,7 @@ class Growing:
         self.known[vertex] = True
         self._edges += edge
 
-    def _agree(self, edges: _Edges) -> None:
+    def _agree(self, edges: _NamedEdges) -> None:
         """Take in edges between known vertices, by one update of low rank."""
         if not edges.size:
             return
@@ -207,7 +207,7 @@ class Growing:
 
 
 @dataclass(frozen=True, eq=False)
-class _Edges:
+class _NamedEdges:
     """A few edges, by name."""
 
     names: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -219,13 +219,13 @@ class _Edges:
     def size(self) -> int:
         return self.names.size
 
-    def __getitem__(self, place: slice) -> _Edges:
-        return _Edges(
+    def __getitem__(self, place: slice) -> _NamedEdges:
+        return _NamedEdges(
             self.names[place], self.start[place], self.end[place], self.conductance[place]
         )
 
-    def __add__(self, other: _Edges) -> _Edges:
-        return _Edges(
+    def __add__(self, other: _NamedEdges) -> _NamedEdges:
+        return _NamedEdges(
             np.concatenate([self.names, other.names]),
             np.concatenate([self.start, other.start]),
             np.concatenate([self.end, other.end]),

@@ -172,7 +172,7 @@ def _rising(network: Network, shares: Floats) -> Floats:
     """Return each span's part of the average variance of aligned means, level by level.
 
     A node that ends is its own reports fused with its children; the best estimate of a period is
-    the sum of the fewest nodes up to it (see :mod:`sfumato.streams.weave.tree`).
+    the sum of the fewest nodes up to it (see :mod:`sfumato.streams.weave.aligned_tree`).
     """
     order = np.argsort(network.spans)
     total = np.zeros(len(network.spans))

@@ -16,12 +16,12 @@ from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
-    from sfumato.streams.weave.protocol import Weave
+    from sfumato.streams.weave.weave import Weave
 
 __all__ = [
-    "Crowd",
     "Observations",
     "Reader",
+    "Turnout",
     "grown",
     "in_range",
     "observations",
@@ -247,7 +247,7 @@ class Reader:
         return np.asarray((n * moment + POOLED * total / weight) / (n + POOLED))
 
 
-class Crowd:
+class Turnout:
     """How many devices stand behind the reports so far, by the public shares of their threads."""
 
     def __init__(self, protocol: Weave) -> None:

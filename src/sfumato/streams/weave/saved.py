@@ -10,7 +10,7 @@ from sfumato.mechanisms.sparse.subset import SignedSubset
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol makes the devices that save
-    from sfumato.streams.weave.protocol import Weave
+    from sfumato.streams.weave.weave import Weave
 
 __all__ = ["check", "check_flat"]
 

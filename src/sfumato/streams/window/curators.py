@@ -30,7 +30,7 @@ from sfumato.streams.window.divisions import Division
 from sfumato.streams.window.readings import Reading, read
 
 if TYPE_CHECKING:  # a protocol makes its curators
-    from sfumato.streams.window.protocol import Window
+    from sfumato.streams.window.window import Window
 
 __all__ = ["POSITIVE", "SHARE", "Step", "WindowCurator", "WindowEstimate"]
 

@@ -17,7 +17,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.streams.window.readings import Asking, Reading, planned_variance
 
 if TYPE_CHECKING:  # a protocol makes its curators, and they hold a division
-    from sfumato.streams.window.protocol import Window
+    from sfumato.streams.window.window import Window
 
 __all__ = ["Budget", "Cohorts", "Division", "Spent"]
 

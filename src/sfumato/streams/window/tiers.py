@@ -29,12 +29,12 @@ from sfumato.randomness import Source
 from sfumato.streams.asked import AskedStream
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowEstimate
-from sfumato.streams.window.device import WindowDevice, WindowLedger
-from sfumato.streams.window.fleet import WindowFleet
-from sfumato.streams.window.methods import method_of
-from sfumato.streams.window.outlook import WindowOutlook, predicted
-from sfumato.streams.window.protocol import Window
 from sfumato.streams.window.task_fields import MOST_TIERS
+from sfumato.streams.window.window import Window
+from sfumato.streams.window.window_device import WindowDevice, WindowLedger
+from sfumato.streams.window.window_fleet import WindowFleet
+from sfumato.streams.window.window_methods import method_of
+from sfumato.streams.window.window_outlook import WindowOutlook, predicted
 from sfumato.wire import fields
 
 __all__ = ["TieredDevice", "TieredEstimate", "Tiers", "combined"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.streams.window.readings import Reading
 
 if TYPE_CHECKING:
-    from sfumato.streams.window.protocol import Window
+    from sfumato.streams.window.window import Window
 
 __all__ = ["STEP", "Controller", "Tracker"]
 

@@ -1,0 +1,140 @@
+"""`sfumato law`: what a mechanism does, before any data."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.cli import console, text_tables
+from sfumato.cli.options import Json
+from sfumato.cli.parameters import Given, build, takes_parameters
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+
+__all__ = ["law"]
+
+_WORDS: Final = {
+    "p": "p, a holder's report supports the item",
+    "q": "q, anybody else's report does",
+    "epsilon_exact_upper": "epsilon spent, exactly (rounded up)",
+    "budget_used": "share of epsilon used",
+    "variance": "n x variance, of a share of 0",
+    "variance_at_one_tenth": "n x variance, of a share of 0.1",
+    "variance_in_the_middle": "n x variance, of a number in the middle",
+    "variance_at_the_ends": "n x variance, of a number at an end",
+    "worst_variance": "n x variance, of the worst number",
+    "half_width_at_10000": "expected 95% interval, 10,000 people",
+    "report_bytes": "bytes per report",
+    "influence": "how far one forged report moves a total",
+    "subset_size": "entries in a subset, stubs included",
+    "padded_dimension": "entries and stubs",
+    "hash_range": "buckets of a hash",
+    "threshold": "least agreement that is favoured",
+    "p_true": "p_true, a report names an entry as it is",
+    "p_reverse": "p_reverse, with the opposite sign",
+    "p_opposite": "p_opposite, with the opposite sign",
+    "p_false": "p_false, names an entry that is zero",
+    "mse_value": "n x MSE of the means, all entries",
+    "mse_mean": "n x MSE of the means, all entries",
+    "mse_frequency": "n x MSE of the shares, all entries",
+}
+_CAPTION: Final = (
+    "How likely each report (a row, its bytes) is for a device that holds a value (a column)"
+)
+_LISTED: Final = 16
+_COLUMNS: Final = 8
+
+
+@takes_parameters
+def law(
+    name: Annotated[str, typer.Argument(help="A mechanism.", show_default=False)],
+    *,
+    as_json: Json = False,
+    given: Given,
+) -> None:
+    """Say what a mechanism promises, spends and costs, before any data come.
+
+    Example:  sfumato law grr --epsilon 1 --domain red,green,blue
+    """
+    mechanism = build(name, given)
+    listed = _probabilities(mechanism)
+    if as_json:
+        configuration = mechanism.configuration()
+        extra = {"law": listed} if listed else {}
+        guarantee = {"guarantee": str(mechanism.guarantee)}
+        console.print_json(configuration | guarantee | mechanism.facts() | extra)
+        return
+    out = console.out()
+    console.say(f"{mechanism.name}: {mechanism.summary}", "bold")
+    console.say(f"{mechanism.guarantee}\n")
+    facts = dict(_facts(mechanism))
+    configured = {}
+    for key, value in mechanism.configuration().items():
+        if key != "mechanism":
+            chosen = facts.pop(key, None)  # what the mechanism chose is shown where it was asked
+            configured[key] = (
+                f"{chosen}, chosen by the mechanism" if value is None and chosen else _shown(value)
+            )
+    known = {_WORDS.get(key, key.replace("_", " ")): value for key, value in facts.items()}
+    out.print(text_tables.facts(configured | known))
+    if listed:
+        given_public = f", given the public part {listed['public']}" if listed["public"] else ""
+        console.say(f"\n{_CAPTION}{given_public}")
+        out.print(_table(listed))
+    console.say(f"\nNext:  sfumato mechanisms show {mechanism.name}")
+
+
+def _facts(mechanism: Mechanism) -> list[tuple[str, str]]:
+    shown = []
+    for key, value in mechanism.facts().items():
+        sign = "± " if key.startswith("half_width") else ""
+        digits = 12 if key == "epsilon_exact_upper" else 6
+        told = f"{sign}{value:.{digits}g}" if math.isfinite(value) else "not told by these reports"
+        shown.append((key, told))
+    return shown
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, tuple):
+        return "chosen by the mechanism" if value is None else f"{value}"
+    more = f", ... ({len(value)} in all)" if len(value) > _LISTED else ""
+    return ", ".join(map(text_tables.label, value[:_LISTED])) + more
+
+
+def _probabilities(mechanism: Mechanism) -> dict[str, Any] | None:
+    """Return how likely each report is under (some of) the values, if that is a small table."""
+    if mechanism.report_bytes > 1:  # there may be too many reports to even count them
+        return None
+    try:
+        inputs = mechanism.inputs()
+    except ConfigurationError:  # few reports, and too many values for columns
+        return None
+    public = mechanism.publics()[-1]
+    outputs = mechanism.law(inputs[0], public).outputs
+    if len(outputs) > _LISTED:
+        return None
+    places = np.unique(np.linspace(0, len(inputs) - 1, _COLUMNS).round().astype(int))
+    return {
+        "public": public,
+        "reports": [output.tobytes().hex() for output in outputs],
+        "probabilities": {
+            str(inputs[place]): mechanism.law(inputs[place], public).probabilities.tolist()
+            for place in places
+        },
+    }
+
+
+def _table(listed: dict[str, Any]) -> Table:
+    values = listed["probabilities"]
+    table = text_tables.table()
+    table.add_column("report", style="dim")
+    for value in values:
+        table.add_column(Text(text_tables.label(value)[:12]), justify="right", no_wrap=True)
+    for row, report in enumerate(listed["reports"]):
+        table.add_row(report, *(f"{chances[row]:.6f}" for chances in values.values()))
+    return table

@@ -1,0 +1,274 @@
+"""A stream's journal: what a crash must not lose, and what it must not spend twice.
+
+The journal holds the key that all noise follows from, the values that are held out, and the sum of
+the block that is not complete: it is as sensitive as the input, readable by its owner only, and
+removed when the stream is complete. It is written before the output: each record says how long the
+output was and what comes next, so that after a crash the output is brought to exactly that, and
+never to anything else. A record is one line, with a checksum; a torn last line was never acted on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from sfumato.claims import Claim
+from sfumato.cli.files import folder_to_disk, named
+from sfumato.errors import InputError, MismatchError
+from sfumato.streams.published.publisher import State
+from sfumato.streams.published.publishing_plan import PublishingPlan
+from sfumato.wire.reading import read_json
+from sfumato.wire.sqlite_tables import Damaged
+
+__all__ = ["OutputJournal", "Progress", "beside"]
+
+_FIELDS: Final = ("lines", "offset", "length", "pending", "complete")
+_LONGEST: Final = 1 << 20  # bytes, after which the journal is written afresh
+
+
+@dataclass
+class Progress:
+    """Where a stream stands: the publisher's state, the input, and the output.
+
+    Parameters
+    ----------
+    state
+        The state of the publisher.
+    lines
+        How many lines of the input are in.
+    offset
+        How many bytes of the input they are.
+    length
+        How long the output was before ``pending``.
+    pending
+        What comes next in the output.
+    complete
+        Whether the input has ended.
+
+    """
+
+    state: State = field(default_factory=State)
+    lines: int = 0
+    offset: int = 0
+    length: int = 0
+    pending: str = ""
+    complete: bool = False
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether everything but the publisher's state, which judges itself, can be."""
+        counts = (self.lines, self.offset, self.length)
+        return (
+            all(type(count) is int and 0 <= count < 1 << 62 for count in counts)
+            and isinstance(self.pending, str)
+            and isinstance(self.complete, bool)
+            and isinstance(self.state.thresholds, list)
+            and bool(self.state.thresholds or not (self.length or self.pending))
+        )
+
+
+def beside(output: Path) -> Path:
+    """Return where the journal of an output is."""
+    return output.with_name(output.name + ".journal")
+
+
+class OutputJournal:
+    """An open journal beside an output that nobody else writes to.
+
+    Parameters
+    ----------
+    output
+        The file that is published.
+    about
+        What describes the release; a journal of another one is refused.
+    key
+        The key to start with, if there is no journal yet.
+
+    """
+
+    def __init__(self, output: Path, about: dict[str, Any], key: bytes) -> None:
+        self.output = output
+        self.path = beside(output)
+        self._about = about
+        self._out: BinaryIO | None = None
+        self._file: BinaryIO | None = None
+        self._claim = Claim(output, private=False)
+        try:
+            self._started = self._can_go_on()
+            self._out = _opened(output, 0o644)
+            self.key, self.progress = self._read() if self._started else (key, Progress())
+            self._rewrite()
+            self._publish()
+        except BaseException:
+            self._release()
+            raise
+
+    def _can_go_on(self) -> bool:
+        """Return whether there is a journal; raise if there should be one."""
+        if self.path.exists():
+            return True
+        if self.output.stat().st_size:
+            msg = f"{self.output} exists and has no journal to go on with; --force replaces it."
+            raise InputError(msg)
+        return False
+
+    @property
+    def resumed(self) -> bool:
+        """Whether there was a journal to go on with."""
+        return self._started
+
+    def commit(self) -> None:
+        """Make the progress last, then publish what is pending."""
+        with named(self.output):
+            self._commit()
+
+    def _commit(self) -> None:
+        state = self.progress.state
+        assert self._file is not None  # noqa: S101 - open until it is closed
+        if len(state.thresholds) != self._choices:
+            self._rewrite()  # values held for a choice that is made are not needed any more
+        elif self._file.tell() > _LONGEST and not self._held:
+            self._rewrite()
+        else:
+            fresh = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])[self._held :]
+            self._held += fresh.size
+            self._file.write(_line(self._record(fresh.tolist())))
+            _to_disk(self._file)
+        self._publish()
+
+    def close(self) -> None:
+        """Release the files; the journal stays unless the stream is complete and published."""
+        if self.progress.complete and not self.progress.pending:
+            self.path.unlink(missing_ok=True)
+            folder_to_disk(self.path.parent)
+        self._release()
+
+    def _release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        if self._out is not None:
+            self._out.close()
+        self._claim.release()
+
+    def _record(self, held: list[int]) -> dict[str, Any]:
+        progress = self.progress
+        return {
+            "held": held,
+            "state": progress.state.plain(),
+            "lines": progress.lines,
+            "offset": progress.offset,
+            "length": progress.length,
+            "pending": progress.pending,
+            "complete": progress.complete,
+        }
+
+    def _publish(self) -> None:
+        """Append what is pending, or what a crash left of it to append."""
+        assert self._out is not None  # noqa: S101 - open until it is closed
+        progress = self.progress
+        wanted = progress.pending.encode()
+        self._out.seek(0, os.SEEK_END)
+        there = self._out.tell() - progress.length
+        if not 0 <= there <= len(wanted) or self._last(there) != wanted[:there]:
+            msg = (
+                f"{self.output} is not what its journal says was published; "
+                "it was changed, and the journal is left as it is."
+            )
+            raise InputError(msg)
+        if there < len(wanted):
+            self._out.write(wanted[there:])
+            _to_disk(self._out)
+        progress.length += len(wanted)
+        progress.pending = ""
+
+    def _last(self, size: int) -> bytes:
+        """Return so many bytes from the end of the output, and stay there."""
+        assert self._out is not None  # noqa: S101 - open until it is closed
+        self._out.seek(-size, os.SEEK_END)
+        return self._out.read(size)
+
+    def _rewrite(self) -> None:
+        """Write the journal afresh: it is the old one or the new one, whatever happens."""
+        if self._file is not None:
+            self._file.close()
+        state = self.progress.state
+        held = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
+        self._held, self._choices = held.size, len(state.thresholds)
+        part = self.path.with_name(self.path.name + ".part")
+        part.unlink(missing_ok=True)
+        try:
+            with _opened(part, 0o600) as file:
+                file.write(_line({"version": 1, "about": self._about, "key": self.key.hex()}))
+                file.write(_line(self._record(held.tolist())))
+                _to_disk(file)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+        part.replace(self.path)
+        folder_to_disk(self.path.parent)
+        self._file = _opened(self.path, 0o600)
+        self._file.seek(0, os.SEEK_END)
+
+    def _read(self) -> tuple[bytes, Progress]:
+        first, *rest = self._records()
+        about, key = first.get("about"), first.get("key")
+        if about != self._about:
+            old = about if isinstance(about, dict) else {}
+            changed = [name for name in self._about if old.get(name) != self._about[name]]
+            msg = (
+                f"{self.path} belongs to a release with another {' and '.join(changed)}; "
+                "call it with what it was started with."
+            )
+            raise InputError(msg)
+        try:
+            secret = bytes.fromhex(key or "")
+            held = [np.array(record["held"], dtype=np.int64) for record in rest if record["held"]]
+            last = rest[-1]
+            state = State(**last["state"], held=held)
+            progress = Progress(state, **{name: last[name] for name in _FIELDS})
+            good = len(secret) == 32 and all(each.ndim == 1 for each in held)
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError):
+            raise Damaged(str(self.path), "a record is not whole") from None
+        if not good or not progress.is_possible:
+            raise Damaged(str(self.path), "a record is not what a release writes")
+        try:
+            release = PublishingPlan.from_configuration(self._about["release"])
+            state.check(release, complete=progress.complete)
+        except MismatchError as error:
+            raise Damaged(str(self.path), str(error).removesuffix(".")) from error
+        return secret, progress
+
+    def _records(self) -> list[dict[str, Any]]:
+        """Return the records of a journal up to one that was torn."""
+        found = []
+        for line in self.path.read_bytes().splitlines(keepends=True):
+            check, _, body = line.rstrip(b"\n").partition(b" ")
+            if not line.endswith(b"\n") or check != b"%08x" % zlib.crc32(body):
+                break
+            record = read_json(body, f"a record of {self.path}")
+            if not isinstance(record, dict):
+                raise Damaged(str(self.path), "a record is no table")
+            found.append(record)
+        if not found:
+            raise Damaged(str(self.path), "it has no record")
+        return found
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    body = json.dumps(record, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def _opened(path: Path, mode: int) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode), "r+b")
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

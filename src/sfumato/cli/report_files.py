@@ -1,0 +1,193 @@
+"""Report files: Parquet with one column of bytes, and the mechanism's configuration beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato import catalog
+from sfumato.cli.columns import readable
+from sfumato.cli.files import complete_or_absent
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ReportError
+from sfumato.mechanisms.sparse import ItemSets, KeyValues
+from sfumato.wire.reading import read_json
+
+__all__ = ["Form", "ReportFile", "ReportWriter", "rows_at_once", "writer"]
+
+KEY: Final = b"sfumato"
+FORM: Final = b"sfumato.form"
+COLUMN: Final = "report"
+_BATCH_BYTES: Final = 16 << 20
+
+
+def rows_at_once(mechanism: Mechanism) -> int:
+    """Return how many reports to hold in memory at a time."""
+    return max(1, min(1 << 16, _BATCH_BYTES // mechanism.report_bytes))
+
+
+class ReportWriter:
+    """Appends reports to a file that is being written.
+
+    Row groups have a fixed number of reports, however they arrive: the pieces a CSV is read in
+    depend on the lengths of its lines, and those on the raw values.
+    """
+
+    def __init__(self, file: pq.ParquetWriter, schema: pa.Schema, rows: int) -> None:
+        self._file = file
+        self._schema = schema
+        self._rows = rows
+        self._waiting = b""
+        self.count = 0
+
+    def write(self, reports: NDArray[Any]) -> None:
+        """Append reports, byte for byte as a device sends them."""
+        size = reports.dtype.itemsize
+        waiting = self._waiting + np.ascontiguousarray(reports).tobytes()
+        whole = len(waiting) // size // self._rows * self._rows * size
+        for start in range(0, whole, self._rows * size):
+            self._write(waiting[start : start + self._rows * size], size)
+        self._waiting = waiting[whole:]
+        self.count += len(reports)
+
+    def finish(self) -> None:
+        """Write what is left."""
+        if self._waiting:
+            self._write(self._waiting, self._schema.field(COLUMN).type.byte_width)
+
+    def _write(self, data: bytes, size: int) -> None:
+        buffers = [None, pa.py_buffer(data)]
+        column = pa.Array.from_buffers(pa.binary(size), len(data) // size, buffers)
+        self._file.write_batch(pa.record_batch([column], schema=self._schema))
+
+
+Form = KeyValues | ItemSets
+"""What the entries of a vector stand for."""
+
+
+@contextmanager
+def writer(
+    path: Path, mechanism: Mechanism, *, force: bool, form: Form | None = None
+) -> Iterator[ReportWriter]:
+    """Open a report file of a mechanism; it is complete or absent."""
+    metadata: dict[bytes | str, bytes | str] = {KEY: json.dumps(mechanism.configuration()).encode()}
+    if form is not None:
+        metadata[FORM] = json.dumps(form.configuration()).encode()
+    schema = pa.schema(
+        [pa.field(COLUMN, pa.binary(mechanism.report_bytes), nullable=False)], metadata=metadata
+    )
+    with (
+        complete_or_absent(path, force=force) as file,
+        pq.ParquetWriter(
+            file, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
+        ) as parquet,
+    ):
+        reports = ReportWriter(parquet, schema, rows_at_once(mechanism))
+        yield reports
+        reports.finish()
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report file and the mechanism its reports come from."""
+
+    path: Path
+    mechanism: Mechanism
+    count: int
+    form: Form | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> ReportFile:
+        """Read what the file says about itself; raise unless it can hold reports."""
+        with readable(path), path.open("rb") as file:
+            _refuse_tables(path, file)
+            parquet = pq.ParquetFile(file)
+            schema, count = parquet.schema_arrow, parquet.metadata.num_rows
+        metadata = schema.metadata or {}
+        mechanism = _mechanism(path, metadata.get(KEY))
+        expected = pa.binary(mechanism.report_bytes)
+        if schema.names != [COLUMN] or schema.field(COLUMN).type != expected:
+            found = ", ".join(f"{field.name}: {field.type}" for field in schema)
+            msg = (
+                f"{path} has the columns {found}; reports of {mechanism.name} are "
+                f"{COLUMN}: {expected}."
+            )
+            raise ReportError(msg)
+        return cls(path, mechanism, count, _form(path, metadata.get(FORM), mechanism))
+
+    def batches(self) -> Iterator[NDArray[Any]]:
+        """Yield all reports, each batch judged at the door."""
+        with (
+            readable(self.path),
+            pq.ParquetFile(
+                self.path,
+                buffer_size=1 << 20,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            ) as parquet,
+        ):
+            done = 0
+            for batch in parquet.iter_batches(rows_at_once(self.mechanism)):
+                column = batch.column(0)
+                try:
+                    reports = self._decoded(column)
+                except ReportError as error:
+                    msg = f"{self.path}, rows {done + 1}..{done + len(column)}: {error}"
+                    raise ReportError(msg) from error
+                yield reports
+                done += len(column)
+
+    def _decoded(self, column: Any) -> NDArray[Any]:
+        size = self.mechanism.report_bytes
+        data = column.buffers()[1]
+        if column.null_count or data is None:
+            msg = f"{column.null_count} reports are missing."
+            raise ReportError(msg)
+        start = column.offset * size
+        return self.mechanism.decode(data[start : start + len(column) * size].to_pybytes())
+
+
+def _refuse_tables(path: Path, file: BinaryIO) -> None:
+    """Raise on a CSV file, or anything else that is not even meant as a file of reports."""
+    is_parquet = file.read(4) == b"PAR1"
+    file.seek(0)
+    if not is_parquet:
+        raise ReportError(f"{path} cannot be read as reports; `sfumato randomize` writes them.")
+
+
+def _mechanism(path: Path, metadata: bytes | None) -> Mechanism:
+    if metadata is None:
+        msg = f"{path} does not say which mechanism its reports come from; it is no report file."
+        raise ReportError(msg)
+    try:
+        return catalog.from_configuration(read_json(metadata, "it"))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _unusable(path, "mechanism", error) from error
+
+
+def _form(path: Path, metadata: bytes | None, mechanism: Any) -> Form | None:
+    if metadata is None:
+        return None
+    try:
+        given = read_json(metadata, "it")
+        kinds: dict[str, Any] = {kind.name: kind for kind in (KeyValues, ItemSets)}
+        kind = kinds[given.pop("form")]
+        lists = {name: tuple(x) if isinstance(x, list) else x for name, x in given.items()}
+        form: Form = kind(mechanism, **lists)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise _unusable(path, "keys", error) from error
+    return form
+
+
+def _unusable(path: Path, what: str, error: Exception) -> ReportError:
+    reason = str(error).removesuffix(".")
+    return ReportError(f"{path} describes its {what} in a way that cannot be used: {reason}.")

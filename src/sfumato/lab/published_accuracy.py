@@ -1,0 +1,359 @@
+"""How accurate published streams are: random ranges, repeated, on real or made-up streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import extras
+from sfumato.errors import InputError
+from sfumato.randomness import Keyed, Source, seeded
+from sfumato.streams.published import Publisher, PublishingPlan, Released, plan
+from sfumato.streams.published.thresholds import Fixed, candidates
+
+__all__ = [
+    "METRICS",
+    "PARTS",
+    "Gain",
+    "KnownStream",
+    "MethodErrors",
+    "PartGain",
+    "compare",
+    "example",
+    "gains",
+    "part_gains",
+    "parts",
+    "streams",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+METRICS: Final = ("mse", "mae", "mmse", "mmae")
+RANGES: Final = 200
+
+
+@dataclass(frozen=True, eq=False)
+class KnownStream:
+    """A stream whose truth is known, and its public bound."""
+
+    name: str
+    values: Ints
+    bound: int
+
+
+@dataclass(frozen=True)
+class MethodErrors:
+    """The errors of one method on one stream: of sums (mse, mae) and of means (mmse, mmae).
+
+    ``noise`` is the standard error of ``mse``, which is a mean over repeats; ``covered`` is the
+    share of 95% intervals that contain the sum of cut values, where streams were published.
+    """
+
+    stream: str
+    epsilon: float
+    method: str
+    mse: float
+    mae: float
+    mmse: float
+    mmae: float
+    noise: float
+    covered: float
+    threshold: float
+    repeats: int
+
+
+def streams(folder: Path | None) -> list[KnownStream]:
+    """Return the streams of a folder, or without one two made-up streams that resemble them.
+
+    Fares come twice: in steps of ten cents with a bound of 30,000 steps, which are of the size of
+    the values and the bound in the paper's table, and in cents with a bound of 300 dollars.
+    """
+    if folder is None:
+        draw = seeded(2021).simulator()
+        items = np.minimum(1 + draw.negative_binomial(1.1, 0.145, 500_000), 1657)
+        fares = np.minimum(300 + draw.gamma(1.3, 1200, 1_000_000), 30_000)
+        return [
+            KnownStream("items", items, 1657),
+            KnownStream("fares", fares.astype(np.int64), 30_000),
+        ]
+    pq = extras.module("pyarrow.parquet")
+    found = []
+    for name, file, column, unit, bound in (
+        ("POS", "pos.parquet", "value", 1, 1657),
+        ("fares, 10 cents", "nyc_taxi_2023_01.parquet", "fare_cents", 10, 30_000),
+        ("fares, cents", "nyc_taxi_2023_01.parquet", "fare_cents", 1, 30_000),
+    ):
+        path = folder / file
+        if path.exists():
+            values = pq.read_table(path, columns=[column])[column].to_numpy().astype(np.int64)
+            found.append(KnownStream(name, np.clip((values + unit // 2) // unit, 0, bound), bound))
+    if not found:
+        raise InputError(f"{folder} has neither pos.parquet nor nyc_taxi_2023_01.parquet.")
+    return found
+
+
+def example(n: int, rng: Source) -> Floats:
+    """Return a made-up stream of amounts with days, weeks and a long tail, for pictures."""
+    draw = rng.simulator()
+    day = np.arange(n) / 30_000 * 2 * np.pi
+    level = 18 + 4 * np.sin(day) + 3 * np.sin(day / 7)
+    return np.asarray(np.round(np.minimum(level * draw.gamma(1.5, 1 / 1.5, n), 300), 2))
+
+
+# ---- whole methods ----------------------------------------------------------------------------
+
+
+def compare(
+    stream: KnownStream,
+    methods: list[str],
+    epsilons: list[float],
+    repeats: int,
+    *,
+    holdout: int,
+    limit: int,
+    step: Callable[[str], None] = lambda _: None,
+) -> Iterator[MethodErrors]:
+    """Yield the errors of methods; ``zero`` always answers zero, ``oracle`` knows all values.
+
+    ToPS is measured as published, by the values it says at their time; others by range sums. Trees
+    that are not consistent answer a range by few nodes: for these the noise of each range is drawn
+    from its exact law, and no other node's noise is drawn at all.
+    """
+    for epsilon in epsilons:
+        for method in methods:
+            step(f"{stream.name}, epsilon {epsilon:g}, {method}")
+            if method == "zero":
+                yield _measured(stream, epsilon, method, None, repeats, holdout, limit)
+                continue
+            name = "tuned" if method == "oracle" else method
+            release = plan(name, epsilon=epsilon, bound=stream.bound, holdout=holdout, limit=limit)
+            if method == "oracle":
+                release = replace(release, threshold=Fixed(_best(stream, release, limit)))
+            yield _measured(stream, epsilon, method, release, repeats, holdout, limit)
+
+
+def _best(stream: KnownStream, release: PublishingPlan, limit: int) -> int:
+    """Return the threshold of least squared error in a release's tree, noise and bias together."""
+    first, last = _ranges(stream.values.size, release.holdout, limit, seeded(0))
+    truth = _cut_sums(stream.values, stream.bound, first, last)
+    ends = (np.stack([first - 1, last]) - release.holdout) / release.block
+    nodes = float(release.tree.mean_square(*ends).mean())
+
+    def error(threshold: int) -> float:
+        cut_off = truth - _cut_sums(stream.values, threshold, first, last)
+        noise = release.noise(threshold).law().variance * nodes
+        return float((cut_off.astype(np.float64) ** 2).mean()) + noise
+
+    grid: list[int] = candidates(stream.bound, all_integers=False).tolist()
+    return min(grid, key=error)
+
+
+# ---- single parts, with the threshold given ---------------------------------------------------
+
+PARTS: Final[Mapping[str, str]] = {
+    "h2": "a binary tree",
+    "h16": "fan-out 16",
+    "h16_consistent": "and consistent",
+    "tops": "and smoothed, as published",
+    "tuned": "ours",
+}
+
+
+def parts(
+    stream: KnownStream,
+    epsilon: float,
+    repeats: int,
+    *,
+    limit: int,
+    step: Callable[[str], None] = lambda _: None,
+) -> Iterator[MethodErrors]:
+    """Yield the errors of trees alone: values and truth are cut at the 95% quantile."""
+    cut = int(np.quantile(stream.values, 0.95))
+    known = KnownStream(stream.name, np.minimum(stream.values, cut), cut)
+    for method, what in PARTS.items():
+        step(f"{stream.name}, epsilon {epsilon:g}, {what}")
+        release = plan(method, epsilon=epsilon, bound=cut, limit=limit, threshold=cut)
+        yield _measured(known, epsilon, method, release, repeats, 0, limit)
+
+
+def _measured(
+    stream: KnownStream,
+    epsilon: float,
+    method: str,
+    release: PublishingPlan | None,
+    repeats: int,
+    holdout: int,
+    limit: int,
+) -> MethodErrors:
+    prefix = np.concatenate([[0], np.cumsum(stream.values)])
+    errors, thresholds, covered = [], [], []
+    for repeat in range(repeats):
+        rng = seeded(repeat)
+        first, last = _ranges(stream.values.size, holdout, limit, rng)
+        truth = prefix[last] - prefix[first - 1]
+        answers = np.zeros(RANGES)
+        if release is not None and not release.tree.consistent:
+            found, answers = _drawn(stream, release, bytes(rng.take(32)), first, last)
+            thresholds.append(found)
+        elif release is not None:
+            released = _published(stream, release, bytes(rng.take(32)))
+            thresholds.append(released.threshold)
+            answers = _answers(released, method, first, last)
+            covered.append(_covered(stream, released, first, last))
+        errors.append(_errors(answers - truth, last - first + 1))
+    mse, mae, mmse, mmae = np.mean(errors, axis=0).tolist()
+    noise = float(np.std(errors, axis=0, ddof=1)[0]) / repeats**0.5 if repeats > 1 else 0.0
+    middle = float(np.median(thresholds)) if thresholds else 0.0
+    share = float(np.mean(covered)) if covered else 0.0
+    return MethodErrors(
+        stream.name, epsilon, method, mse, mae, mmse, mmae, noise, share, middle, repeats
+    )
+
+
+def _ranges(n: int, holdout: int, limit: int, rng: Source) -> tuple[Ints, Ints]:
+    """Return random ranges within the published part, none longer than the limit."""
+    ends = np.sort(rng.simulator().integers(holdout + 1, n + 1, (RANGES, 2)), axis=1)
+    return ends[:, 0], np.minimum(ends[:, 1], ends[:, 0] + limit - 1)
+
+
+def _published(stream: KnownStream, release: PublishingPlan, key: bytes) -> Released:
+    publisher = Publisher(release, key)
+    first, last = publisher.feed(stream.values), publisher.finish()
+    to, sums = (np.concatenate(pair) for pair in zip(first, last, strict=True))
+    return Released(release, publisher.state.threshold or 0, type(first)(to, sums))
+
+
+def _drawn(
+    stream: KnownStream, release: PublishingPlan, key: bytes, first: Ints, last: Ints
+) -> tuple[int, Floats]:
+    """Return a threshold, and answers by the law of the nodes that each range is made of."""
+    held, skipped = stream.values[: release.holdout], release.skipped
+    threshold = release.threshold.choose(held, release.bound, Keyed(key, "threshold"))
+    rate = release.noise(threshold).law().rate
+    ends = [(first - 1 - skipped) / release.block, (last - skipped) / release.block]
+    ranges = [
+        [*release.tree.weights(i, j)] for i, j in zip(*(e.tolist() for e in ends), strict=True)
+    ]
+    weights = np.array([weight for nodes in ranges for weight, _ in nodes])
+    counts = np.array([count for nodes in ranges for _, count in nodes], dtype=np.int64)
+    whose = np.repeat(np.arange(len(ranges)), [len(nodes) for nodes in ranges])
+    drawn = Keyed(key, "ranges").discrete_laplace(rate, int(counts.sum()))
+    noise = np.bincount(np.repeat(whose, counts), np.repeat(weights, counts) * drawn, len(ranges))
+    true = _cut_sums(stream.values, threshold, first, last)
+    return threshold, np.asarray(true + noise, dtype=np.float64)
+
+
+def _cut_sums(values: Ints, threshold: int, first: Ints, last: Ints) -> Ints:
+    """Return the sums of cut values in some ranges."""
+    places, where = np.unique(np.concatenate([first - 1, last]), return_inverse=True)
+    cut = np.minimum(values[: places[-1]], threshold)
+    between = np.add.reduceat(cut, places[:-1])
+    prefix = np.append(0, np.cumsum(between))
+    return np.asarray(prefix[where[first.size :]] - prefix[where[: first.size]])
+
+
+def _answers(released: Released, method: str, first: Ints, last: Ints) -> Floats:
+    if method != "tops" or released.release.block == 1:
+        return released.sums(first, last)
+    said = np.concatenate([[0.0], np.cumsum(released.online())])
+    start = released.release.holdout
+    return np.asarray(said[last - start] - said[first - 1 - start])
+
+
+def _covered(stream: KnownStream, released: Released, first: Ints, last: Ints) -> float:
+    """Return how many intervals contain the sum of cut values, of a few of the ranges."""
+    i, j = first[:40], last[:40]
+    truth = _cut_sums(stream.values, released.threshold, i, j)
+    answers = map(released.sum, i.tolist(), j.tolist())
+    pairs = zip(answers, truth.tolist(), strict=True)
+    return float(np.mean([answer.low <= true <= answer.high for answer, true in pairs]))
+
+
+def _errors(off: Floats, lengths: Ints) -> tuple[float, ...]:
+    mean = off / lengths
+    return (
+        float((off**2).mean()),
+        float(np.abs(off).mean()),
+        float((mean**2).mean()),
+        float(np.abs(mean).mean()),
+    )
+
+
+# ---- what is gained ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How many times smaller errors are on one stream: of ToPS over PAK, of ours over ToPS.
+
+    ``beyond_noise`` is by how many standard errors ToPS has a larger squared error than ours.
+    """
+
+    stream: str
+    epsilon: float
+    tops_over_pak: float
+    tops_over_pak_clipped: float
+    ours_over_pak: float
+    mse: float
+    mae: float
+    mmse: float
+    mmae: float
+    beyond_noise: float
+
+
+@dataclass(frozen=True)
+class PartGain:
+    """How many times smaller each part of a tree makes the squared error."""
+
+    stream: str
+    epsilon: float
+    fanout: float
+    consistency: float
+    smoothing: float
+    ours: float
+
+
+def gains(rows: list[MethodErrors]) -> list[Gain]:
+    """Return what is gained wherever ours, ToPS and both kinds of PAK were measured."""
+    found = []
+    for (stream, epsilon), by in _cells(rows).items():
+        if {"tuned", "tops", "pak", "pak_clipped"} <= by.keys():
+            ours, tops = by["tuned"], by["tops"]
+            noise = (ours.noise**2 + tops.noise**2) ** 0.5
+            found.append(
+                Gain(
+                    stream,
+                    epsilon,
+                    tops_over_pak=by["pak"].mse / tops.mse,
+                    tops_over_pak_clipped=by["pak_clipped"].mse / tops.mse,
+                    ours_over_pak=by["pak"].mse / ours.mse,
+                    **{name: getattr(tops, name) / getattr(ours, name) for name in METRICS},
+                    beyond_noise=(tops.mse - ours.mse) / noise if noise else 0.0,
+                )
+            )
+    return found
+
+
+def part_gains(rows: list[MethodErrors]) -> list[PartGain]:
+    """Return what the parts of a tree gain, one after the other."""
+    found = []
+    for (stream, epsilon), by in _cells(rows).items():
+        chain = [by[part].mse for part in PARTS]
+        ratios = (before / after for before, after in pairwise(chain))
+        found.append(PartGain(stream, epsilon, *ratios))
+    return found
+
+
+def _cells(rows: list[MethodErrors]) -> dict[tuple[str, float], dict[str, MethodErrors]]:
+    """Return the rows by stream and epsilon, and there by method."""
+    cells: dict[tuple[str, float], dict[str, MethodErrors]] = {}
+    for row in rows:
+        cells.setdefault((row.stream, row.epsilon), {})[row.method] = row
+    return cells

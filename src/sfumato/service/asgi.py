@@ -1,0 +1,395 @@
+"""The collector over HTTP: what each address does.
+
+Devices need two of them, and no account: a task, and where its reports go. Analysts ask; the
+operator publishes tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from importlib.resources import files
+from typing import Any, Final, TypeVar
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sfumato.errors import ConfigurationError, InputError, MismatchError, ReportError
+from sfumato.service import openapi, page, query_parameters
+from sfumato.service.access import Access
+from sfumato.service.browsers import refuse_foreign_pages
+from sfumato.service.collector import Collector, ScreenedBatch
+from sfumato.service.event_stream import Bell, stream
+from sfumato.service.intake_limits import Gate, Rate
+from sfumato.service.logs import log
+from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.problems import Refused, handlers
+from sfumato.service.running_task import RunningTask
+from sfumato.service.task_submission import PublishRequest
+from sfumato.service.writer import WAITING, Busy, Writer
+from sfumato.store.buckets import Full
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import BATCH_TYPE
+
+__all__ = ["Service", "make_app"]
+
+T = TypeVar("T")
+
+LARGEST_TASK: Final = 1 << 20
+MOST_LISTENERS: Final = 200
+DOORS: Final = 4
+DESKS: Final = 2
+"""Threads that open and judge reports, and that answer questions."""
+
+CLOCK: Final = 0.25
+"""Seconds between two looks at the clock, at most."""
+
+HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Service:
+    """What runs behind the addresses.
+
+    Parameters
+    ----------
+    collector
+        The collector that takes the reports and answers.
+    rate
+        Uploads a second from one client; 0 for no limit.
+    waiting
+        How many batches may wait for a commit.
+
+    """
+
+    def __init__(self, collector: Collector, rate: float = 0.0, waiting: int = WAITING) -> None:
+        self.collector = collector
+        self.metrics = CollectorMetrics(collector)
+        self.writer = Writer(collector, self.metrics, waiting)
+        self.metrics.waiting.set_function(lambda: self.writer.waiting)
+        self.access = Access(collector.store)
+        self.gate = Gate()
+        self.rate = Rate(rate)
+        self.bell = Bell()
+        # Answers may take long; they must not keep reports waiting.
+        self._doors = ThreadPoolExecutor(DOORS, "door")
+        self._running_tasks = ThreadPoolExecutor(DESKS, "running")
+        self._clock: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Write and watch the clock for as long as the app lives."""
+        del app
+        self.writer.start()
+        self._clock = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            self.bell.ring(stop=True)
+            self._clock.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._clock
+            await asyncio.to_thread(self.writer.stop)
+            for pool in (self._doors, self._running_tasks):
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _watch(self) -> None:
+        """Close periods when they are due, whatever else happens."""
+        while True:
+            try:
+                closed = await asyncio.wrap_future(self.writer.call(self.collector.close_due))
+            except Exception as error:  # noqa: BLE001 -- the clock must go on
+                log().error("clock", kind=type(error).__name__)
+                await asyncio.sleep(1)
+                continue
+            if closed:
+                self.metrics.closed(len(closed))
+                self.bell.ring()
+                for running, release in closed:
+                    log().info(
+                        "period closed", task=running.name, period=release.period, n=release.n
+                    )
+            now = self.collector.clock()
+            soonest = min(
+                (
+                    running.next_at - now
+                    for running in list(self.collector.running_tasks.values())
+                    if not running.is_over
+                ),
+                default=CLOCK,
+            )
+            await asyncio.sleep(min(max(soonest, 0.005), CLOCK))
+
+    # ---- devices -----------------------------------------------------------------------------
+
+    async def upload(self, request: Request) -> Response:
+        """Take in a batch; answer when it is safe."""
+        try:
+            return await self._upload(request)
+        except Refused as refused:
+            busy = refused.name in ("too-many", "busy")
+            self.metrics.busy.inc(refused.name == "too-many")
+            self.metrics.strangers.update([] if busy else [refused.name])
+            raise
+
+    async def _upload(self, request: Request) -> Response:
+        running = self._running_task(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip() != BATCH_TYPE:
+            raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
+        try:
+            self.rate.check(request)
+            async with self.gate.body(request) as body:
+                mixed = self.access.is_shuffler(request)
+                receive = partial(self.collector.receive, running, body, mixed=mixed)
+                entry = await _in(self._doors, receive)
+                await self._written(entry)
+        except ReportError as error:
+            raise Refused("not-a-batch", str(error)) from None
+        except (Busy, Full) as error:
+            raise Refused("too-many", str(error), {"Retry-After": "1"}) from None
+        self.metrics.received(running, entry.receipt)
+        return JSONResponse(entry.receipt.plain())
+
+    async def _written(self, entry: ScreenedBatch) -> None:
+        """Return when a batch has reached the disk."""
+        future = asyncio.wrap_future(self.writer.submit(entry))
+        try:
+            await future
+        except Full:
+            raise
+        except Exception as error:
+            # A full disk, for example. Nothing was counted, so all may come again.
+            log().error("commit failed", kind=type(error).__name__)
+            raise Refused(
+                "busy", "Nothing can be written now; try again.", {"Retry-After": "5"}
+            ) from error
+
+    async def tasks(self, request: Request) -> Response:
+        """List the tasks, or take one in."""
+        if request.method == "POST":
+            return await self._publish(request)
+        return JSONResponse({"tasks": [_summary(d) for d in self.collector.running_tasks.values()]})
+
+    async def task(self, request: Request) -> Response:
+        """Return a task as devices join it."""
+        return Response(
+            self._running_task(request).published.encode(), media_type="application/json"
+        )
+
+    async def question(self, request: Request) -> Response:
+        """Return what is asked now, if anything is."""
+        running = self._running_task(request)
+        asked = running.question_at(self.collector.clock())
+        body = Question.none() if asked is None else asked.encode()
+        return Response(body, media_type="application/json")
+
+    # ---- operators ---------------------------------------------------------------------------
+
+    async def _publish(self, request: Request) -> Response:
+        self.access.need(request, "operator")
+        async with self.gate.body(request, LARGEST_TASK) as body:
+            try:
+                asked = PublishRequest.parse(body)
+                running = await _in(self._running_tasks, asked.publish, self.collector)
+            except (InputError, ConfigurationError) as error:
+                raise Refused("not-a-task", str(error)) from None
+        log().info("task published", task=running.name)
+        address = {"Location": f"/v1/tasks/{running.name}"}
+        return JSONResponse(_summary(running), 201, headers=address)
+
+    async def keys(self, request: Request) -> Response:
+        """Give a task a new key."""
+        running = self._running_task(request)
+        self.access.need(request, "operator")
+        try:
+            work = self.writer.call(partial(self.collector.rotate, running))
+            key_id = await asyncio.wrap_future(work)
+        except ConfigurationError as error:
+            raise Refused("no-key", str(error)) from None
+        log().info("key renewed", task=running.name, key=key_id)
+        return JSONResponse({"task_id": running.name, "key_id": key_id}, 201)
+
+    async def metrics_text(self, request: Request) -> Response:
+        """Return the metrics."""
+        self.access.need(request, "analyst")
+        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    # ---- analysts ----------------------------------------------------------------------------
+
+    async def answers(self, request: Request) -> Response:
+        """Answer a question."""
+        running = self._readable(request)
+        self.rate.check(request)
+        given = _once(request)
+        try:
+            found = await _in(self._running_tasks, query_parameters.answer, running, given)
+        except MismatchError as error:
+            raise Refused("too-early", str(error)) from None
+        except ConfigurationError as error:
+            raise Refused("not-a-question", str(error)) from None
+        return JSONResponse(found)
+
+    async def events(self, request: Request) -> Response:
+        """Tell of each period that closes."""
+        running = self._readable(request)
+        if self.bell.listeners >= MOST_LISTENERS:
+            raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
+        since = _since(request)
+        return StreamingResponse(stream(running, self.bell, since), media_type="text/event-stream")
+
+    async def page(self, request: Request) -> Response:
+        """Show a task."""
+        running = self._readable(request)
+        text = await _in(
+            self._running_tasks, page.of_task, running, self.collector.clock(), self.metrics
+        )
+        return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
+
+    async def front(self, request: Request) -> Response:
+        """Show all tasks."""
+        del request
+        text = page.of_all(list(self.collector.running_tasks.values()), self.metrics)
+        return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
+
+    async def static(self, request: Request) -> Response:
+        """Return a file of the page."""
+        name = request.path_params["name"]
+        if name not in page.FILES:
+            raise Refused("not-found", "There is no such file.")
+        content = files("sfumato.service").joinpath("static", name).read_bytes()
+        return Response(
+            content, media_type=page.FILES[name], headers={"cache-control": "max-age=3600"}
+        )
+
+    # ---- anybody -----------------------------------------------------------------------------
+
+    async def health(self, request: Request) -> Response:
+        """Say that the process lives."""
+        del request
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether reports can be taken."""
+        del request
+        if not self.writer.is_alive or self.bell.stopping:
+            raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"})
+        return JSONResponse({"status": "ready"})
+
+    async def document(self, request: Request) -> Response:
+        """Describe all of this."""
+        del request
+        return JSONResponse(openapi.document())
+
+    def _running_task(self, request: Request) -> RunningTask:
+        try:
+            return self.collector.running_task(request.path_params["task_id"])
+        except InputError:
+            raise Refused(
+                "unknown-task", "There is no task of this id; /v1/tasks lists them."
+            ) from None
+
+    def _readable(self, request: Request) -> RunningTask:
+        """Return a task whose answers may be read by who asks."""
+        running = self._running_task(request)
+        if not running.public:
+            self.access.need(request, "analyst")
+        return running
+
+
+def _once(request: Request) -> dict[str, str]:
+    """Return the fields of a question, each of which may be there once."""
+    given = dict(request.query_params)
+    if len(given) != len(request.query_params.multi_items()):
+        raise Refused("not-a-question", "A field is there twice; each may be there once.")
+    return given
+
+
+def _since(request: Request) -> int:
+    """Return the last period that who listens has heard of; a browser says it in a header."""
+    said = _once(request).get("since", "0")
+    if not (said.isascii() and said.isdigit() and len(said) < 10):
+        raise Refused("not-a-question", f"since is {said[:40]!r}; a whole number is expected.")
+    heard = request.headers.get("last-event-id", "")
+    return int(heard if heard.isascii() and heard.isdigit() and len(heard) < 10 else said)
+
+
+async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
+    """Do something in a thread of a pool."""
+    return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *given))
+
+
+def _summary(running: RunningTask) -> dict[str, Any]:
+    spec = running.published.spec
+    return {
+        "task_id": running.name,
+        "title": spec["title"],
+        "epsilon": spec["epsilon"],
+        "periods": spec["periods"],
+        "period_seconds": spec["period_seconds"],
+        "start": spec["start"],
+        "closed": running.closed,
+        "public": running.public,
+        "guarantee": str(running.protocol.guarantee),
+        "offers": [str(offer) for offer in running.protocol.offers],
+    }
+
+
+class _Edge:
+    """Refuses what pages of other sites send, and adds headers that every answer has."""
+
+    def __init__(self, app: ASGIApp, base: str) -> None:
+        self._app = app
+        self._base = base
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            refuse_foreign_pages(scope["method"], Headers(scope=scope), self._base)
+        except Refused as refused:
+            await refused.response()(scope, receive, sending)
+            return
+        await self._app(scope, receive, sending)
+
+
+def make_app(service: Service) -> ASGIApp:
+    """Return the app of a service."""
+    routes = [
+        Route("/v1/tasks", service.tasks, methods=["GET", "POST"]),
+        Route("/v1/tasks/{task_id}", service.task),
+        Route("/v1/tasks/{task_id}/reports", service.upload, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/question", service.question),
+        Route("/v1/tasks/{task_id}/keys", service.keys, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/answers", service.answers),
+        Route("/v1/tasks/{task_id}/events", service.events),
+        Route("/tasks/{task_id}", service.page),
+        Route("/static/{name}", service.static),
+        Route("/healthz", service.health),
+        Route("/readyz", service.ready),
+        Route("/metrics", service.metrics_text),
+        Route("/openapi.json", service.document),
+        Route("/", service.front),
+    ]
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
+    app.router.redirect_slashes = False  # each thing has one address
+    return _Edge(app, service.collector.base)

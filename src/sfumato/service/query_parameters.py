@@ -1,0 +1,96 @@
+"""Questions as they come in an address, and their answers as plain data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sfumato.core.answers import Answers
+from sfumato.core.domain import shortened
+from sfumato.core.estimate import LARGEST_LEVEL
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.queries.history import History
+from sfumato.service.running_task import RunningTask
+
+__all__ = ["QUERIES", "answer"]
+
+_NUMBER: Final = re.compile(r"(?=.{1,32}$)[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.ASCII)
+_WHOLE: Final = ("period", "first", "last", "before", "after", "k")
+QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "mean": ("period", "item"),
+    "range": ("first", "last", "average", "item"),
+    "prefix": ("last", "average", "item"),
+    "difference": ("before", "after", "item"),
+    "top": ("k", "period"),
+    "curve": ("item", "simultaneous"),
+}
+"""What can be asked, and by which fields; all take a decoder and a level."""
+
+_NEEDED: Final = {
+    "mean": ("period",),
+    "range": ("first", "last"),
+    "prefix": ("last",),
+    "difference": ("before", "after"),
+    "top": ("k", "period"),
+    "curve": ("item",),
+}
+
+
+def answer(running: RunningTask, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the answer to a question; raise ConfigurationError if it makes no sense."""
+    query = given.get("query", "mean")
+    if query not in QUERIES:
+        raise ConfigurationError(
+            f"query is {query[:40]!r}; one of {', '.join(QUERIES)} is expected."
+        )
+    known = (*QUERIES[query], "query", "decoder", "level")
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(
+                f"{name[:40]!r} is no field of the query {query}; it has {', '.join(known)}."
+            )
+    for name in _NEEDED[query]:
+        if name not in given:
+            raise ConfigurationError(f"{name} is missing; the query {query} needs it.")
+    history = running.history()
+    asked = {name: _read(name, text) for name, text in given.items() if name != "query"}
+    item = asked.pop("item", None)
+    labels = {str(label): label for label in running.labels}
+    if item is not None and item not in labels:
+        raise ConfigurationError(f"item is {item[:40]!r}; there are {shortened(running.labels)}.")
+    if query == "curve":
+        asked["item"] = labels[str(item)]
+    answers = _ask(history, query, asked)
+    if item is not None and query != "curve":
+        answers = answers.pick([answers.labels.index(labels[item])])
+    return {"query": query} | answers.plain()
+
+
+def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers:
+    try:
+        answers: Answers = getattr(history, query)(**asked)
+    except MismatchError:
+        raise MismatchError(
+            "no report has been counted for what is asked; the answer is unknown."
+        ) from None
+    return answers
+
+
+def _read(name: str, text: str) -> Any:
+    if name in _WHOLE:
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise ConfigurationError(f"{name} is {text[:40]!r}; a whole number is expected.")
+        return int(text)
+    if name in ("average", "simultaneous"):
+        if text not in ("true", "false"):
+            raise ConfigurationError(f"{name} is {text[:40]!r}; true or false is expected.")
+        return text == "true"
+    if name == "level":
+        if not _NUMBER.fullmatch(text) or not 0 < float(text) <= LARGEST_LEVEL:
+            raise ConfigurationError(
+                f"level is {text[:40]!r}; a number above 0 and up to {LARGEST_LEVEL} is expected, "
+                "as in 0.95."
+            )
+        return float(text)
+    return text

@@ -1,0 +1,210 @@
+"""One running task: its protocol and keys, what has closed, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, Self
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import NDArray
+
+from sfumato.errors import MismatchError
+from sfumato.queries.history import History
+from sfumato.service.task_driving import Driver
+from sfumato.store import Release, Store, StoredTask
+from sfumato.streams.judging import Judge
+from sfumato.streams.registry import stream_of
+from sfumato.wire.published import Published
+from sfumato.wire.questions import Question
+from sfumato.wire.reports import Layout
+from sfumato.wire.sealing import OVERHEAD, Context
+from sfumato.wire.sqlite_tables import Damaged
+
+__all__ = ["Key", "RunningTask"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A private key, and what reports that are sealed to it are bound to."""
+
+    private: X25519PrivateKey
+    context: Context
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
+        """Return a key of a task: devices were told this one, and no other."""
+        key = X25519PrivateKey.from_private_bytes(private)
+        told = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
+        return cls(key, told.context)
+
+
+class RunningTask:
+    """A task and the state it is in.
+
+    Parameters
+    ----------
+    stored
+        As the store has it.
+    store
+        Where its tallies are.
+    base
+        The collector's address, where devices send.
+
+    """
+
+    def __init__(self, stored: StoredTask, store: Store, base: str = "") -> None:
+        self.task_id = stored.task_id
+        self.name = stored.task_id.hex()
+        self.public = stored.public
+        self._store = store
+        self._base = base
+        self.elsewhere = Published.parse(stored.published).endpoint
+        self.renew(stored)
+        spec = self.published.spec
+        if self.published.task_id != self.task_id or bool(spec["sealed"]) != bool(self.keys):
+            raise Damaged(f"the store of task {self.name[:12]}", "the task is not what it was")
+        self.protocol = stream_of(spec)
+        self.periods = int(spec["periods"])
+        self.layout = Layout(self.protocol.payload, OVERHEAD if spec["sealed"] else 0)
+        self.releases = store.releases(self.task_id)
+        self.driver = Driver(
+            self.protocol,
+            store,
+            self.task_id,
+            self.layout,
+            periods=self.periods,
+            closed=len(self.releases),
+        )
+        self.judge = Judge(self.protocol, self.layout, self.driver.asked)
+        self._asked: tuple[int, History] | None = None
+        self._lock = Lock()
+
+    def renew(self, stored: StoredTask) -> None:
+        """Take over what a task has published and its keys, as the store has them."""
+        given = Published.parse(stored.published)
+        here = f"{self._base}/v1/tasks/{self.name}/reports"
+        self.published = Published(given.spec, given.keys, self.elsewhere or here)
+        self.keys = {name: Key.of(given.spec, name, key) for name, key in stored.keys.items()}
+        self.until = dict(stored.until)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether reports come through a shuffler, and from nobody else."""
+        return self.published.spec.get("shuffle") is not None
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether devices are asked anew in each period."""
+        return self.protocol.rounds > 0
+
+    # ---- time --------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> int:
+        """The last period that has closed."""
+        return len(self.releases)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all periods have closed."""
+        return self.closed == self.periods
+
+    def period_at(self, now: float) -> int:
+        """Return the period that goes on at a time; 0 before the first, T + 1 after the last."""
+        spec = self.published.spec
+        passed = int((now - spec["start"]) // spec["period_seconds"])
+        return min(max(passed + 1, 0), self.periods + 1)
+
+    def ends_at(self, period: int) -> float:
+        """Return when a period is over, and its first question opens if it has one."""
+        spec = self.published.spec
+        return float(spec["start"] + period * spec["period_seconds"])
+
+    def closes_at(self, period: int) -> float:
+        """Return when no report of a period is taken any more."""
+        return self.ends_at(period) + float(self.published.spec["grace"])
+
+    @property
+    def next_at(self) -> float:
+        """When something closes next: a period, or a round of it."""
+        if not self.is_interactive:
+            return self.closes_at(self.closed + 1)
+        share = (self.driver.round + 1) / self.protocol.rounds
+        open_ = float(self.published.spec["grace"]) * min(share, 1.0)
+        return self.ends_at(self.driver.period) + open_
+
+    def question_at(self, now: float) -> Question | None:
+        """Return what is asked at a time; nothing before a period has ended."""
+        if self.is_over or not self.ends_at(self.driver.period) <= now < self.next_at:
+            return None
+        return self.driver.question
+
+    def last_begun(self, now: float) -> int:
+        """Return the last period that reports can speak of at a time."""
+        if not self.is_interactive:
+            return self.period_at(now)
+        return self.driver.period - (now < self.ends_at(self.driver.period))
+
+    def is_late(self, periods: NDArray[Any], contents: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which opened contents are too late for their period, or for its round."""
+        late = periods <= self.closed
+        if self.is_interactive:
+            late |= (periods == self.driver.period) & (contents["block"] < self.driver.round)
+        return np.asarray(late)
+
+    # ---- closing -----------------------------------------------------------------------------
+
+    def close_next(self) -> Release | None:
+        """Close what is due next; return what a period releases, which is final."""
+        release = self.driver.close_round()
+        if release is not None:
+            self.releases.append(release)
+            self._drop_keys()
+        return release
+
+    def _drop_keys(self) -> None:
+        """Forget the keys whose last period has closed."""
+        over = [name for name, last in self.until.items() if last <= self.closed]
+        if over:
+            self._store.erase_keys(self.task_id)
+        for name in over:
+            self.keys.pop(name, None)
+            del self.until[name]
+
+    # ---- asking ------------------------------------------------------------------------------
+
+    @cached_property
+    def labels(self) -> tuple[Any, ...]:
+        """What the entries are called."""
+        return self.protocol.labels
+
+    def history(self) -> History:
+        """Return all that can be asked; raise if it is too early for that."""
+        with self._lock:
+            closed = self.closed
+            if not closed:
+                raise MismatchError(
+                    "no period has closed yet; the first answer comes when one does."
+                )
+            if self._asked is None or self._asked[0] != closed:
+                self._asked = (closed, self._history(closed))
+            return self._asked[1]
+
+    def _history(self, closed: int) -> History:
+        if self.protocol.decodes:
+            return History.of(self.protocol, self._store.tallies(self.task_id), closed)
+        released = self.releases[:closed]
+        decoded = self.protocol.released(
+            np.array([release.values for release in released]),
+            np.array([release.variances for release in released]),
+            np.diff([0, *(release.n for release in released)]).tolist(),
+        )
+        return History(self.protocol, decoded)
+
+    def participation(self) -> dict[int, int]:
+        """Return how many reports each period has."""
+        return self._store.participation(self.task_id)

@@ -1,0 +1,105 @@
+"""What an operator sends to publish a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sfumato import catalog
+from sfumato.errors import InputError
+from sfumato.service.collector import Collector
+from sfumato.service.running_task import RunningTask
+from sfumato.wire import fields
+from sfumato.wire.reading import read_json
+from sfumato.wire.task import Task
+
+__all__ = ["PublishRequest"]
+
+LATEST: Final = 1 << 40
+LONGEST_GRACE: Final = 1 << 31
+
+
+@dataclass(frozen=True)
+class PublishRequest:
+    """A task, and how it is to be run.
+
+    Parameters
+    ----------
+    task
+        With the fields of a task file.
+    start
+        When its first period begins, in seconds since 1970; at the next full period if left out.
+    grace
+        How many seconds after its end reports of a period are taken; as long as a period itself if
+        left out.
+    sealed
+        Whether reports are sealed to the collector.
+    public
+        Whether anybody may read answers.
+    endpoint
+        The address that devices send to, if not here: of what mixes reports. ``{task}`` in it
+        stands for the task's id.
+
+    """
+
+    task: Task
+    start: int | None = None
+    grace: int | None = None
+    sealed: bool = True
+    public: bool = False
+    endpoint: str | None = None
+
+    @classmethod
+    def parse(cls, body: bytes) -> PublishRequest:
+        """Return the request in these bytes; raise InputError or ConfigurationError if none."""
+        given = read_json(body, "the body")
+        if not isinstance(given, dict) or not isinstance(given.get("task"), dict):
+            raise InputError("task is missing; an object with the fields of a task is expected.")
+        for name in given:
+            if name not in cls.__dataclass_fields__:
+                raise InputError(
+                    f"{name[:40]!r} is no field of the request; it has "
+                    f"{', '.join(cls.__dataclass_fields__)}."
+                )
+        task, endpoint = catalog.task(given["task"]), given.get("endpoint")
+        if endpoint is not None and task.endpoint not in (None, endpoint):
+            raise InputError(
+                f"endpoint is {fields.shown(endpoint)} where that of the task is "
+                f"{task.endpoint!r}; one of them is expected."
+            )
+        return cls(
+            task,
+            _whole(given, "start", LATEST),
+            _whole(given, "grace", LONGEST_GRACE),
+            sealed=_truth(given, "sealed", usual=True),
+            public=_truth(given, "public", usual=False),
+            endpoint=None if endpoint is None else fields.address(endpoint, ("endpoint",)),
+        )
+
+    def publish(self, collector: Collector) -> RunningTask:
+        """Publish the task."""
+        return collector.publish(
+            self.task,
+            self.start,
+            grace=self.grace,
+            sealed=self.sealed,
+            public=self.public,
+            endpoint=self.endpoint or "",
+        )
+
+
+def _whole(given: Mapping[str, Any], name: str, most: int) -> int | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise InputError(f"{name} is {str(value)[:40]!r}; whole seconds in 0..{most} are expected.")
+    return value
+
+
+def _truth(given: Mapping[str, Any], name: str, *, usual: bool) -> bool:
+    value = given.get(name, usual)
+    if not isinstance(value, bool):
+        raise InputError(f"{name} is {str(value)[:40]!r}; true or false is expected.")
+    return value

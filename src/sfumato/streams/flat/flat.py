@@ -1,0 +1,415 @@
+"""Streams of -1, 0 and 1 that are asked for as they are: how many rise and fall in each period.
+
+The whole stream is one sparse vector that arrives entry by entry. There is nothing to add up over
+time, so neither levels nor snapshots are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.accounting.shuffle import Requirement
+from sfumato.core.domain import Domain, Label
+from sfumato.core.exact import is_whole_number, positive
+from sfumato.core.fleet import Population
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook
+from sfumato.core.quantity import MOVE, Quantity
+from sfumato.core.stream import (
+    Ask,
+    Curator,
+    Due,
+    Form,
+    Message,
+    Place,
+    Steps,
+    Stream,
+    StreamDevice,
+)
+from sfumato.core.tally import Tallies, Tally
+from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.randomness import Source
+from sfumato.streams import horizon
+from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
+from sfumato.streams.amplification import shuffled
+from sfumato.streams.flat.flat_fleet import FlatFleet
+from sfumato.streams.flat.flat_outlook import FlatOutlook, predicted
+from sfumato.streams.weave import saved
+from sfumato.streams.weave.curve import Curve
+from sfumato.streams.weave.messages import Difference
+from sfumato.streams.weave.observations import Observations
+from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
+from sfumato.wire.values import TaskValues
+
+__all__ = ["Flat", "FlatDevice"]
+
+SPAN = 1
+"""Each message speaks of one period."""
+
+
+@dataclass(frozen=True)
+class Flat(Stream):
+    """Rises and falls of some items over a horizon, each device's whole stream epsilon-private.
+
+    Parameters
+    ----------
+    items
+        What rises and falls.
+    periods
+        How many periods the horizon has.
+    changes
+        How many entries of a device's stream are not zero, at most; later ones count as zero.
+    epsilon
+        Privacy of a device's whole stream.
+    mechanism
+        What carries it: auto, concord, exsub or exsub-printed.
+
+    Guarantee
+    ---------
+    epsilon-LDP for all messages of a device together: they are one output of the mechanism.
+
+    Error
+    -----
+    Of one period's mean: the mechanism's variance over n; periods are uncorrelated.
+
+    Examples
+    --------
+    >>> from sfumato.randomness import seeded
+    >>> protocol = Flat(("ACME",), periods=4, changes=2, epsilon=1.0)
+    >>> device = protocol.device(seeded(1))
+    >>> [device.observe([move], seeded(t)).place.period for t, move in enumerate((0, 1, 0, -1))]
+    [1, 2, 3, 4]
+
+    """
+
+    items: int | tuple[Label, ...]
+    periods: int
+    changes: int
+    epsilon: float
+    mechanism: Carrier = "auto"
+
+    name: ClassVar[str] = "flat"
+    needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
+    optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
+    fewest_periods: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have."""
+        given = self.items if isinstance(self.items, int) else tuple(self.items)
+        object.__setattr__(self, "items", given)
+        if isinstance(given, int) and given < 1:
+            raise ConfigurationError(f"items is {given}; at least one is expected.")
+        if self.width > 1:
+            Domain.of(given)
+        for name, most in (("periods", 1 << 14), ("changes", self.width * self.periods)):
+            value = getattr(self, name)
+            if not is_whole_number(value) or not 1 <= value <= most:
+                raise ConfigurationError(
+                    f"{name} is {value!r}; a whole number in 1..{most} is expected."
+                )
+        positive("epsilon", self.epsilon)
+        if self.mechanism not in CARRIERS:
+            raise ConfigurationError(
+                f"mechanism is {self.mechanism!r}; {', '.join(CARRIERS)} are there."
+            )
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The items' names."""
+        return tuple(range(self.items)) if isinstance(self.items, int) else self.items
+
+    @property
+    def width(self) -> int:
+        """How many items there are."""
+        return self.items if isinstance(self.items, int) else len(self.items)
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return MOVE
+
+    @property
+    def horizon(self) -> int:
+        """How many periods there are."""
+        return self.periods
+
+    @property
+    def separate(self) -> bool:
+        """Each period's moves are asked for on their own."""
+        return True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device."""
+        return Guarantee.of_stream(self.periods, self.epsilon)
+
+    @cached_property
+    def strand(self) -> Strand:
+        """What carries the stream."""
+        entries = self.periods * self.width
+        made = carrier(self.epsilon, entries, self.changes, self.mechanism)
+        return Strand(made, self.periods, self.changes)
+
+    @cached_property
+    def difference(self) -> Difference:
+        """How one period's message is written."""
+        return Difference(self.width, self.strand.mechanism.form.dense)
+
+    @property
+    def payload(self) -> int:
+        """The bytes of a message."""
+        return self.difference.dtype.itemsize
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """All messages are of one kind."""
+        return ((SPAN, 0),)
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the messages of a period are read."""
+        del ask
+        if (place.span, place.part) not in self.tracks or not 1 <= place.period <= self.periods:
+            return None
+        written = self.difference
+        return Form(written.dtype, written.valid, written.counted)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen: what carries the moves."""
+        return {"changes": self.changes, "mechanism": self.strand.mechanism.name}
+
+    def planned_variance(self, devices: int) -> float:
+        """Return the variance of a mean move, if devices see all the moves they may."""
+        return predicted(self, devices).reported
+
+    def influence(self, devices: int) -> float:
+        """Return how far one forged device can move the mean move of a period."""
+        return self.strand.mechanism.influence / devices
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of a task of moves."""
+        del pilot
+        return FlatOutlook(task, cls.chosen(task), devices, notice)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what a published task is told of the design."""
+        # Below the task's epsilon if less is enough, because reports are mixed.
+        return {"epsilon": self.epsilon}
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a published task."""
+        items: Any = TaskValues.of_spec(spec).items
+        design = (spec["periods"], spec["changes"], spec["epsilon"], spec["mechanism"])
+        return cls(items, *design)
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task over a horizon."""
+        return horizon.checked(task)
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Flat:
+        """Return the stream for a task, at the largest epsilon that its promises allow."""
+        stream = cls.of(task)
+        if "shuffle" not in task:
+            return stream
+        return shuffled(stream, Requirement.of(dict(task["shuffle"])))
+
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a task from a stranger, if it is quick to draw."""
+        refuse_wide(spec, MOST_ITEMS)
+        refuse_heavy(spec)
+        stream = cls.of(spec)
+        refuse_many_hits(stream.changes)
+        return stream
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: one item and two, by both kinds of subsets."""
+        yield cls(("ACME",), periods=3, changes=2, epsilon=1.0, mechanism="concord")
+        yield cls(2, periods=2, changes=2, epsilon=1.0, mechanism="exsub")
+
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        values = TaskValues(
+            "moves", self.items if isinstance(self.items, int) else tuple(self.items)
+        )
+        return {
+            "stream": self.name,
+            "values": values.plain(),
+            "periods": int(self.periods),
+            "changes": int(self.changes),
+            "mechanism": self.mechanism,
+            **self.plain(),
+        }
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64]:
+        """Return the mean move of each item."""
+        del ask
+        return np.average([self.moves(value) for value in held], axis=0, weights=counts)
+
+    def at(self, epsilon: float) -> Flat:
+        """Return the same stream at another epsilon."""
+        return replace(self, epsilon=epsilon)
+
+    def message(self) -> Mechanism:
+        """Return all that a device sends over the horizon, as one message."""
+        return self.strand.mechanism
+
+    def moves(self, value: ArrayLike | None) -> list[int]:
+        """Return one period's moves; none for a device that was away."""
+        if value is None:
+            return [0] * self.width
+        try:
+            moves = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            moves = np.empty(0)
+        if moves.shape != (self.width,) or not np.isin(moves, (-1, 0, 1)).all():
+            raise InputError(
+                f"value is {value!r}; -1, 0 or 1 for each of {self.width} items is expected."
+            )
+        return [int(move) for move in moves]
+
+    def inputs(self) -> Sequence[Any]:
+        """Return every period's moves."""
+        return [list(moves) for moves in product((0, 1, -1), repeat=self.width)]
+
+    def check(self, value: Any) -> None:
+        """Raise InputError unless there is a move for each item."""
+        self.moves(value)
+
+    @property
+    def default(self) -> list[int]:
+        """Nothing moves before the first value."""
+        return self.moves(None)
+
+    @property
+    def lasts(self) -> bool:
+        """A move is of one period."""
+        return False
+
+    @property
+    def work(self) -> int:
+        """How many entries a device goes through in each period."""
+        return self.width
+
+    def device(self, coins: Source, tier: int = 0) -> FlatDevice:
+        """Return a new device; its secret counters are drawn before any data."""
+        self.offer(tier)
+        return FlatDevice(self, begin(self.strand.mechanism, coins))
+
+    def restore(self, state: Any) -> FlatDevice:
+        """Return the device that goes on from a saved state."""
+        return FlatDevice.restore(self, state)
+
+    def fleet(self, population: Population, rng: Source) -> FlatFleet:
+        """Return simulated devices, whose moves of all periods are blurred at once."""
+        return FlatFleet(self, population, rng)
+
+    def curator(self) -> FlatCurator:
+        """Return a curator that releases each period's means when it closes."""
+        return FlatCurator(self)
+
+    def curve(self, tallies: Tallies[Any]) -> Curve:
+        """Return the mean of each item in each period, from tallies keyed (1, period, 0)."""
+        values = np.full((self.periods, self.width), np.nan)
+        noise = np.zeros((self.periods, self.width))
+        weights = np.diag(np.full(self.periods, np.nan))
+        for period in range(1, self.periods + 1):
+            tally = tallies.get(Place(SPAN, period))
+            if tally is not None and tally.n:
+                values[period - 1], noise[period - 1] = self.read(tally)
+                weights[period - 1, period - 1] = 1.0
+        ends, n = np.arange(1, self.periods + 1), sum(tally.n for tally in tallies.values())
+        spans, ones = np.full(self.periods, SPAN), np.ones(self.periods)
+        # Each period is a question of its own: moves may go together or not.
+        edges = Observations(ends - 1, ends, spans, ends, spans, values, noise, ones)
+        whole = (slice(0, self.width), weights, edges)
+        return Curve(values, self.labels, (whole,), n, None, self.guarantee)
+
+    def read(self, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a period's means and their variances, by the reports' own second moments."""
+        if tally.sums.shape != (2, self.width):
+            raise MismatchError(
+                f"the tally has shape {tally.sums.shape}; (2, {self.width}) is expected."
+            )
+        contrast = self.strand.contrast
+        plus, minus = tally.sums / tally.n
+        value = (plus - minus) / contrast
+        # One more report as planned, so that a handful never claims to be certain.
+        moment = (tally.n * (plus + minus) / contrast**2 + self.strand.variance) / (tally.n + 1)
+        square = np.clip(value**2 - moment / tally.n, 0.0, 1.0)
+        return value, (moment - square) / tally.n
+
+
+@dataclass
+class FlatDevice(StreamDevice):
+    """One device: what it has left to send, and how far it is."""
+
+    protocol: Flat
+    stream: SubsetStream | DenseStream
+    period: int = 0
+
+    @property
+    def message_bytes(self) -> int:
+        """The size of each of its messages."""
+        return self.protocol.payload
+
+    def observe(self, value: ArrayLike | None, coins: Source) -> Message:
+        """Take in the next period's moves, one for each item; return the message due now.
+
+        None, and whatever is no move, counts as a period in which nothing has moved.
+        """
+        if self.period == self.protocol.periods:
+            raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
+        try:
+            moves = self.protocol.moves(value)
+        except InputError:
+            moves = self.protocol.moves(None)
+        self.period += 1
+        own = coins.bound(moves).coins()
+        signs = [self.stream.observe(move, own) for move in moves]
+        message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
+        return Message(Place(SPAN, self.period), message.tobytes())
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as plain data; it is as secret as the stream itself."""
+        return {"period": self.period, "stream": list(self.stream.save())}
+
+    @classmethod
+    def restore(cls, protocol: Flat, state: Any) -> Self:
+        """Go on from a saved state; raise MismatchError on what no device of this design saved."""
+        saved.check_flat(protocol.strand.mechanism, protocol.periods, protocol.width, state)
+        kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream
+        return cls(protocol, kind.restore(tuple(state["stream"])), state["period"])
+
+
+class FlatCurator(Curator):
+    """Releases the mean move of each item when a period closes."""
+
+    def __init__(self, protocol: Flat) -> None:
+        self._protocol = protocol
+
+    def timestep(self, period: int) -> Steps:
+        """Take in the tally of a period; release its means."""
+        tallies = yield Due(period)
+        return self._protocol.curve(tallies).at(period)

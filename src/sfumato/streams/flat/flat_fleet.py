@@ -1,0 +1,71 @@
+"""Simulated devices that tell moves, some thousands at a time: the tallies of what they send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.fleet import Fleet, Population
+from sfumato.core.stream import Place, Question
+from sfumato.core.tally import Tallies, Tally
+from sfumato.randomness import Source
+
+if TYPE_CHECKING:  # a stream makes its fleets
+    from sfumato.streams.flat.flat import Flat
+
+__all__ = ["FlatFleet", "told"]
+
+
+class FlatFleet(Fleet):
+    """Simulated devices whose moves of all periods are blurred at once.
+
+    Parameters
+    ----------
+    stream
+        The public design.
+    population
+        What rises and falls for each device.
+    rng
+        The source of all devices' coins.
+
+    """
+
+    def __init__(self, stream: Flat, population: Population, rng: Source) -> None:
+        moves = population.streams().astype(np.int8)
+        seen = told(moves, stream.changes)
+        self._span = stream.tracks[0][0]
+        self._totals = moves.sum(axis=0, dtype=np.int64)
+        self._seen = seen.sum(axis=0, dtype=np.int64)
+        mechanism = stream.strand.mechanism
+        tally = mechanism.tally(mechanism.randomize(seen.reshape(len(seen), -1), rng))
+        self._n = tally.n
+        self._sums = tally.sums.reshape(2, stream.periods, stream.width)
+
+    def answer(self, period: int, question: Question) -> Tallies[Any]:
+        """Return what is sent in a period."""
+        del question
+        return Tallies({Place(self._span, period): Tally(self._n, self._sums[:, period - 1])})
+
+    def totals(self, period: int) -> NDArray[Any]:
+        """Return by how many devices more each item rose than fell."""
+        return np.asarray(self._totals[period - 1])
+
+    def seen(self, period: int) -> NDArray[Any]:
+        """Return the same of the moves that devices tell."""
+        return np.asarray(self._seen[period - 1])
+
+
+def told(moves: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
+    """Return the moves that devices tell: the first ones, up to as many as the task allows.
+
+    Examples
+    --------
+    >>> told(np.array([[[1, -1], [0, 1]]]), changes=2).tolist()
+    [[[1, -1], [0, 0]]]
+
+    """
+    rows = moves.reshape(len(moves), -1)
+    kept = np.where(np.cumsum(rows != 0, axis=1) <= changes, rows, 0)
+    return kept.reshape(moves.shape).astype(np.int8)

@@ -1,0 +1,20 @@
+"""A raw stream of amounts, published by a trusted curator so that any range sum is accurate."""
+
+from __future__ import annotations
+
+from sfumato.streams.published.publisher import Publisher
+from sfumato.streams.published.publishing_methods import METHODS, plan
+from sfumato.streams.published.publishing_plan import PublishingPlan
+from sfumato.streams.published.ranges import RangeAnswer, Released
+from sfumato.streams.published.topl import PeriodSums, ToPL
+
+__all__ = [
+    "METHODS",
+    "PeriodSums",
+    "Publisher",
+    "PublishingPlan",
+    "RangeAnswer",
+    "Released",
+    "ToPL",
+    "plan",
+]

@@ -1,0 +1,255 @@
+"""Named ways to publish a stream: ours, ToPS and PAK as published, and their parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from sfumato.core.noise import exact_epsilon
+from sfumato.errors import ConfigurationError
+from sfumato.streams.published.noise_tree import Tree
+from sfumato.streams.published.publishing_plan import (
+    MOST_WATCHED,
+    PublishingPlan,
+    mean_square_error,
+    share_of,
+)
+from sfumato.streams.published.thresholds import (
+    Fixed,
+    Quantile,
+    ScaleFree,
+    Threshold,
+    ToPSThreshold,
+)
+
+__all__ = ["HOLDOUT", "LIMIT", "METHODS", "plan"]
+
+HOLDOUT: Final = 1 << 16
+LIMIT: Final = 1 << 20
+_C: Final = 60
+_FANOUTS: Final = (4, 8, 16, 32, 64)
+_LARGEST_BLOCK: Final = 1 << 12
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for, whatever the method: privacy, bound, hold-out, longest range."""
+
+    epsilon: float
+    bound: int
+    holdout: int = HOLDOUT
+    limit: int = LIMIT
+
+    def release(self, threshold: Threshold, tree: Tree, block: int) -> PublishingPlan:
+        """Return the release of these parts."""
+        return PublishingPlan(self.epsilon, self.bound, threshold, self.holdout, tree, block)
+
+
+# ---- thresholds -------------------------------------------------------------------------------
+
+
+def _tops_threshold(wish: Wish) -> ToPSThreshold:
+    height = _height(16, wish.limit)
+    factor = 3 * wish.holdout / (_C * wish.limit * wish.epsilon)
+    return ToPSThreshold(wish.epsilon, factor * math.sqrt(2 * 15 * height**3))
+
+
+def _pak_threshold(wish: Wish, *, safe: bool = True, clipped: bool = False) -> Quantile:
+    delta = float(wish.limit) ** -2
+    if not safe:
+        return Quantile(wish.epsilon, delta, 0.995, None, clipped=clipped)
+    return Quantile(wish.epsilon, delta, 0.99575, 0.3 * 0.02, clipped=clipped)
+
+
+# ---- trees ------------------------------------------------------------------------------------
+
+
+def _height(fanout: int, limit: int) -> int:
+    """Return the least h with fanout^h >= limit."""
+    height = 1
+    while fanout**height < limit:
+        height += 1
+    return height
+
+
+def _tops_tree(wish: Wish) -> tuple[Tree, int]:
+    """Return the tree of ToPS: as many layers given up for blocks as its rule of thumb says."""
+    height = _height(16, wish.limit)
+    errors = {
+        s: 15 * (height - s) ** 3 * 2 / wish.epsilon**2 + 16.0 ** (2 * s) / 36
+        for s in range(height)
+    }
+    s = min(errors, key=errors.__getitem__)
+    return Tree(16, height - s), 16**s
+
+
+def _plain_tree(fanout: int, wish: Wish, *, consistent: bool = False) -> tuple[Tree, int]:
+    """Return a tree with one leaf for each value and no root, as the papers have it."""
+    return Tree(fanout, _height(fanout, wish.limit), consistent), 1
+
+
+def _tuned_tree(wish: Wish) -> tuple[Tree, int]:
+    """Return the shape of least mean squared error: exact noise, and what blocks may hide.
+
+    Within a block sums are interpolated. Values in no particular order, of standard deviation a
+    third of the threshold, are then off by a sixth of the block's length times their variance at
+    either end of a range, on average; a drift by a fifteenth of the threshold over the block's
+    length is allowed for on top.
+    """
+    shapes = [
+        (Tree(fanout, layers), 1 << power)
+        for fanout in _FANOUTS
+        for layers in range(1, _height(fanout, wish.limit) + 1)
+        for power in range(_LARGEST_BLOCK.bit_length())
+        if fanout ** (layers - 1) << power <= wish.limit
+    ]
+    return min(shapes, key=lambda shape: _squared_error(wish, *shape))
+
+
+def _squared_error(wish: Wish, tree: Tree, block: int) -> float:
+    """Return the expected squared error of a random range, in squared thresholds."""
+    noise = 2 * (tree.layers / wish.epsilon) ** 2 * mean_square_error(tree, block, wish.limit)
+    inside = (block - 1) / 27 + (block / 60) ** 2 if block > 1 else 0.0
+    return noise + inside
+
+
+def _tuned(wish: Wish) -> PublishingPlan:
+    """Return our own: so many values are let above the threshold as exact error says, or more.
+
+    More, because a choice among fewer than a few times the noise's scale would be up to chance;
+    but not more than one in 32, or a short hold-out would find it cheapest to cut everything.
+    """
+    tree, block = _tuned_tree(wish)
+    above = wish.holdout * math.sqrt(6 * _squared_error(wish, tree, block)) / wish.limit
+    certain = min(8 / wish.epsilon, wish.holdout / 32)
+    return wish.release(ScaleFree(wish.epsilon, max(above, certain)), tree, block)
+
+
+METHODS: Final[Mapping[str, tuple[str, Callable[[Wish], PublishingPlan]]]] = {
+    "tuned": ("ToPS with threshold, fan-out and blocks by exact error; the default", _tuned),
+    "tops": (
+        "ToPS as published, its errata applied",
+        lambda wish: wish.release(_tops_threshold(wish), *_tops_tree(wish)),
+    ),
+    "pak": (
+        "PAK as published: a safe quantile as threshold, a binary tree; (epsilon, delta)",
+        lambda wish: wish.release(_pak_threshold(wish), *_plain_tree(2, wish)),
+    ),
+    "pak_clipped": (
+        "PAK with its threshold cut to the public bound",
+        lambda wish: wish.release(_pak_threshold(wish, clipped=True), *_plain_tree(2, wish)),
+    ),
+    "smooth_quantile": (
+        "the plain private quantile, a binary tree; (epsilon, delta)",
+        lambda wish: wish.release(
+            _pak_threshold(wish, safe=False, clipped=True), *_plain_tree(2, wish)
+        ),
+    ),
+    "h2": (
+        "the threshold of ToPS, a binary tree",
+        lambda wish: wish.release(_tops_threshold(wish), *_plain_tree(2, wish)),
+    ),
+    "h16": (
+        "the threshold of ToPS, a tree of fan-out 16",
+        lambda wish: wish.release(_tops_threshold(wish), *_plain_tree(16, wish)),
+    ),
+    "h16_consistent": (
+        "the threshold of ToPS, a consistent tree of fan-out 16",
+        lambda wish: wish.release(_tops_threshold(wish), *_plain_tree(16, wish, consistent=True)),
+    ),
+    "flat": (
+        "the threshold of ToPS, noise on each value",
+        lambda wish: wish.release(_tops_threshold(wish), Tree(16, 1), 1),
+    ),
+}
+
+
+def _shared(
+    made: Callable[[Wish], PublishingPlan], wish: Wish, reuse: float, renew: int
+) -> PublishingPlan:
+    """Return a release whose values share epsilon between the choice of thresholds and noise."""
+    share = Fraction(repr(reuse))
+    choosing = replace(wish, epsilon=share_of(wish.epsilon, share))
+    release = made(replace(wish, epsilon=share_of(wish.epsilon, 1 - share)))
+    chosen = made(choosing).threshold
+    release = replace(release, epsilon=wish.epsilon, threshold=chosen, reuse=reuse)
+    if not renew:
+        return release
+    later = made(replace(choosing, holdout=min(renew, MOST_WATCHED))).threshold
+    return replace(release, renew=renew, later=later)
+
+
+def plan(  # noqa: PLR0913 - what a curator decides
+    method: str = "tuned",
+    *,
+    epsilon: float,
+    bound: int,
+    holdout: int = HOLDOUT,
+    limit: int = LIMIT,
+    threshold: int | None = None,
+    block: int | None = None,
+    smoother: str = "recent",
+    reuse: float = 0.0,
+    per_person: int = 0,
+    renew: int = 0,
+) -> PublishingPlan:
+    """Return the release that a method's name stands for.
+
+    Parameters
+    ----------
+    method
+        A name from ``METHODS``.
+    epsilon
+        Privacy of each value.
+    bound
+        The public bound of a value, in units.
+    holdout
+        How many first values the threshold is chosen from.
+    limit
+        The longest range that is asked for often.
+    threshold
+        A threshold known in advance, in units; then nothing is held out.
+    block
+        Values per published sum, instead of the method's own choice.
+    smoother
+        How values of an unfinished block are guessed.
+    reuse
+        The share of epsilon that the threshold takes, if the values it is chosen from are
+        published as well; otherwise they are not, and all of epsilon goes to either.
+    per_person
+        How many values of each person count, if the promise is to people and not to values.
+    renew
+        After how many values the threshold is chosen again, with the share ``reuse``; 0 for never.
+
+    Examples
+    --------
+    >>> release = plan("tops", epsilon=0.1, bound=30_000)
+    >>> release.tree, release.block
+    (Tree(fanout=16, layers=3, consistent=True), 256)
+
+    """
+    if method not in METHODS:
+        raise ConfigurationError(f"method is {method!r}; {', '.join(METHODS)} are known.")
+    if limit < 2:
+        raise ConfigurationError(f"limit is {limit}; a range of at least 2 values is expected.")
+    exact_epsilon(epsilon)
+    if not 0 <= reuse < 1:
+        raise ConfigurationError(f"reuse is {reuse}; a share from 0 to below 1 is expected.")
+    if renew < 0:
+        raise ConfigurationError(f"renew is {renew}; it must be at least 0.")
+    made, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))
+    wish = Wish(each, bound, max(holdout, 1), limit)
+    if threshold is None and holdout < 1:
+        raise ConfigurationError(f"holdout is {holdout}; it must be at least 1.")
+    if reuse and (renew or threshold is None):
+        release = _shared(made, wish, float(reuse), renew)
+    else:
+        release = replace(made(wish), renew=renew)
+    if threshold is not None:
+        release = replace(release, threshold=Fixed(threshold), holdout=0)
+    if block is not None:
+        release = replace(release, block=block)
+    return replace(release, epsilon=epsilon, smoother=smoother, per_person=per_person)

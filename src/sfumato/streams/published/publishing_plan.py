@@ -1,0 +1,241 @@
+"""How a stream is published: threshold, tree, blocks and smoother, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.noise import exact_epsilon
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.central import DiscreteLaplace
+from sfumato.randomness import seeded
+from sfumato.streams.published.noise_tree import Tree
+from sfumato.streams.published.smoothers import SMOOTHERS
+from sfumato.streams.published.thresholds import Fixed, Threshold, from_configuration
+
+__all__ = ["MOST_WATCHED", "PublishingPlan", "mean_square_error", "share_of"]
+
+MOST_WATCHED: Final = 1 << 16
+_LEAST: Final = {"bound": 1, "block": 1, "holdout": 0, "per_person": 0, "renew": 0}
+
+
+@dataclass(frozen=True)
+class PublishingPlan:
+    """Three parts that can each be replaced: a threshold, a tree of noise and a smoother.
+
+    The first ``holdout`` values are not published; the threshold is chosen from them. Every later
+    value is cut to the threshold and counts in one block, the block in one leaf of a tree, and the
+    leaf in one node of each layer: so one value moves ``layers`` sums, each by the threshold at
+    most, and every node has discrete Laplace noise of scale threshold x layers / epsilon. Values
+    that are held out and values that are published are different ones, so each is protected with
+    epsilon as a whole. With ``reuse`` the values held out are published, too: the threshold takes
+    that share of epsilon and the noise the rest, and the two add up to epsilon exactly.
+
+    With ``renew`` the threshold is chosen again after every so many values, from the last ones of
+    them, for a new *chapter* with new trees. These values are published, too: every value takes
+    part in one choice at most, which has the share ``reuse``, and in the trees of one chapter,
+    which have the rest. The values that chose the first threshold choose no other one.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of each value.
+    bound
+        The public bound of a value, in units; larger ones are cut to it.
+    threshold
+        How the threshold is chosen.
+    holdout
+        How many values it is chosen from.
+    tree
+        The shape of the trees.
+    block
+        How many values a leaf stands for.
+    smoother
+        How values of an unfinished block are guessed.
+    reuse
+        The share of epsilon that the threshold takes, if the values it is chosen from are
+        published as well.
+    per_person
+        If the promise is to people: how many values of each count. Each value then has that part
+        of epsilon, and all values of a person together have epsilon.
+    renew
+        After how many values the threshold is chosen again; 0 for never.
+    later
+        How it is chosen then, if at all.
+
+    Examples
+    --------
+    >>> plan = PublishingPlan(epsilon=0.5, bound=1000, threshold=Fixed(40), tree=Tree(16, 2), block=8)
+    >>> plan.noise(40).law().rate
+    Fraction(1, 160)
+    >>> PublishingPlan.from_configuration(plan.configuration()) == plan
+    True
+
+    """
+
+    epsilon: float
+    bound: int
+    threshold: Threshold
+    holdout: int = 0
+    tree: Tree = field(default_factory=Tree)
+    block: int = 1
+    smoother: str = "recent"
+    reuse: float = 0.0
+    per_person: int = 0
+    renew: int = 0
+    later: Threshold | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        exact_epsilon(self.epsilon)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)}; it must be at least {least}."
+                )
+        if self.bound > 1 << 40:
+            raise ConfigurationError(
+                f"bound is {self.bound} units; 2^40 is the most, so use a larger unit."
+            )
+        if not isinstance(self.threshold, Fixed) and not self.holdout:
+            raise ConfigurationError("holdout is 0; a threshold is chosen from at least one value.")
+        if not 0 <= self.reuse < 1:
+            raise ConfigurationError(
+                f"reuse is {self.reuse}; a share from 0 to below 1 is expected."
+            )
+        if self.renew and not (self.reuse and self.later is not None):
+            raise ConfigurationError(
+                f"renew is {self.renew} and reuse {self.reuse:g}; choosing a threshold from values "
+                "that are published takes a share of epsilon."
+            )
+        if self.smoother not in SMOOTHERS:
+            raise ConfigurationError(
+                f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are known."
+            )
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        """Refuse a threshold that is chosen with more of epsilon than is promised to a value."""
+        share = Fraction(repr(self.reuse)) or Fraction(1)
+        most = exact_epsilon(self.epsilon) * share / max(self.per_person, 1)
+        for choice in (self.threshold, self.later):
+            if choice is not None and Fraction(repr(float(choice.epsilon))) > most:
+                raise ConfigurationError(
+                    f"threshold is chosen with epsilon {choice.epsilon:g}; {float(most):g} is the "
+                    "most that a choice may take of each value."
+                )
+
+    def noise(self, threshold: int) -> DiscreteLaplace:
+        """Return the noise of each node."""
+        part = (1 - Fraction(repr(self.reuse))) / max(self.per_person, 1)
+        return DiscreteLaplace(share_of(self.epsilon, part), threshold * self.tree.layers)
+
+    @property
+    def skipped(self) -> int:
+        """How many first values are not published."""
+        return 0 if self.reuse else self.holdout
+
+    @property
+    def watched(self) -> int:
+        """How many last values of a chapter choose the threshold of the next one."""
+        return min(self.renew, MOST_WATCHED)
+
+    def chapter(self, places: ArrayLike) -> NDArray[np.int64]:
+        """Return which chapter values at some places (from 1) belong to.
+
+        The first one is longer by the values that chose its threshold.
+        """
+        after = np.maximum(np.asarray(places, dtype=np.int64) - 1 - self.holdout, 0)
+        return after // self.renew if self.renew else np.zeros_like(after)
+
+    def chapter_at(self, number: int) -> tuple[int, int, int | None]:
+        """Return how many values and blocks come before a chapter, and how many values by its end.
+
+        The last one is None if the threshold is never chosen again.
+        """
+        if not self.renew:
+            return self.skipped, 0, None
+        end = self.holdout + (number + 1) * self.renew
+        if not number:
+            return 0, 0, end
+        first = -(-(self.holdout + self.renew) // self.block)
+        return end - self.renew, first + (number - 1) * -(-self.renew // self.block), end
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to whoever is behind one value, or to a person behind several."""
+        unit, differ, delta = "each value of the stream", "one value", self.threshold.delta
+        if self.later is not None:  # a value takes part in one choice at most
+            delta = max(delta, self.later.delta)
+        if self.per_person:
+            k = self.per_person  # by group privacy, which multiplies delta by more than epsilon
+            delta *= k * math.exp(self.epsilon * (k - 1) / k)
+            unit = f"each person (of whose values {self.per_person} count, the others as zero)"
+            differ = "the values of one person"
+        return Guarantee(
+            "central",
+            unit,
+            self.epsilon,
+            delta,
+            neighbours=f"two streams of the same length that differ in {differ}",
+            assumptions=("the number of values is public",),
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the release as plain data."""
+        plain = asdict(self)
+        plain["threshold"] = {"kind": self.threshold.name} | plain["threshold"]
+        if self.later is not None:
+            plain["later"] = {"kind": self.later.name} | plain["later"]
+        return plain
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, Any]) -> PublishingPlan:
+        """Return the release that :meth:`configuration` described."""
+        rest = dict(configuration)
+        try:
+            rest["threshold"] = from_configuration(rest["threshold"])
+            if rest.get("later") is not None:
+                rest["later"] = from_configuration(rest["later"])
+            rest["tree"] = Tree(**rest["tree"])
+            return cls(**rest)
+        except (KeyError, TypeError) as error:
+            raise ConfigurationError(f"the release is described without {error}.") from error
+
+    def expected_error(self, threshold: int, limit: int) -> float:
+        """Return the standard deviation of the noise in sums of random ranges up to a length."""
+        square = mean_square_error(self.tree, self.block, limit)
+        return math.sqrt(self.noise(threshold).law().variance * square)
+
+
+def share_of(epsilon: float, share: Fraction) -> float:
+    """Return a share of epsilon as a decimal number that is never larger.
+
+    Examples
+    --------
+    >>> share_of(0.1, Fraction(1, 3))
+    0.03333333333333333
+
+    """
+    exact = exact_epsilon(epsilon) * share
+    found = float(exact)
+    while Fraction(repr(found)) > exact:
+        found = math.nextafter(found, 0)
+    return found
+
+
+@cache
+def mean_square_error(tree: Tree, block: int, limit: int, ranges: int = 400) -> float:
+    """Return the mean variance of a random range within so many values, in a node's variances."""
+    draw = seeded(0).simulator()
+    ends = np.sort(draw.random((ranges, 2)), axis=1) * (limit / block)
+    return float(tree.mean_square(*ends.T).mean())

@@ -1,0 +1,175 @@
+"""Several streams under one epsilon: values that each belong to one, or rows that belong to all.
+
+Where every value belongs to *one* of the streams (fares by zone), whoever is behind it is in one
+stream only: each stream has all of epsilon (parallel composition). Where every row has a value in
+*each* of them (fare and tip), they share it: each stream has a part, and the parts add up to
+epsilon exactly (sequential composition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.noise import exact_epsilon
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.randomness import Keyed
+from sfumato.streams.published.publisher import Blocks, Publisher
+from sfumato.streams.published.publishing_plan import PublishingPlan, share_of
+from sfumato.streams.published.thresholds import Fixed
+
+__all__ = ["MOST_STREAMS", "Groups", "part_of_each", "together"]
+
+Ints = NDArray[np.int64]
+
+MOST_STREAMS = 512
+
+
+class Groups:
+    """Publishes streams that share no value, with one threshold chosen for all of them.
+
+    The first ``holdout`` values choose the threshold, whichever streams they belong to; every later
+    value is published in its own stream, cut there, with noise of that stream's own trees. A value
+    so takes part in the choice or in one stream and has all of epsilon there. Which stream a
+    value belongs to is public, as its place is.
+
+    Parameters
+    ----------
+    release
+        How each stream is published, and the threshold chosen.
+    key
+        32 secret bytes; the noise of each stream follows from them and its name.
+
+    Examples
+    --------
+    >>> from sfumato.streams.published.noise_tree import Tree
+    >>> plan = PublishingPlan(20.0, bound=100, threshold=Fixed(10), tree=Tree(4, 2), block=2)
+    >>> groups = Groups(plan, bytes(32))
+    >>> groups.feed(np.array(["a", "b", "a"]), np.array([3, 4, 99]))["a"].to.tolist()
+    [2]
+    >>> groups.finish()["b"].to.tolist()
+    [1]
+
+    """
+
+    def __init__(self, release: PublishingPlan, key: bytes) -> None:
+        if release.renew and release.holdout:
+            raise ConfigurationError(
+                f"renew is {release.renew}; for several streams that needs a threshold known in "
+                "advance to start with."
+            )
+        self.release = release
+        self._key = key
+        self._held: list[tuple[NDArray[np.str_], Ints]] = []
+        self.count = 0
+        self.threshold: int | None = None
+        self.streams: dict[str, Publisher] = {}
+        if not release.holdout:
+            self._choose()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to whoever is behind a value, over all streams together."""
+        one = self.release.guarantee
+        public = "which stream a value belongs to is public"
+        return replace(one, assumptions=(*one.assumptions, public))
+
+    @property
+    def each(self) -> PublishingPlan:
+        """How each stream is published, once the threshold is chosen."""
+        if self.threshold is None:
+            raise InputError(
+                f"{self.count:,} values came; the first {self.release.holdout:,} only choose the "
+                "threshold."
+            )
+        return replace(self.release, threshold=Fixed(self.threshold), holdout=0)
+
+    def feed(self, names: NDArray[np.str_], values: Ints) -> dict[str, Blocks]:
+        """Take further values and the stream of each; return what is due, by stream."""
+        self.count += values.size
+        if self.threshold is None:
+            missing = self.release.holdout - sum(part.size for _, part in self._held)
+            self._held.append((names[:missing], values[:missing].astype(np.int64)))
+            names, values = names[missing:], values[missing:]
+            if missing > self._held[-1][1].size:
+                return {}
+            again = self._choose()
+            if self.release.reuse:  # they are published after all, before the values after them
+                names = np.concatenate([again[0], names])
+                values = np.concatenate([again[1], values])
+        return self._spread(names, values)
+
+    def finish(self) -> dict[str, Blocks]:
+        """Return the last block of each stream, which may be short."""
+        return {name: stream.finish() for name, stream in self.streams.items()}
+
+    def _choose(self) -> tuple[NDArray[np.str_], Ints]:
+        names: NDArray[np.str_] = np.zeros(0, dtype=np.str_)
+        values: Ints = np.zeros(0, dtype=np.int64)
+        if self._held:
+            names = np.concatenate([held for held, _ in self._held])
+            values = np.concatenate([held for _, held in self._held])
+        rng = Keyed(self._key, "threshold")
+        self.threshold = self.release.threshold.choose(values, self.release.bound, rng)
+        self._held = []
+        return names, values
+
+    def _spread(self, names: NDArray[np.str_], values: Ints) -> dict[str, Blocks]:
+        order = np.argsort(names, kind="stable")
+        own, starts = np.unique(names[order], return_index=True)
+        parts = np.split(values[order], starts[1:]) if own.size else []
+        return {
+            name: self._stream(name).feed(part)
+            for name, part in zip(own.tolist(), parts, strict=True)
+        }
+
+    def _stream(self, name: str) -> Publisher:
+        if name not in self.streams:
+            if len(self.streams) == MOST_STREAMS:
+                raise InputError(f"there are more than {MOST_STREAMS} streams, the most there are.")
+            key = bytes(Keyed(self._key, f"stream {name}").take(32))
+            self.streams[name] = Publisher(self.each, key)
+        return self.streams[name]
+
+
+def part_of_each(epsilon: float, streams: int) -> float:
+    """Return the epsilon of each of several streams that one row is in; never more than a part.
+
+    Examples
+    --------
+    >>> part_of_each(0.3, 3)
+    0.1
+
+    """
+    if streams < 1:
+        raise ConfigurationError(f"streams is {streams}; it must be at least 1.")
+    return share_of(epsilon, Fraction(1, streams))
+
+
+def together(releases: Sequence[PublishingPlan]) -> Guarantee:
+    """Return what is promised to whoever is behind a row with a value in each of the streams.
+
+    Examples
+    --------
+    >>> plan = PublishingPlan(epsilon=part_of_each(0.1, 3), bound=100, threshold=Fixed(10))
+    >>> print(together([plan] * 3))
+    Each row, with its values in all 3 streams, is protected with epsilon 0.1 (central: blurred by a
+    trusted curator before it is published), provided that the number of values is public.
+
+    """
+    one = releases[0].guarantee
+    unit = one.unit if releases[0].per_person else "each row"
+    return replace(
+        one,
+        unit=f"{unit}, with its values in all {len(releases)} streams,",
+        epsilon=float(sum(exact_epsilon(release.epsilon) for release in releases)),
+        delta=sum(release.guarantee.delta for release in releases),
+        neighbours="two tables of the same length that differ in one row"
+        if not releases[0].per_person
+        else one.neighbours,
+    )

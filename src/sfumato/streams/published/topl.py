@@ -1,0 +1,420 @@
+"""ToPL: range sums of a stream that nobody is trusted with; each device blurs its own value.
+
+Wang et al., "Continuous Release of Data Streams under both Centralized and Local Differential
+Privacy" (2021): the first periods' devices report with the square wave mechanism, the distribution
+behind their reports tells where to cut, and all later devices cut their value there and report it
+with the hybrid mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.domain import Label
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.exact import is_finite_number
+from sfumato.core.fleet import Population
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.quantity import Quantity
+from sfumato.core.stream import Ask, Curator, Steps
+from sfumato.core.tally import Tally
+from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.mechanisms.density import SquareWave
+from sfumato.mechanisms.mean import Hybrid
+from sfumato.randomness import Source
+from sfumato.streams.asked import LARGEST_SYMBOL, AskedFleet, AskedStream, described_mechanism
+from sfumato.streams.published.topl_device import ToPLDevice
+from sfumato.wire import fields
+from sfumato.wire.fields import Problem
+from sfumato.wire.task import MOST_PEOPLE, MOST_PERIODS
+from sfumato.wire.values import TaskValues
+
+__all__ = ["PeriodSums", "ToPL", "ToPLCurator"]
+
+Floats = NDArray[np.float64]
+
+_SMALL: Final = 1e-4  # a density below this, so many times in a row, is taken for none
+_IN_A_ROW: Final = 5
+VARIANTS: Final = ("white", "plain")
+
+
+class PeriodSums:
+    """The sums of all periods so far, ready for questions about any range of them.
+
+    Reports are independent, so variances add up: a range is the difference of two running totals,
+    whatever its length.
+
+    Parameters
+    ----------
+    protocol
+        The stream whose estimates are taken in.
+
+    """
+
+    def __init__(self, protocol: ToPL) -> None:
+        self._protocol = protocol
+        self._before = [(0, 0.0, 0.0)]
+        self._learning = 0
+
+    def append(self, estimate: Estimate) -> None:
+        """Take in what the next period released; periods that only learnt have no sum."""
+        n, total, variance = self._before[-1]
+        if np.isnan(estimate.values[0]):
+            self._learning += 1
+        else:
+            n += estimate.n
+            total += float(estimate.values[0])
+            variance += float(estimate.covariance.variances()[0])
+        self._before.append((n, total, variance))
+
+    def sum(self, first: int, last: int) -> Estimate:
+        """Return the sum of the cut values of the periods from one to another, both included."""
+        start, end = self._learning + 1, len(self._before) - 1
+        if not start <= first <= last <= end:
+            raise InputError(
+                f"the range is {first}..{last}; summed are the periods {start}..{end}."
+            )
+        n, total, variance = self._before[last]
+        earlier = self._before[first - 1]
+        return self._protocol.estimate(n - earlier[0], total - earlier[1], variance - earlier[2])
+
+
+@dataclass(frozen=True)
+class ToPL(AskedStream):
+    """Sums of amounts over any periods, each value epsilon-private on its device.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of each value.
+    bound
+        The public bound of a value; larger ones are cut to it.
+    learning
+        How many first periods choose the threshold, and more until somebody has answered; their
+        values are not summed.
+    limit
+        How many values a long range has: what is cut off counts by its square.
+    variant
+        ``white`` prunes a density fitted without smoothing (SW-W); ``plain`` smooths it (SW).
+    grid
+        How many steps the learnt distribution has.
+    unit
+        What is printed after an amount.
+
+    Guarantee
+    ---------
+    epsilon-LDP for each value: a device answers once for each, whoever asks. All other answers are
+    for the public default, so that how many there are tells nothing.
+
+    Error
+    -----
+    Of a sum of n values: n times the worst variance of the hybrid mechanism on [0, threshold], and
+    what is cut off.
+
+    Examples
+    --------
+    >>> from sfumato.randomness import seeded
+    >>> protocol = ToPL(epsilon=2.0, bound=1000.0)
+    >>> device = protocol.device(seeded(1))
+    >>> device.observe(37.5, seeded(2))
+    >>> len(device.answer(Ask(protocol.learner, 1.0), seeded(3)).payload)
+    2
+
+    """
+
+    epsilon: float
+    bound: float
+    learning: int = 1
+    limit: int = 1 << 20
+    variant: Literal["white", "plain"] = "white"
+    grid: int = 1024
+    unit: str = ""
+
+    name: ClassVar[str] = "topl"
+
+    needed: ClassVar[Mapping[str, str]] = {
+        "epsilon": "a positive number, the privacy of each value,",
+        "values": 'a table of numbers from 0 on, as in {kind = "number", low = 0, high = 1000},',
+    }
+    optional: ClassVar[tuple[str, ...]] = ("learning", "limit", "variant")
+    fewest_periods: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if not is_finite_number(self.bound) or self.bound <= 0:
+            raise ConfigurationError(f"bound is {self.bound!r}; a number above 0 is expected.")
+        if self.learning < 1:
+            raise ConfigurationError(f"learning is {self.learning}; it must be at least 1.")
+        if self.limit < 1:
+            raise ConfigurationError(f"limit is {self.limit}; it must be at least 1.")
+        if self.grid < _IN_A_ROW:
+            raise ConfigurationError(f"grid is {self.grid}; it must be at least {_IN_A_ROW}.")
+        if self.variant not in VARIANTS:
+            raise ConfigurationError(f"variant is {self.variant!r}; white or plain is expected.")
+        _ = self.learner  # refuses an epsilon that cannot be
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device for each value: it has one in a period."""
+        return Guarantee(
+            "local",
+            "what a device sends",
+            self.epsilon,
+            neighbours="two streams that differ in one period",
+            window=1,
+        )
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return Quantity("amount", "Sum of amounts").measured_in(self.unit)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What a release is about: the sum of a period's values."""
+        return ("sum",)
+
+    @property
+    def separate(self) -> bool:
+        """The reports of different periods are blurred independently."""
+        return True
+
+    @property
+    def rounds(self) -> int:
+        """Each period has one question."""
+        return 1
+
+    @property
+    def payload(self) -> int:
+        """The bytes of the longest report: both mechanisms' symbols fit into eight."""
+        return LARGEST_SYMBOL
+
+    def facts(self) -> dict[str, Any]:
+        """Return how the threshold is learnt."""
+        return {"learning": self.learning, "variant": self.variant}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the whole design as plain data; not the usual grid, nor what its values tell."""
+        told = {name: part for name, part in asdict(self).items() if name not in ("grid", "unit")}
+        usual = self.grid == type(self).grid
+        return {"stream": self.name, **told} | ({} if usual else {"grid": self.grid})
+
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        return self.plain() | ({"values": {"unit": self.unit}} if self.unit else {})
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of plain data."""
+        names = [field.name for field in dataclass_fields(cls) if field.name != "unit"]
+        made = {name: spec[name] for name in names if name != "grid" or name in spec}
+        return cls(**made, unit=spec.get("values", {}).get("unit", ""))
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task; its numbers begin at 0 and end at the bound."""
+        values = TaskValues.of_spec(task)
+        if values.kind != "number" or values.low != 0:
+            raise Problem(
+                ("values",),
+                f"values is {fields.shown(task['values'])} where stream is 'topl'; numbers from "
+                "low = 0 on are expected.",
+            )
+        learning = fields.in_range(
+            task.get("learning", 1), ("learning",), 1, min(task["periods"] - 1, MOST_PERIODS)
+        )
+        limit = fields.in_range(task.get("limit", 1 << 20), ("limit",), 1, MOST_PEOPLE)
+        variant = fields.choice(task.get("variant", "white"), ("variant",), VARIANTS)
+        return {"learning": learning, "limit": limit, "variant": variant}
+
+    @classmethod
+    def chosen(cls, task: Mapping[str, Any]) -> Self:
+        """Return the stream for a task; the end of its numbers is the bound."""
+        return cls.of({**task, "bound": TaskValues.of_spec(task).high})
+
+    def estimate(self, n: int, total: float, variance: float) -> Estimate:
+        """Return a sum of cut values as an estimate."""
+        covariance = Covariance(np.array([variance]))
+        return Estimate(
+            np.array([total]), covariance, self.labels, n, self.guarantee, quantity=self.quantity
+        )
+
+    @cached_property
+    def learner(self) -> SquareWave:
+        """What the first periods report with."""
+        return SquareWave(self.epsilon, 0, self.bound, clip=True, grid=self.grid)
+
+    def summer(self, threshold: float) -> Hybrid:
+        """Return what later periods report with."""
+        return Hybrid(self.epsilon, 0, threshold, clip=True)
+
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a stranger's task, if it asks for the numbers that it says."""
+        values = TaskValues.of_spec(spec)
+        if (values.kind, values.low, values.high) != ("number", 0, spec["bound"]):
+            raise ConfigurationError(
+                f"values is {fields.shown(spec['values'])}; numbers from 0 to the bound are "
+                "expected."
+            )
+        return cls.of(spec)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: both ways of fitting the density."""
+        # Up to epsilon 0.6 an amount is blurred by one coin, so that all reports can be listed.
+        yield cls(epsilon=0.25, bound=100.0, learning=2, limit=64, variant="plain", grid=6)
+        yield cls(epsilon=0.5, bound=8.0, limit=64, grid=6)
+
+    def inputs(self) -> Sequence[Any]:
+        """Return amounts from nothing to more than the bound."""
+        return (0.0, self.bound / 3, self.bound, 2 * self.bound)
+
+    def check(self, value: Any) -> None:
+        """Raise InputError unless a value is an amount."""
+        if not is_finite_number(value) or value < 0:
+            raise InputError(f"value is {value!r}; a number from 0 on is expected.")
+
+    @property
+    def default(self) -> float:
+        """What a device answers for whenever it holds no value."""
+        return 0.0
+
+    @property
+    def lasts(self) -> bool:
+        """Each value is answered for once."""
+        return False
+
+    def truth(self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None) -> Floats:
+        """Return the sum of what is left of all amounts where they are cut; none while learning."""
+        if ask is None or not isinstance(ask.mechanism, Hybrid):
+            return np.array([np.nan])
+        amounts = [self.default if value is None else value for value in held]
+        return np.array([np.minimum(amounts, ask.mechanism.high) @ np.array(counts)])
+
+    def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism that a question describes; raise unless it is one of these."""
+        usual: Mechanism = self.learner
+        high = configuration.get("high")
+        if configuration.get("mechanism") == Hybrid.name:
+            if not is_finite_number(high) or not 0 < high <= self.bound:  # type: ignore[operator]
+                raise MismatchError(
+                    f"the question has high {str(high)[:40]!r}; a number above 0 and up to "
+                    f"{self.bound:g} is expected."
+                )
+            usual = self.summer(float(high))  # type: ignore[arg-type]
+        for name, value in usual.configuration().items():  # before anything is built of them
+            if name != "mechanism" and configuration.get(name) != value:
+                raise MismatchError(f"the question has another {name} than its task.")
+        return described_mechanism(configuration, (SquareWave, Hybrid))
+
+    def device(self, coins: Source, tier: int = 0) -> ToPLDevice:
+        """Return a new device; it draws nothing in advance."""
+        del coins
+        self.offer(tier)
+        return ToPLDevice(self)
+
+    def restore(self, state: Any) -> ToPLDevice:
+        """Return the device that goes on from a saved state."""
+        return ToPLDevice.restore(self, state)
+
+    @property
+    def averages(self) -> bool:
+        """An estimate is the sum of a period's values."""
+        return False
+
+    def fleet(self, population: Population, rng: Source) -> ToPLFleet:
+        """Return simulated devices, of which each has one value in each period."""
+        return ToPLFleet(population, rng, len(self.labels))
+
+    def curator(self) -> ToPLCurator:
+        """Return a curator that learns the threshold and then sums."""
+        return ToPLCurator(self)
+
+    def threshold(self, tally: Tally) -> float:
+        """Return where cutting costs least: noise of r/3 reports against what is cut off, squared.
+
+        A random range within r values has r/3 of them on average, and r^2/6 in the mean square.
+        """
+        shares = self.shares(tally)
+        grid = self.learner.grid
+        places = self.bound * np.arange(1, grid + 1) / grid
+        above = np.cumsum(shares[::-1])[::-1]  # of each bucket and all beyond it
+        # What is cut off above a place is the integral of how many are beyond each later one.
+        beyond = np.append(above[1:], 0.0)
+        between = (above + beyond) / 2
+        cut = np.append(np.cumsum(between[:0:-1])[::-1], 0.0) * self.bound / grid
+        noise = self.limit / 3 * self._noise * places**2
+        return float(places[np.argmin(noise + self.limit**2 / 6 * cut**2)])
+
+    @cached_property
+    def _noise(self) -> float:
+        """The worst variance of a report of a value up to one."""
+        return self.summer(1.0).worst_variance
+
+    def shares(self, tally: Tally) -> Floats:
+        """Return the estimated distribution over the learner's grid, pruned if that is asked."""
+        fitted = self.learner.distribution(tally, smooth=self.variant == "plain").shares
+        if self.variant == "plain":
+            return fitted
+        small = (fitted < _SMALL).astype(int)
+        runs = np.convolve(small, np.ones(_IN_A_ROW, dtype=int), mode="valid") == _IN_A_ROW
+        if not runs.any():
+            return fitted
+        pruned = fitted.copy()
+        pruned[int(np.argmax(runs)) :] = 0
+        return pruned / pruned.sum() if pruned.sum() else fitted
+
+
+class ToPLFleet(AskedFleet):
+    """Simulated devices that all answer each question, with their value cut to its threshold."""
+
+    _cut = np.inf
+
+    def asked(self, period: int, ask: Ask) -> Tally:
+        """Return the tally of everybody's value."""
+        self._cut = ask.mechanism.high  # type: ignore[attr-defined]
+        return super().asked(period, ask)
+
+    def seen(self, period: int) -> NDArray[Any]:
+        """Return the sum of the values as they were cut."""
+        return np.array([np.minimum(self.population.values(period), self._cut).sum()])
+
+
+class ToPLCurator(Curator):
+    """Learns the threshold from the first periods and sums the others."""
+
+    def __init__(self, protocol: ToPL) -> None:
+        self.protocol = protocol
+        self.threshold: float | None = None
+        self._learnt: Tally | None = None
+
+    def timestep(self, period: int) -> Steps:
+        """Ask everybody; learn the threshold at first, and then release each period's sum."""
+        protocol = self.protocol
+        if self.threshold is None:
+            tally = yield Ask(protocol.learner, 1.0)
+            if not isinstance(tally, Tally):
+                raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
+            self._learnt = tally if self._learnt is None else self._learnt + tally
+            if period >= protocol.learning and self._learnt.n:  # nothing is learnt from nobody
+                self.threshold = protocol.threshold(self._learnt)
+            return protocol.estimate(tally.n, np.nan, np.inf)
+        mechanism = protocol.summer(self.threshold)
+        tally = yield Ask(mechanism, 1.0)
+        if not isinstance(tally, Tally):
+            raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
+        if not tally.n:
+            return protocol.estimate(0, 0.0, 0.0)
+        estimate = mechanism.estimate(tally)
+        variance = float(estimate.covariance.variances()[0])
+        total = tally.n * float(estimate.values[0])
+        return protocol.estimate(tally.n, total, tally.n**2 * variance)

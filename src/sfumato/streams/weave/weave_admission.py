@@ -1,0 +1,83 @@
+"""What a device lets a weave of a stranger cost: sizes are listed, and quick to draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from sfumato.core.mechanism import Mechanism
+from sfumato.errors import ConfigurationError
+from sfumato.mechanisms.sparse.subset import Concord
+from sfumato.mechanisms.sparse.subset_sampler import SubsetSampler
+from sfumato.streams.admission import refuse_many_hits
+from sfumato.streams.weave.strands import CARRIERS
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.wire import fields
+from sfumato.wire.task import MOST_ENTRIES, MOST_PERIODS
+
+if TYPE_CHECKING:  # a protocol is judged once it is built
+    from sfumato.streams.weave.weave import Weave
+
+__all__ = ["refuse_rows", "refuse_sizes"]
+
+MOST_ROWS: Final = 1024
+"""How many spans, sizes or looks a task may list."""
+
+
+def refuse_rows(spec: Mapping[str, Any]) -> None:
+    """Refuse sizes that are none, before anything is built of them."""
+    _rows(spec, "mix", 2)
+    for differences, carrier, size, threshold in _rows(spec, "sized", 4):
+        fields.in_range(differences, ("sized",), 1, MOST_PERIODS)
+        fields.choice(carrier, ("sized",), CARRIERS[1:])
+        _check_size("sized", size, threshold, is_concord=carrier == Concord.name)
+    for name, size, threshold in _rows(spec, "looks", 3):
+        _check_size("looks", size, threshold, is_concord=name == Concord.name)
+
+
+def _rows(spec: Mapping[str, Any], name: str, width: int) -> list[list[Any]]:
+    rows = spec[name]
+    good = isinstance(rows, list) and len(rows) <= MOST_ROWS
+    if not good or not all(isinstance(row, list) and len(row) == width for row in rows):
+        raise ConfigurationError(
+            f"{name} is {fields.shown(rows)}; up to {MOST_ROWS} lists of {width} are expected."
+        )
+    return rows  # type: ignore[no-any-return]
+
+
+def _check_size(name: str, size: Any, threshold: Any, *, is_concord: bool) -> None:
+    fields.in_range(size, (name,), 1, MOST_ENTRIES)
+    if is_concord or threshold is not None:
+        fields.in_range(threshold, (name,), 1, MOST_ENTRIES)
+
+
+def refuse_sizes(protocol: Weave) -> None:
+    """Refuse a protocol that leaves a size to the device, or has one that takes long to draw."""
+    known = {each.differences for each in protocol.sized}
+    for thread in _threads(protocol):
+        count = thread.differences(protocol.periods, anchored=protocol.anchored)
+        if count not in known:
+            raise ConfigurationError(
+                f"sized has no size for threads of {count} differences; one for all is expected."
+            )
+    blocks = len(protocol.values.blocks)
+    if SNAPSHOT in protocol.spans and len(protocol.looks) != blocks:
+        raise ConfigurationError(
+            f"looks has {len(protocol.looks)} for {blocks} snapshots; one for each is expected."
+        )
+    for mechanism in _mechanisms(protocol):
+        if isinstance(mechanism, SubsetSampler):
+            refuse_many_hits(min(mechanism.sparsity, mechanism.subset_size or mechanism.sparsity))
+
+
+def _threads(protocol: Weave) -> Iterator[Thread]:
+    """Yield threads of differences, with each number of differences that there is."""
+    for span in protocol.spans:
+        if span != SNAPSHOT:  # who looks first has the most, and who looks last the fewest
+            yield from (Thread(span, offset) for offset in {0, 0 if protocol.aligned else 1 % span})
+
+
+def _mechanisms(protocol: Weave) -> Iterator[Mechanism]:
+    if SNAPSHOT in protocol.spans:
+        yield from (look.mechanism for look in protocol.snapshots)
+    yield from (protocol.strand(thread).mechanism for thread in _threads(protocol))

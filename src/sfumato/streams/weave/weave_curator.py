@@ -1,0 +1,189 @@
+"""The server's half of a stream: tallies in, one final estimate out for each period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.stream import Curator, Due, Place, Steps
+from sfumato.core.tally import Tallies
+from sfumato.errors import MismatchError
+from sfumato.streams.weave.curve import less_sampled, spread_at
+from sfumato.streams.weave.fusion import Growing
+from sfumato.streams.weave.observations import Reader, Turnout, grown, in_range, refuse_strangers
+
+if TYPE_CHECKING:  # a protocol makes its curator
+    from sfumato.streams.weave.threads import Thread
+    from sfumato.streams.weave.weave import Weave
+
+__all__ = ["WeaveCurator"]
+
+Floats = NDArray[np.float64]
+
+
+class WeaveCurator(Curator):
+    """Releases the mean of each entry when a period closes; later reports never change it.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    enrolled
+        How many devices there are in each period, if some join late; see
+        :class:`~sfumato.streams.weave.curve.Reports`. It may grow as periods close.
+
+    Examples
+    --------
+    >>> from sfumato.core.stream import Tally, replay
+    >>> from sfumato.streams.kinds import Binary
+    >>> from sfumato.streams.weave import Weave
+    >>> protocol = Weave(Binary(), 2, 1, 1.0, spans=(0,), shares=(1.0,))
+    >>> first = Tallies({(0, 1, 0): Tally(100, np.array([60, 40]))})
+    >>> second = Tallies({(0, 2, 0): Tally(100, np.array([35, 65]))})
+    >>> releases = replay(protocol.curator(), [first, second])
+    >>> [release.values.round(2).tolist() for release in releases]
+    [[0.28], [0.82]]
+
+    """
+
+    def __init__(self, protocol: Weave, enrolled: Sequence[int] | None = None) -> None:
+        self._protocol = protocol
+        self._enrolled = enrolled
+        self._due: dict[int, list[tuple[int, Thread, int]]] = {}
+        for place, (thread, _) in enumerate(protocol.threads()):
+            for start, end in protocol.edges(thread):
+                self._due.setdefault(end, []).append((start, thread, place))
+        self._blocks = [_Block(protocol, place) for place in range(len(protocol.values.blocks))]
+        self._crowd = Turnout(protocol)
+        self._closed = 0
+        self._n = 0
+
+    def timestep(self, period: int) -> Steps:
+        """Take in the tallies of a period; release its estimate.
+
+        Periods close in order, and each once. Tallies that the period does not have are refused
+        before any of them counts.
+        """
+        if period != self._closed + 1 or period > self._protocol.periods:
+            raise MismatchError(
+                f"period is {period}; {self._closed} of {self._protocol.periods} have closed, in "
+                "order and each once."
+            )
+        tallies = yield Due(period)
+        refuse_strangers(self._protocol, tallies, period)
+        growth = float(grown(self._enrolled, self._protocol.periods)[period - 1])
+        self._closed = period
+        self._n += sum(tally.n for tally in tallies.values())
+        due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
+        parts = [block.close(period, due, tallies, growth) for block in self._blocks]
+        values = np.concatenate([value for value, _ in parts])
+        noise = np.concatenate([noise for _, noise in parts])
+        devices = self._crowd.close(tallies)
+        if self._enrolled is not None:
+            devices = self._enrolled[0] * growth
+        variances = less_sampled(noise, spread_at(values), devices)
+        return Estimate(
+            values=values,
+            covariance=Covariance(np.where(np.isnan(values), np.inf, variances), joint=False),
+            labels=self._protocol.values.labels,
+            n=self._n,
+            guarantee=self._protocol.guarantee,
+        )
+
+
+class _Block:
+    """The estimate of one block's entries, as it grows."""
+
+    def __init__(self, protocol: Weave, place: int) -> None:
+        self._place = place
+        self._width = len(range(protocol.values.width)[protocol.values.blocks[place]])
+        self._look = protocol.snapshots[place]
+        self._reader = Reader(protocol, place)
+        self._growing = Growing(protocol.periods)
+        counts = [
+            len(protocol.edges(thread))
+            for thread, _ in protocol.threads()
+            if not thread.is_snapshot or thread.block == place
+        ]
+        # Of each edge: what it has observed, and its noise, the part that is its thread's included.
+        self._values = np.zeros((sum(counts), self._width))
+        self._noise = np.zeros((sum(counts), self._width))
+        self._count = 0
+        self._threads: dict[int, _Along] = {}
+        self._room = max(counts)
+
+    def close(
+        self,
+        period: int,
+        due: list[tuple[int, Thread, int]],
+        tallies: Tallies[Any],
+        growth: float,
+    ) -> tuple[Floats, Floats]:
+        """Return the value and the variance of each entry in a period.
+
+        All is kept in units of the first period's devices, of which there are so many now.
+        """
+        starts, conductances = [], []
+        first = self._count
+        looks: list[tuple[int, int]] = []
+        for start, thread, place in due:
+            tally = tallies.get(Place(thread.span, period, thread.block))
+            if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
+                continue
+            value, noise, working = self._reader.read(thread, tally)
+            self._values[self._count] = growth * value
+            if thread.is_snapshot:
+                looks.append((self._count, tally.n))
+            else:
+                noise = noise + value**2 / tally.n
+                if place not in self._threads:
+                    self._threads[place] = _Along(self._room, self._width)
+                self._threads[place].add(self._count, growth * value / tally.n**0.5)
+            self._noise[self._count] = growth**2 * noise
+            self._count += 1
+            starts.append(start)
+            conductances.append(tally.n / (working * growth**2))
+        tails = np.array(starts, dtype=np.int64)
+        self._growing.close(
+            np.arange(first, self._count),
+            tails,
+            np.full(tails.size, period),
+            np.array(conductances, dtype=np.float64),
+        )
+        if not self._growing.known[period]:
+            return np.full(self._width, np.nan), np.full(self._width, np.inf)
+        edges, weights = self._growing.weights()
+        spread = np.zeros(self._count)
+        spread[edges] = weights
+        values = spread @ self._values[: self._count] / growth
+        for edge, n in looks:  # all reports together know the share better than its snapshots
+            self._noise[edge] = growth**2 * self._look.variance_at_share(in_range(values)) / n
+        variances = spread**2 @ self._noise[: self._count]
+        for along in self._threads.values():
+            variances -= along.squared(spread)
+        return values, variances / growth**2
+
+
+class _Along:
+    """The edges of one thread so far: which, and what goes into their covariance.
+
+    See :func:`sfumato.streams.weave.curve.taken_together`.
+    """
+
+    def __init__(self, room: int, width: int) -> None:
+        self._edges = np.zeros(room, dtype=np.int64)
+        self._pull = np.zeros((room, width))
+        self._count = 0
+
+    def add(self, edge: int, pull: Floats) -> None:
+        self._edges[self._count] = edge
+        self._pull[self._count] = pull
+        self._count += 1
+
+    def squared(self, weights: Floats) -> Floats:
+        own = weights[self._edges[: self._count]]
+        return np.asarray((own @ self._pull[: self._count]) ** 2)

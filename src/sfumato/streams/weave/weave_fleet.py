@@ -1,0 +1,186 @@
+"""Simulated devices of a Weave, some thousands at a time: the tallies of what they send.
+
+Devices that send through one mechanism are blurred together, by the very mechanism that the
+streaming device follows entry by entry; a test holds the two laws together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.fleet import Fleet, Population
+from sfumato.core.stream import Question
+from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.randomness import Source
+from sfumato.streams.kinds import CHUNK_BYTES
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+
+if TYPE_CHECKING:  # a protocol makes its fleets
+    from sfumato.streams.weave.weave import Weave
+
+__all__ = ["WeaveFleet", "collect", "freeze"]
+
+
+class WeaveFleet(Fleet):
+    """Simulated devices, each on a thread of its own; all that they will send is drawn at once.
+
+    Parameters
+    ----------
+    stream
+        The public design.
+    population
+        What the devices hold.
+    rng
+        The source of all devices' coins.
+
+    """
+
+    def __init__(self, stream: Weave, population: Population, rng: Source) -> None:
+        streams = population.streams()
+        self._totals = stream.values.totals(streams)
+        self._seen = stream.values.totals(streams, lambda bits: freeze(bits, stream.changes))
+        self._sent: dict[int, dict[Place, Tally]] = {}
+        for place, tally in collect(stream, streams, rng).items():
+            self._sent.setdefault(place.period, {})[place] = tally
+
+    def answer(self, period: int, question: Question) -> Tallies[Any]:
+        """Return what is sent in a period."""
+        del question
+        return Tallies(self._sent.get(period))
+
+    def totals(self, period: int) -> NDArray[Any]:
+        """Return how many devices have each entry."""
+        return np.asarray(self._totals[period - 1])
+
+    def seen(self, period: int) -> NDArray[Any]:
+        """Return the same of the streams as differences tell them: frozen after the last change."""
+        return np.asarray(self._seen[period - 1])
+
+
+def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
+    """Return streams that keep their last value once a change would be one too many."""
+    moved = np.abs(np.diff(bits, axis=1, prepend=np.int8(0))).sum(axis=2, dtype=np.int32)
+    np.cumsum(moved, axis=1, out=moved)
+    rows = np.flatnonzero(moved[:, -1] > changes)
+    if not rows.size:
+        return bits
+    last = (moved[rows] <= changes).sum(axis=1)[:, None] - 1
+    seen = np.minimum(np.arange(bits.shape[1]), last)
+    frozen = bits.copy()
+    frozen[rows] = np.take_along_axis(bits[rows], np.maximum(seen, 0)[:, :, None], axis=1)
+    frozen[rows[last[:, 0] < 0]] = 0
+    return frozen
+
+
+def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Place]:
+    """Return the tallies of all devices' reports, each device on a thread of its own.
+
+    Parameters
+    ----------
+    protocol
+        The public design.
+    streams
+        What each device (rows) holds in each period (columns), in codes.
+    rng
+        The source of all devices' coins.
+
+    """
+    order, threads = _drawn(protocol, len(streams), rng)
+    groups: dict[Any, list[tuple[Thread, NDArray[np.int64]]]] = {}
+    for thread, people in zip(threads, order, strict=True):
+        if not people.size:
+            continue
+        if thread.is_snapshot:
+            groups.setdefault((SNAPSHOT, thread.block), []).append((thread, people))
+        elif protocol.edges(thread):
+            kind = (1, len(protocol.edges(thread)))
+            groups.setdefault(kind, []).append((thread, people))
+    parts: dict[Place, Tally] = {}
+    for (span, _), members in groups.items():
+        told = _looks if span == SNAPSHOT else _changes
+        for some in _batches(protocol, members, one=span == SNAPSHOT):
+            for key, tally in told(protocol, some, streams, rng):
+                parts[key] = parts[key] + tally if key in parts else tally
+    return Tallies(parts)
+
+
+Members = list[tuple[Thread, NDArray[np.int64]]]
+
+
+def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[NDArray[np.int64]], list[Thread]]:
+    """Draw every device's thread; return the devices of each."""
+    threads = [thread for thread, share in protocol.threads() if share > 0]
+    shares = np.array([share for _, share in protocol.threads() if share > 0])
+    draw = rng.simulator()
+    drawn = draw.choice(len(threads), size=n, p=shares / shares.sum())
+    order = np.argsort(drawn, kind="stable")
+    cuts = np.searchsorted(drawn[order], np.arange(len(threads) + 1))
+    return [order[cuts[i] : cuts[i + 1]] for i in range(len(threads))], threads
+
+
+def _batches(protocol: Weave, members: Members, *, one: bool) -> Iterator[Members]:
+    """Yield the devices of some threads at a time, so few that their streams fit."""
+    most = max(1, CHUNK_BYTES // ((1 if one else protocol.periods) * protocol.values.width))
+    batch: Members = []
+    room = most
+    for thread, people in members:
+        rest = people
+        while rest.size:
+            batch.append((thread, rest[:room]))
+            room, rest = room - min(room, rest.size), rest[room:]
+            if not room:
+                yield batch
+                batch, room = [], most
+    if batch:
+        yield batch
+
+
+def _cut(members: Members) -> list[tuple[Thread, slice]]:
+    """Return where each thread's devices stand, one after the other."""
+    ends = np.cumsum([people.size for _, people in members]).tolist()
+    return [
+        (thread, slice(start, end))
+        for (thread, _), start, end in zip(members, [0, *ends[:-1]], ends, strict=True)
+    ]
+
+
+def _looks(
+    protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
+) -> Iterator[tuple[Place, Tally]]:
+    """Yield the tallies of snapshots of one block."""
+    block = members[0][0].block
+    look = protocol.snapshots[block]
+    people = np.concatenate([people for _, people in members])
+    period = np.concatenate([np.full(people.size, thread.offset) for thread, people in members])
+    seen = streams[people, period - 1][:, None]
+    bits = protocol.values.encode_streams(seen)[:, 0, protocol.values.blocks[block]]
+    reports = look.mechanism.randomize(look.encode(bits), rng)
+    for thread, part in _cut(members):
+        yield Place(SNAPSHOT, thread.offset, block), look.mechanism.tally(reports[part])
+
+
+def _changes(
+    protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
+) -> Iterator[tuple[Place, Tally]]:
+    """Yield the tallies of difference threads with equally many differences."""
+    values = protocol.values
+    people = np.concatenate([people for _, people in members])
+    bits = freeze(values.encode_streams(streams[people]), protocol.changes)
+    edges = protocol.edges(members[0][0])
+    rows = np.empty((people.size, len(edges), values.width), dtype=np.int8)
+    for thread, part in _cut(members):
+        starts, ends = np.array(protocol.edges(thread)).T
+        rows[part] = bits[part][:, ends - 1]
+        inner = int(starts[0] == 0)  # before the first period all entries are zero
+        rows[part, inner:] -= bits[part][:, starts[inner:] - 1]
+    mechanism = protocol.strand(members[0][0]).mechanism
+    reports = mechanism.randomize(rows.reshape(people.size, -1), rng)
+    for thread, part in _cut(members):
+        total = mechanism.tally(reports[part])
+        sums = total.sums.reshape(2, len(edges), values.width)
+        for place, (_, end) in enumerate(protocol.edges(thread)):
+            yield Place(thread.span, end), Tally(total.n, sums[:, place])

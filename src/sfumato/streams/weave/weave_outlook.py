@@ -1,0 +1,384 @@
+"""What to expect of a task on Weave: mixes, mechanisms and numbers of changes, by exact error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from sfumato.core.intervals import z_score
+from sfumato.core.outlook import Expected, Notice, Option, Outlook
+from sfumato.streams.kinds import values_of
+from sfumato.streams.pilot import Pilot
+from sfumato.streams.weave.expected import expected, networks
+from sfumato.streams.weave.mix import WORKLOADS, best_shares
+from sfumato.streams.weave.threads import SNAPSHOT
+from sfumato.streams.weave.weave import Weave
+from sfumato.wire.values import TaskValues
+
+__all__ = ["WeaveOutlook"]
+
+QUERIES: Final = ("online", "history", "prefix", "ranges")
+LADDER: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Numbers of changes that are tried with a pilot."""
+LONG: Final = 256
+"""From so many periods on, sums are only looked into if they are asked for."""
+TUNED: Final = 128
+"""Up to so many periods, shares are chosen for the very streams that are expected, too."""
+FEW_LOOKS: Final = 30
+FEW_PEOPLE: Final = 200
+PATH: Final = "path"
+
+
+class WeaveOutlook(Outlook):
+    """What to expect of a task over a horizon.
+
+    Parameters
+    ----------
+    task
+        The task as plain data.
+    devices
+        How many devices will take part.
+    pilot
+        What is known of people's streams. Without one, every device is taken to make all the
+        changes it may, at random times; with one, the number of changes is chosen, too.
+    notice
+        Is told what is being looked into.
+
+    """
+
+    def __init__(
+        self,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Pilot | None = None,
+        notice: Notice = lambda _: None,
+    ) -> None:
+        self.values = values_of(TaskValues.of_spec(task))
+        self.periods, self.changes = int(task["periods"]), int(task["changes"])
+        self.pilot = pilot or Pilot.assumed(self.values, self.periods, self.changes)
+        self.queries = dict(task["queries"])
+        super().__init__(task, self._made(task, "snapshots", self.changes), devices, notice)
+        self.target = self.main
+        self.shown = [
+            name
+            for name in QUERIES
+            if name in ("online", "history") or name in self.queries or self.periods < LONG
+        ]
+
+    @property
+    def workload(self) -> Any:
+        """What will be asked, in the terms in which a mix is chosen."""
+        return next(iter(self.queries)) if len(self.queries) == 1 else self.queries
+
+    # ---- the ways --------------------------------------------------------------------------
+
+    def option(
+        self,
+        name: str,
+        stream: Weave,
+        queries: Sequence[str] | None = None,
+        decoder: str = "",
+    ) -> Option:
+        """Return an option with the errors of these queries."""
+        asked = self.shown if queries is None else queries
+        errors = expected(stream, self.devices, self.pilot.sample, asked, decoder=decoder)
+        return Option(name, stream, self.devices, errors, self._fields(name, stream), "", decoder)
+
+    def _fields(self, name: str, stream: Weave) -> dict[str, Any]:
+        fixed: dict[str, Any] = {"mechanism": stream.mechanism, "changes": stream.changes}
+        if "history" in self.queries:
+            fixed["decoder"] = "smoothed"
+        if stream.aligned:
+            return {**fixed, "protocol": name, "mix": None}
+        mix = [list(pair) for pair in sorted(zip(stream.spans, stream.shares, strict=True))]
+        return {**fixed, "protocol": "weave", "fan_out": None, "mix": mix}
+
+    @cached_property
+    def _unit(self) -> Mapping[str, Expected]:
+        alone = self.made("snapshots", self.changes)
+        return self.option("snapshots", alone, list(self.queries)).errors
+
+    def score(self, option: Option) -> float:
+        """Return the squared error of all that is asked, each in units of snapshots' alone."""
+        return sum(
+            weight * option.errors[name].mse / self._unit[name].mse
+            for name, weight in self.queries.items()
+        )
+
+    def made(
+        self, name: str, changes: int, mechanism: str = "", periods: int | None = None
+    ) -> Weave:
+        """Return a stream by the name of its protocol."""
+        return self._made(self.task, name, changes, mechanism, periods)
+
+    @staticmethod
+    def _made(
+        task: Mapping[str, Any],
+        name: str,
+        changes: int,
+        mechanism: str = "",
+        periods: int | None = None,
+    ) -> Weave:
+        asked = {
+            **task,
+            "protocol": name,
+            "periods": periods or task["periods"],
+            "changes": changes,
+            "mechanism": mechanism or task["mechanism"],
+        }
+        left_out = ("mix",) if name in ("tree", "hierarchy") else ("mix", "fan_out")
+        return Weave.chosen({key: asked[key] for key in asked if key not in left_out})
+
+    def options(self) -> Iterator[Option]:
+        """Yield Weave with each mechanism, snapshots alone, and the papers' levels."""
+        changes = self._best_changes() if self.pilot.is_data else self.changes
+        woven = self.made("weave", changes)
+        for name in ("weave", "snapshots", "tree", "hierarchy"):
+            self.notice(name)
+            stream = woven if name == "weave" else self.made(name, changes)
+            if name != "weave" or stream.spans != (SNAPSHOT,):  # then weave is snapshots alone
+                yield self.option(name, stream)
+        yield self.option("hierarchy", stream, decoder=PATH)
+        if changes != self.changes:
+            self.notice(f"weave, changes = {self.changes}")
+            yield self.option("weave", self.made("weave", self.changes))
+        self.notice("weave, for streams like these")
+        tuned = min(self._tuned(changes), key=self.score, default=None)
+        if tuned is not None:
+            yield self.option("weave", tuned.stream)  # type: ignore[arg-type]
+        if self.task["mechanism"] == "auto" and len(woven.spans) > 1:
+            for mechanism in ("concord", "exsub"):
+                if woven.carriers != (mechanism,):
+                    self.notice(f"weave with {mechanism}")
+                    yield self.option("weave", self.made("weave", changes, mechanism))
+        if "mix" in self.task:
+            self.notice("the mix of the task file")
+            yield self.option("weave", Weave.chosen(self.task))
+
+    def _tuned(self, changes: int) -> Iterator[Option]:
+        """Yield Weave with each mechanism, its shares the best for streams like those expected."""
+        if "shuffle" in self.task or self.periods > TUNED:
+            return
+        spans = [span for span in (1, 2, 4, 8, 16) if 2 * span <= self.periods]
+        even = (1 / (len(spans) + 1),) * (len(spans) + 1)
+        epsilon = self.task["epsilon"]
+        asked = (self.values, self.periods, changes, epsilon, (*spans, SNAPSHOT), even)
+        mechanisms: tuple[Any, ...] = ("concord", "exsub")
+        named = self.task["mechanism"]
+        for mechanism in mechanisms if named == "auto" else (named,):
+            whole = Weave(*asked, mechanism)
+            shares, _ = best_shares(networks(whole, self.pilot.sample), self.workload)
+            yield self.option("weave", whole.trimmed(shares.tolist()), list(self.queries))
+
+    def _best_changes(self) -> int:
+        """Return the number of changes of least error: noise grows with it, and clipping falls."""
+        least = self.values.least_changes
+        most = max(self.pilot.most_changes, least)
+        ladder = {s for s in (*LADDER, self.changes, most) if least <= s <= most} | {least}
+        best, lowest, worse = self.changes, np.inf, 0
+        for changes in sorted(ladder):
+            self.notice(f"changes = {changes}")
+            option = self.option("weave", self.made("weave", changes), list(self.queries))
+            score = min(map(self.score, (option, *self._tuned(changes))))
+            worse = worse + 1 if score > 1.001 * lowest else 0  # snapshots alone tie
+            if score < lowest:
+                best, lowest = changes, score
+            if worse == 3:
+                break
+        return best
+
+    # ---- targets ---------------------------------------------------------------------------
+
+    def reach(self, best: Option, target: float) -> dict[str, float | None]:
+        """Return how many devices, how much epsilon and how few periods reach a half width."""
+        aim = (target / z_score(0.95)) ** 2
+        factor = aim / best.errors[self.main].reported
+        stream: Any = best.stream
+        return {
+            "devices": self._enough_devices(best, stream, aim),
+            "epsilon": self._enough_epsilon(stream, factor),
+            "periods": self._few_periods(stream, factor),
+        }
+
+    def _enough_devices(self, best: Option, stream: Weave, aim: float) -> int | None:
+        """Return how many devices have this variance, in two digits."""
+        needed = self.devices * best.errors[self.main].reported / aim
+        for _ in range(2):  # nearly proportional, but few devices leave some periods with none
+            count = max(1, round(needed))
+            if count > 10**12:
+                return None
+            found = expected(stream, count, self.pilot.sample, [self.main])
+            needed = count * found[self.main].reported / aim
+        scale = 10 ** max(0, int(np.log10(max(needed, 1))) - 1)
+        return int(np.ceil(needed / scale) * scale)
+
+    def _enough_epsilon(self, stream: Weave, factor: float) -> float | None:
+        """Return an epsilon at which the variance is this multiple of what it is, or less.
+
+        With the same mix, so a plan made for that epsilon may do with a little less.
+        """
+        unit, now = stream.expected_variance(self.main), stream.epsilon
+
+        def variance(epsilon: float) -> float:
+            return replace(stream, epsilon=epsilon).expected_variance(self.main) / unit
+
+        low, high = (0.01, now) if factor >= 1 else (now, 16.0)
+        if variance(high) > factor:
+            return None
+        if variance(low) < factor:
+            return low
+        while high / low > 1.005:
+            middle = (low * high) ** 0.5
+            low, high = (low, middle) if variance(middle) <= factor else (middle, high)
+        return float(f"{high:.3g}")
+
+    def _few_periods(self, stream: Weave, factor: float) -> int | None:
+        """Return the longest horizon, by halving, on which the variance is so small."""
+        unit = stream.expected_variance(self.main)
+        periods = self.periods
+        while factor < 1:
+            periods //= 2
+            if periods < 2 or stream.changes > self.values.width * periods:
+                return None
+            made = self.made("weave", stream.changes, periods=periods)
+            if made.expected_variance(self.main) / unit <= factor:
+                break
+        return periods
+
+    def facts(self, best: Option) -> dict[str, Any]:
+        """Return what a second horizon costs, and what the pilot has told."""
+        stream: Any = best.stream
+        return {
+            "second_horizon": {
+                "epsilon_spent": 2 * stream.epsilon,
+                "error_factor_at_equal_epsilon": self._second_horizon(stream),
+            },
+            "pilot": {
+                "people": self.pilot.people if self.pilot.is_data else None,
+                "epsilon": self.pilot.epsilon,
+                "beyond_changes": self.pilot.beyond(stream.changes),
+            },
+        }
+
+    def _second_horizon(self, stream: Weave) -> float:
+        """Return how many times as large errors are if epsilon has to last for two horizons."""
+        self.notice("a second horizon")
+        halved = Weave.best(
+            self.values, self.periods, stream.changes, stream.epsilon / 2, workload=self.workload
+        )
+        ratio = halved.expected_variance(self.main) / stream.expected_variance(self.main)
+        return float(ratio**0.5)
+
+    # ---- words -----------------------------------------------------------------------------
+
+    def reasons(self, options: tuple[Option, ...]) -> list[str]:
+        """Return why the first option is recommended, in sentences."""
+        best = options[0]
+        stream: Any = best.stream
+        said = [_configuration(stream), *self._comparisons(options), *self._about_pilot(best)]
+        online, history = best.errors["online"], best.errors["history"]
+        if history.rmse < 0.97 * online.rmse:
+            said.append(
+                "Once all periods have closed, the smoothed decoder has "
+                f"{history.rmse / online.rmse:.2f}x the online error, from the same reports."
+            )
+        second = self._second_horizon(stream)
+        said.append(
+            "A second horizon spends epsilon again: a device in both has "
+            f"{2 * stream.epsilon:g}. If {stream.epsilon:g} has to last for both, errors are "
+            f"{second:.2f}x as large."
+        )
+        return said
+
+    def _comparisons(self, options: tuple[Option, ...]) -> Iterator[str]:
+        best, query = options[0], self.main
+        stream: Any = best.stream
+        if stream.spans == (SNAPSHOT,):
+            yield (
+                f"With {stream.changes} changes over {self.periods} periods differences cost more "
+                "than they tell: snapshots alone are best."
+            )
+        names = {
+            ("snapshots", ""): "snapshots alone",
+            ("tree", ""): "the aligned tree",
+            ("hierarchy", ""): "the papers' hierarchy with all its reports fused",
+            ("hierarchy", PATH): "the papers' hierarchy as printed",
+        }
+        ratios = [
+            f"{best.errors[query].rmse / other.errors[query].rmse:.2f}x that of {name}"
+            for other in options[1:]
+            if (name := names.get((other.name, other.decoder)))
+        ]
+        if ratios:
+            yield f"Its error is {', '.join(ratios)} ({WORKLOADS[query]})."
+
+    def _about_pilot(self, best: Option) -> Iterator[str]:
+        stream: Any = best.stream
+        if not self.pilot.is_data:
+            return
+        error = best.errors[self.main]
+        beyond = self.pilot.beyond(stream.changes)
+        change = "" if stream.changes == self.changes else f" instead of {self.changes}"
+        yield (
+            f"changes = {stream.changes}{change}: {beyond:.1%} of the pilot's streams change "
+            f"more often, which biases answers by {error.squared_bias**0.5:.2g} beside noise of "
+            f"{error.variance**0.5:.2g}; with more, the noise grows faster than the bias falls."
+        )
+
+    def warnings(self, best: Option) -> list[str]:
+        """Return what is to be known about the pilot, few snapshots and few changes."""
+        return [*self._pilot_warnings(best), *self._few_looks(best), *self._few_changes(best)]
+
+    def _pilot_warnings(self, best: Option) -> Iterator[str]:
+        epsilon = best.stream.guarantee.epsilon
+        if self.pilot.epsilon is not None:
+            yield (
+                f"Whoever was in the pilot has spent epsilon {self.pilot.epsilon:g} and with this "
+                f"task spends {self.pilot.epsilon + epsilon:g} in all."
+            )
+        elif self.pilot.is_data:
+            yield "The pilot's streams were read as they are: this plan does not protect them."
+
+    def _few_looks(self, best: Option) -> Iterator[str]:
+        stream: Any = best.stream
+        share = dict(zip(stream.spans, stream.shares, strict=True)).get(SNAPSHOT, 0.0)
+        looks = self.devices * share / (self.periods * len(self.values.blocks))
+        if share and looks < FEW_LOOKS:
+            yield (
+                f"Only {looks:.1f} snapshots are expected in a period: intervals are rough below "
+                f"{FEW_LOOKS}."
+            )
+
+    def _few_changes(self, best: Option) -> Iterator[str]:
+        stream: Any = best.stream
+        if self.values.always_there and stream.changes < self.values.least_changes + 2:
+            yield (
+                f"changes = {stream.changes} leaves no move: appearing counts "
+                f"{self.values.least_changes}, and moving on counts two."
+            )
+        if not self.pilot.is_data:
+            yield (
+                f"Nothing says yet that {stream.changes} changes are enough; a device that has "
+                "more is frozen for differences, which biases answers. --pilot tells by how much."
+            )
+        elif self.pilot.people < FEW_PEOPLE:
+            yield (
+                f"The pilot has {self.pilot.people} streams; with fewer than {FEW_PEOPLE} the "
+                "number of changes is a guess."
+            )
+
+
+def _configuration(stream: Weave) -> str:
+    parts = []
+    for span, share in sorted(zip(stream.spans, stream.shares, strict=True)):
+        if span == SNAPSHOT:
+            parts.append(f"{share:.0%} of the devices send one snapshot")
+        else:
+            every = "in every period" if span == 1 else f"every {span} periods"
+            parts.append(f"{share:.0%} send differences {every}")
+    words = f"{', '.join(parts)}."
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,475 @@
+"""The public design of an endless stream: what is asked, of how many, and what is promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.windows import WindowLedger, affordable, whole_units
+from sfumato.core.domain import Domain, Label
+from sfumato.core.exact import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    is_finite_number,
+    is_whole_number,
+)
+from sfumato.core.fleet import Population
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.outlook import Notice, Outlook, Sent
+from sfumato.core.quantity import MEAN, SHARE, Quantity
+from sfumato.core.stream import Ask
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle
+from sfumato.randomness import Source
+from sfumato.streams.admission import MOST_ASKED, refuse_wide
+from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, described_mechanism
+from sfumato.streams.window import task_fields
+from sfumato.streams.window.curators import WindowCurator
+from sfumato.streams.window.readings import Asking
+from sfumato.streams.window.window_device import WindowDevice
+from sfumato.streams.window.window_fleet import WindowFleet
+from sfumato.streams.window.window_methods import method_of
+from sfumato.streams.window.window_outlook import WindowOutlook, predicted, question, reports
+from sfumato.wire.values import TaskValues
+
+__all__ = ["Window"]
+
+COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
+"""What a device lets itself be asked with about an item; about a number it is the hybrid."""
+
+
+@lru_cache(maxsize=4096)
+def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> FrequencyOracle:
+    if oracle in ("grr", "oue"):
+        return (GRR if oracle == "grr" else OUE)(epsilon, domain)
+    return Adaptive(epsilon, domain, rule="least" if oracle == "auto" else "papers").chosen
+
+
+@dataclass(frozen=True)
+class Window(AskedStream):
+    """A stream without an end: any w consecutive periods of a device are epsilon-private.
+
+    Parameters
+    ----------
+    window
+        How many consecutive periods share one budget, w.
+    epsilon
+        Privacy of what a device sends in any w consecutive periods.
+    devices
+        How many devices take part, in expectation; public.
+    domain
+        Of shares: how many items there are, or their labels.
+    interval
+        Of a mean: the public interval that the numbers lie in.
+    clip
+        Of a mean: whether numbers outside are cut to the interval instead of refused.
+    method
+        Who is asked what, when: ``auto`` or one of :data:`METHODS`.
+    oracle
+        What asks for an item: ``auto`` (least variance), ``grr``, ``oue`` or the paper's ``ada``.
+    parameters
+        What the method can be told beyond this, by name.
+    population
+        How many people the answers speak about, if there are more than these devices.
+    default
+        What a device answers for before its first value: public, and the same for all. If such a
+        device kept silent, it would tell that it has seen nothing yet. None for the first item, or
+        for the middle of the interval.
+    unit
+        Of a mean: what is printed after it.
+
+    Guarantee
+    ---------
+    Two streams that differ in any way within w consecutive periods change the probability of
+    everything a device ever sends by a factor of at most e^epsilon. The device sees to it itself.
+
+    Examples
+    --------
+    >>> protocol = Window(window=20, epsilon=1.0, devices=200_000, domain=2, method="lpu")
+    >>> from sfumato.core.stream import Timestep
+    >>> ask = Timestep(protocol.curator(), 1).question
+    >>> ask.mechanism, ask.probability
+    (GRR(epsilon=1.0, domain=2), 0.05)
+    >>> print(protocol.guarantee)
+    What a device sends is protected with epsilon 1 over any 20 consecutive periods (local: blurred
+    on the device before anyone sees it), provided that the device's own clock counts the periods.
+
+    """
+
+    window: int
+    epsilon: float
+    devices: int
+    domain: int | tuple[Label, ...] | None = None
+    interval: tuple[float, float] | None = None
+    clip: bool = False
+    method: str = "auto"
+    oracle: str = "auto"
+    parameters: tuple[tuple[str, Any], ...] = ()
+    population: int | None = None
+    default: Label | float | None = None
+    unit: str = field(default="", kw_only=True)
+
+    name: ClassVar[str] = "window"
+    needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
+    optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have, with one sentence."""
+        WindowLedger(self.window, self.epsilon)
+        if whole_units(self.epsilon) < 1 or self.epsilon > LARGEST_EPSILON:
+            raise ConfigurationError(
+                f"epsilon is {self.epsilon}; it must lie in "
+                f"{SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+            )
+        if not is_whole_number(self.devices) or self.devices < 1:
+            raise ConfigurationError(f"devices is {self.devices!r}; at least 1 is expected.")
+        if (self.domain is None) == (self.interval is None):
+            raise ConfigurationError(
+                f"domain is {self.domain!r} and interval is {self.interval!r}; one of them is "
+                "expected: shares of items have a domain, a mean has an interval."
+            )
+        if self.oracle not in task_fields.ORACLES:
+            known = ", ".join(task_fields.ORACLES)
+            raise ConfigurationError(f"oracle is {self.oracle!r}; {known} are there.")
+        if self.domain is not None:
+            object.__setattr__(self, "domain", Domain.of(self.domain).items)
+        else:
+            self._check_interval(self.interval)
+        object.__setattr__(self, "parameters", tuple(tuple(pair) for pair in self.parameters))
+        self._set_default()
+        self.mechanism(whole_units(self.epsilon))
+        self.curator()
+
+    def _set_default(self) -> None:
+        """Write down what a device answers for before its first value; refuse what none holds."""
+        if self.default is None:
+            low, high = self.bounds
+            middle = low / 2 + high / 2
+            object.__setattr__(self, "default", middle if self.domain is None else self.labels[0])
+            return
+        if self.domain is not None:
+            good = any(self.default == label for label in self.labels)
+        else:
+            low, high = self.bounds
+            good = is_finite_number(self.default) and low <= self.default <= high  # type: ignore[operator]
+        if not good:
+            raise ConfigurationError(
+                f"default is {self.default!r}; one of the values that a device can hold is "
+                "expected."
+            )
+
+    def _check_interval(self, interval: Any) -> None:
+        if not isinstance(interval, (list, tuple)) or len(interval) != 2:
+            raise ConfigurationError(f"interval is {interval!r}; two numbers are expected.")
+        low, high = interval
+        if not is_finite_number(low) or not is_finite_number(high) or not low < high:
+            raise ConfigurationError(
+                f"interval is [{low!r}, {high!r}]; the first number must be below the second."
+            )
+        object.__setattr__(self, "interval", (float(low), float(high)))
+
+    @property
+    def tiers(self) -> tuple[Window, ...]:
+        """The windows that an owner picks from: this one alone; see :class:`Tiers`."""
+        return (self,)
+
+    # ---- what is asked ---------------------------------------------------------------------
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the values of a release are about."""
+        return ("mean",) if self.domain is None else tuple(Domain(self.domain).labels)
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the values of a release are."""
+        return MEAN.measured_in(self.unit) if self.domain is None else SHARE
+
+    @property
+    def wholes(self) -> tuple[slice, ...]:
+        """Of shares: each device holds exactly one item."""
+        return () if self.domain is None else (slice(0, self.width),)
+
+    @property
+    def width(self) -> int:
+        """How many values a release has."""
+        return 1 if self.domain is None else Domain(self.domain).size
+
+    @property
+    def people(self) -> int:
+        """How many people the answers speak about."""
+        return self.population or self.devices
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The public interval that every value lies in."""
+        return self.interval or (0.0, 1.0)
+
+    @property
+    def reach(self) -> float:
+        """How far two values can be apart."""
+        low, high = self.bounds
+        return high - low
+
+    @cached_property
+    def nothing(self) -> NDArray[np.float64]:
+        """What stands for a release before there was one: zero, or the number nearest to it."""
+        nothing = np.zeros(self.width)
+        return nothing if self.interval is None else np.clip(nothing, *self.interval)
+
+    def mechanism(self, units: int) -> Asking:
+        """Return the mechanism that asks for a value and spends so many units."""
+        epsilon = affordable(units)
+        if self.domain is not None:
+            return _counting(self.oracle, epsilon, self.domain)
+        return Hybrid(epsilon, *self.bounds, self.clip)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The names of the mechanisms that devices of this task let themselves be asked with."""
+        return (Hybrid.name,) if self.domain is None else tuple(kind.name for kind in COUNTING)
+
+    @cached_property
+    def _usual(self) -> Mechanism:
+        """A mechanism that devices may be asked with."""
+        return self.mechanism(whole_units(self.epsilon))
+
+    def inputs(self) -> Sequence[Any]:
+        """Return the items; of numbers, the ends of the interval and its middle."""
+        if self.interval is None:
+            return self.labels
+        low, high = self.interval
+        return (low, low / 2 + high / 2, high)
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the task knows no such value."""
+        self._usual.encode([value])
+
+    def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism that a question describes; raise if the task does not allow it."""
+        described = dict(configuration)
+        usual = self._usual.configuration()
+        for name in ("domain", "low", "high", "clip"):  # before anything is built of them
+            if _listed(described.get(name)) != _listed(usual.get(name)):
+                raise MismatchError(f"the question has another {name} than its task.")
+        if isinstance(described.get("domain"), list):
+            described["domain"] = self.domain
+        kinds = (Hybrid,) if self.domain is None else COUNTING
+        return described_mechanism(described, kinds)
+
+    def check_question(self, mechanism: Mechanism) -> None:
+        """Raise MismatchError unless devices of this task let themselves be asked with it."""
+        if self.domain is not None:
+            known = type(mechanism) in COUNTING and getattr(mechanism, "domain", 0) == self.domain
+            about = f"one of {', '.join(self.oracles)} over its own items"
+        else:
+            own = Hybrid(self.epsilon, *self.bounds, self.clip)
+            known = type(mechanism) is Hybrid and replace(mechanism, epsilon=self.epsilon) == own
+            about = "hybrid over its own interval"
+        if not known:
+            raise MismatchError(
+                f"the question is asked with {mechanism.name} as {mechanism!r}; this task allows "
+                f"{about}."
+            )
+        if mechanism.report_bytes > self.payload:
+            raise MismatchError(
+                f"the question is asked with {mechanism.name} in {mechanism.report_bytes} bytes; "
+                f"this task's answers have up to {self.payload}."
+            )
+
+    @property
+    def payload(self) -> int:
+        """The bytes of the longest report: of no method's question it has more than a bit an item.
+
+        (Or an item's number, where there are few; and the hybrid's symbols fit into eight bytes.)
+        """
+        if self.domain is None:
+            return LARGEST_SYMBOL
+        number = GRR(self.epsilon, self.domain).report_bytes
+        return max((Domain(self.domain).size + 7) // 8, number)
+
+    @cached_property
+    def rounds(self) -> int:
+        """How many questions a period has, at most."""
+        return method_of(self.method).rounds
+
+    @property
+    def counts_on(self) -> int:
+        """How many devices take part, in expectation."""
+        return self.devices
+
+    def expecting(self, devices: int) -> Window:
+        """Return the same stream for another number of devices."""
+        return replace(self, devices=devices)
+
+    def by(self, method: str) -> Window:
+        """Return the same stream by another method."""
+        return replace(self, method=method, parameters=())
+
+    @property
+    def sent(self) -> Sent:
+        """What a device sends in a period."""
+        messages = reports(method_of(self.method), self.window)
+        return Sent(messages, messages * self.payload, float(self.rounds))
+
+    def planned_variance(self, devices: int) -> float | None:
+        """Return the variance of what a period's own answers say."""
+        expected = predicted((self.expecting(devices),), method_of(self.method))
+        return None if expected is None else expected.reported
+
+    def influence(self, devices: int) -> float | None:
+        """Return how far one forged device can move a period's own answers.
+
+        It may answer whenever anybody is asked. Not known where how many are asked depends on the
+        data.
+        """
+        asked = question(self.expecting(devices), method_of(self.method))
+        return None if asked is None else asked[0].influence / max(1.0, asked[1])
+
+    @classmethod
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of each method."""
+        del pilot
+        return WindowOutlook(task, cls.chosen(task), devices, notice)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen: who is asked, when."""
+        return {"method": method_of(self.method).name}
+
+    # ---- as plain data ---------------------------------------------------------------------
+
+    def plain(self) -> dict[str, Any]:
+        """Return what the stream fixes of a published task beyond the task itself: nothing."""
+        return {}
+
+    def spec(self) -> dict[str, Any]:
+        """Return plain data that make this stream."""
+        return {
+            "stream": self.name,
+            "values": self._values.plain(),
+            "window": int(self.window),
+            "epsilon": float(self.epsilon),
+            "devices": int(self.devices),
+            "method": self.method,
+            "oracle": self.oracle,
+            "parameters": [list(pair) for pair in self.parameters],
+        }
+
+    @property
+    def _values(self) -> TaskValues:
+        """What a device observes, as a task has it."""
+        if self.domain is not None:
+            return TaskValues("category", self.domain)
+        low, high = self.interval or (0.0, 1.0)
+        return TaskValues("number", low=low, high=high, clip=self.clip, unit=self.unit)
+
+    @property
+    def brief(self) -> str:
+        """The design in a few words."""
+        asked = f"{self.width} items" if self.interval is None else f"a number in {self.interval}"
+        within = "each period" if self.window == 1 else f"any {self.window} periods"
+        return f"{asked}, {within}, {self.devices} devices: {self.method}"
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a published task."""
+        values = TaskValues.of_spec(spec)
+        numbers = values.kind == "number"
+        return cls(
+            spec["window"],
+            spec["epsilon"],
+            spec["devices"],
+            None if numbers else values.items,
+            (values.low, values.high) if numbers else None,  # type: ignore[arg-type]
+            values.clip,
+            spec["method"],
+            spec["oracle"],
+            tuple((str(name), value) for name, value in spec["parameters"]),
+            default=spec.get("default"),
+            unit=values.unit,
+        )
+
+    @classmethod
+    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked fields of a task with one window."""
+        return task_fields.checked(task)
+
+    @classmethod
+    def admit(cls, spec: Mapping[str, Any]) -> Self:
+        """Return the stream of a stranger's task; a bit for each item is the longest report."""
+        refuse_wide(spec, MOST_ASKED)
+        return cls.of(spec)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small instances: shares and a mean, of divided budgets and populations."""
+        yield cls(2, 1.0, 4_000, domain=("home", "work"), method="lpu")
+        yield cls(2, 1.0, 4_000, domain=("home", "work"), method="lbd")
+        yield cls(2, 2.0, 4_000, domain=3)
+        yield cls(1, 1.0, 4_000, domain=3, method="lbu", oracle="oue")
+        # Up to epsilon 0.6 a number is blurred by one coin, so that all reports can be listed.
+        yield cls(2, 0.5, 4_000, interval=(-1.0, 3.0), method="lpu")
+        yield cls(2, 0.5, 4_000, interval=(-1.0, 3.0), method="lpd")
+
+    # ---- what is estimated -----------------------------------------------------------------
+
+    def truth(
+        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
+    ) -> NDArray[np.float64] | None:
+        """Return the shares of the items, or the mean, if the method releases them unbiased."""
+        del ask
+        if not method_of(self.method).kind.unbiased:
+            return None
+        if self.domain is None:
+            return np.array([np.average(held, weights=counts)])
+        same = [[value == label for label in self.labels] for value in held]
+        return np.average(np.array(same, dtype=float), axis=0, weights=counts)
+
+    # ---- both halves -----------------------------------------------------------------------
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device, for ever."""
+        return Guarantee(
+            "local",
+            "what a device sends",
+            self.epsilon,
+            neighbours=f"two streams that differ within {self.window} consecutive periods",
+            window=self.window,
+            assumptions=("the device's own clock counts the periods",),
+        )
+
+    def device(self, coins: Source, tier: int = 0) -> WindowDevice:
+        """Return a new device; there is nothing to draw beforehand."""
+        del coins
+        self.offer(tier)
+        return WindowDevice(self, WindowLedger(self.window, self.epsilon))
+
+    def restore(self, state: Any) -> WindowDevice:
+        """Return the device that goes on from a saved state."""
+        return WindowDevice.restore(self, state)
+
+    def fleet(self, population: Population, rng: Source) -> WindowFleet:
+        """Return simulated devices, each with a ledger of its own."""
+        return WindowFleet((self,), population, rng)
+
+    def curator(self) -> WindowCurator:
+        """Return a new curator of the method."""
+        return method_of(self.method)(self, self.parameters)
+
+
+def _listed(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given

@@ -1,0 +1,172 @@
+"""Tables in a SQLite file of ours, read with suspicion: disks rot, and files are copied halfway.
+
+SQLite keeps any type in any column, and finds broken pages only when it comes to them. So every
+cell that is read is held against what its column may have, and whatever SQLite itself stumbles
+over becomes one sentence that names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sfumato.errors import InputError
+
+__all__ = [
+    "ANY",
+    "BYTES",
+    "COUNT",
+    "FLAG",
+    "NUMBER",
+    "TEXT",
+    "TIME",
+    "Cell",
+    "Damaged",
+    "Tables",
+    "exactly",
+    "optional",
+]
+
+
+class Damaged(InputError):
+    """A file of ours that something has happened to."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name} is damaged: {what}; it cannot be gone on with.")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a column may have."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+def _whole(most: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and 0 <= value <= most
+
+
+ANY: Final = Cell("anything", lambda _: True)
+BYTES: Final = Cell("bytes", lambda value: type(value) is bytes)
+TEXT: Final = Cell("text", lambda value: type(value) is str)
+COUNT: Final = Cell("a whole number from 0 on", _whole(1 << 53))
+NUMBER: Final = Cell("a whole number of 32 bits", _whole((1 << 32) - 1))
+FLAG: Final = Cell("0 or 1", _whole(1))
+TIME: Final = Cell("seconds since 1970", _whole(1 << 36))
+
+
+def exactly(size: int) -> Cell:
+    """Return a column of so many bytes."""
+    return Cell(f"{size} bytes", lambda value: type(value) is bytes and len(value) == size)
+
+
+def optional(cell: Cell) -> Cell:
+    """Return a column that may also have nothing."""
+    return Cell(f"{cell.words} or nothing", lambda value: value is None or cell.fits(value))
+
+
+class Tables:
+    """A connection to a file of ours.
+
+    Parameters
+    ----------
+    connection
+        The open connection to the file.
+    name
+        What sentences call the file.
+
+    Examples
+    --------
+    >>> tables = Tables(sqlite3.connect(":memory:"), "app.journal")
+    >>> tables.rows("SELECT 1, 'a'", cells=(COUNT, TEXT))
+    [(1, 'a')]
+    >>> tables.rows("SELECT 1, 2.5", cells=(COUNT, TEXT))
+    Traceback (most recent call last):
+    ...
+    sfumato.wire.sqlite_tables.Damaged: app.journal is damaged: it has 2.5 where text is ...
+
+    """
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self.connection = connection
+        self.name = name
+        self._process = os.getpid()
+
+    def run(self, statement: str, given: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Execute a statement that returns nothing to be read."""
+        self._refuse_fork()
+        try:
+            return self.connection.execute(statement, given)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._translated(error) from error
+
+    def run_all(self, script: str) -> None:
+        """Execute some statements, one after the other."""
+        self._refuse_fork()
+        try:
+            self.connection.executescript(script)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._translated(error) from error
+
+    def rows(
+        self, query: str, given: Sequence[Any] = (), *, cells: Sequence[Cell]
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, each of whose columns has what it may have."""
+        self._refuse_fork()
+        try:
+            rows = self.connection.execute(query, given).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._translated(error) from error
+        for row in rows:
+            for value, cell in zip(row, cells, strict=True):
+                if not cell.fits(value):
+                    what = f"it has {_shown(value)} where {cell.words} is expected"
+                    raise Damaged(self.name, what)
+        return rows
+
+    def demand(self, columns: dict[str, Sequence[str]]) -> None:
+        """Raise unless the file has these tables with these columns."""
+        for table, names in columns.items():
+            there = [row[1] for row in self.rows(f"PRAGMA table_info({table})", cells=(ANY,) * 6)]
+            if sorted(there) != sorted(names):
+                listed = ", ".join(map(str, there)) or "no columns"
+                raise Damaged(self.name, f"its table {table} has {listed}")
+
+    def _refuse_fork(self) -> None:
+        """Raise in a child that was forked: it has no lock on the file, which its parent keeps."""
+        if os.getpid() != self._process:
+            raise InputError(
+                f"{self.name} was opened before this process was forked; open it here, once the "
+                "process that has it has closed it."
+            )
+
+    def _translated(self, error: Exception) -> Exception:
+        """Return what to raise: what is no fault of the file, such as a full disk, as it is."""
+        if isinstance(error, sqlite3.ProgrammingError):  # of another thread, or closed already
+            return InputError(f"{self.name} cannot be used here ({str(error).partition('.')[0]}).")
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        return Damaged(self.name, str(error)) if code in _OF_THE_FILE else error
+
+
+_OF_THE_FILE: Final = frozenset(
+    {
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+        sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_RANGE,
+        sqlite3.SQLITE_FORMAT,
+    }
+)
+"""Codes of SQLite that say that a file is not what it was."""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return repr(value)[:40]
