@@ -71,7 +71,7 @@ def test_every_module_says_which_extra_it_needs(hidden: list[str]) -> None:
     [
         ("from sfumato.lab import read_flights; read_flights()", "demo"),
         (
-            "import pathlib; from sfumato.lab.published_accuracy import streams as s; s(pathlib.Path())",
+            "import sfumato.lab.published_accuracy as lab; lab.streams(lab.Path())",
             "frames",
         ),
         ("from sfumato.frames import table; table({}, 'pyarrow')", "frames"),

@@ -73,7 +73,7 @@ class PublishingPlan:
 
     Examples
     --------
-    >>> plan = PublishingPlan(epsilon=0.5, bound=1000, threshold=Fixed(40), tree=Tree(16, 2), block=8)
+    >>> plan = PublishingPlan(0.5, bound=1000, threshold=Fixed(40), tree=Tree(16, 2), block=8)
     >>> plan.noise(40).law().rate
     Fraction(1, 160)
     >>> PublishingPlan.from_configuration(plan.configuration()) == plan
