@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato.checks.transcripts import Law, Transcript
 from sfumato.core.stream import Message, Place
+from sfumato.streams.weave.design import SHARE_UNITS
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
-from sfumato.streams.weave.weave import SHARE_UNITS, Weave
+from sfumato.streams.weave.weave import Weave
 
 
 def exact_threads(protocol: Weave) -> Iterator[tuple[Thread, Fraction]]:

@@ -16,8 +16,8 @@ from sfumato.errors import MismatchError
 from sfumato.randomness import Keyed, Seeded, Source, seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, WeaveDevice
+from sfumato.streams.weave.design import SHARE_UNITS
 from sfumato.streams.weave.threads import Thread
-from sfumato.streams.weave.weave import SHARE_UNITS
 
 PROTOCOLS = [
     Weave(Binary(), 12, 3, 1.0, (1, 3, 0), (0.4, 0.3, 0.3)),

@@ -1,0 +1,331 @@
+"""The public design of a Weave: its threads, what carries them, and the graph that they make.
+
+All of it follows from a few numbers that a task publishes, so that devices, curator and planner
+mean the same without talking to each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from sfumato.accounting.shuffle import Levels
+from sfumato.core.domain import Label
+from sfumato.core.guarantee import Guarantee
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.errors import ConfigurationError
+from sfumato.randomness import Source
+from sfumato.streams.kinds import Values
+from sfumato.streams.snapshots import Look, Snapshot, chosen
+from sfumato.streams.weave.messages import Difference
+from sfumato.streams.weave.mix import Network, Workload, variance
+from sfumato.streams.weave.refusals import refuse_numbers, refuse_spans
+from sfumato.streams.weave.strands import Carrier, Sized, Strand, strand
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.wire.canonical import canonical
+
+__all__ = ["WeaveDesign"]
+
+SHARE_UNITS: Final = 1 << 32
+
+
+@dataclass(frozen=True)
+class WeaveDesign(Stream):
+    """What a :class:`~sfumato.streams.weave.weave.Weave` publishes, and all that follows from it.
+
+    Its parameters are those of a Weave.
+    """
+
+    values: Values
+    periods: int
+    changes: int
+    epsilon: float
+    spans: tuple[int, ...]
+    shares: tuple[float, ...]
+    mechanism: Carrier = "auto"
+    aligned: bool = False
+    sized: tuple[Sized, ...] = ()
+    looks: tuple[Look, ...] = ()
+
+    name: ClassVar[str] = "weave"
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have."""
+        refuse_numbers(self.values, self.periods, self.changes, self.epsilon, self.mechanism)
+        refuse_spans(self.spans, self.shares, self.periods, aligned=self.aligned)
+        if self.looks and len(self.looks) != len(self.values.blocks):
+            raise ConfigurationError(
+                f"looks has {len(self.looks)} entries; {len(self.values.blocks)} are expected."
+            )
+        object.__setattr__(self, "spans", tuple(int(span) for span in self.spans))
+        object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to a device."""
+        return Guarantee.of_stream(self.periods, self.epsilon)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the entries are called."""
+        return tuple(self.values.labels)
+
+    @property
+    def horizon(self) -> int:
+        """How many periods there are."""
+        return self.periods
+
+    @property
+    def decodes(self) -> bool:
+        """Later reports sharpen what is known of earlier periods."""
+        return True
+
+    @property
+    def wholes(self) -> tuple[slice, ...]:
+        """The blocks of which each device has exactly one entry."""
+        return self.values.blocks if self.values.always_there else ()
+
+    @cached_property
+    def anchored(self) -> bool:
+        """Whether threads leave out their first look.
+
+        Snapshots then tell the level, and one change is saved if all streams spend it on their
+        first value; of a thing that may be off or a set that may be empty the first look tells
+        more than it costs.
+        """
+        shares = dict(zip(self.spans, self.shares, strict=True))
+        there = shares.get(SNAPSHOT, 0.0) > 0
+        return there and not self.aligned and self.values.always_there
+
+    def describe(self) -> dict[str, Any]:
+        """Return the whole public design as plain data."""
+        return {
+            "protocol": self.name,
+            "values": self.values.describe(),
+            "periods": int(self.periods),
+            "changes": int(self.changes),
+            "epsilon": float(self.epsilon),
+            "spans": list(self.spans),
+            "shares": list(self.shares),
+            "mechanism": self.mechanism,
+            "aligned": bool(self.aligned),
+            "sized": [list(astuple(each)) for each in self.sized],
+            "looks": [list(look) for look in self.looks],
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that no other design has: a device saves them."""
+        return hashlib.sha256(canonical(self.describe())).hexdigest()[:16]
+
+    @property
+    def carriers(self) -> tuple[str, ...]:
+        """What carries differences, by name."""
+        if self.mechanism != "auto":
+            return () if self.spans == (SNAPSHOT,) else (self.mechanism,)
+        sending = (t for t, _ in self.threads() if not t.is_snapshot and self.edges(t))
+        return tuple(sorted({self.strand(thread).mechanism.name for thread in sending}))
+
+    def inputs(self) -> Sequence[Any]:
+        """Return every value that a device can hold."""
+        return self.values.inputs()
+
+    def check(self, value: Any) -> None:
+        """Raise InputError if the stream knows no such value."""
+        self.values.encode(value)
+
+    @property
+    def default(self) -> Any:
+        """What a device holds before its first value, if it always holds one."""
+        return self.values.default
+
+    @property
+    def work(self) -> int:
+        """How many entries a device goes through in each period."""
+        return self.values.width
+
+    # ---- threads and what carries them ----------------------------------------------------------
+
+    def offsets(self, span: int) -> range:
+        """Return the offsets of a span's threads."""
+        if span == SNAPSHOT:
+            return range(1, self.periods + 1)
+        return range(1 if self.aligned else span)
+
+    def threads(self) -> Iterator[tuple[Thread, float]]:
+        """Yield every thread with the share of devices that draw it."""
+        for span, share in zip(self.spans, self.shares, strict=True):
+            blocks = range(len(self.values.blocks) if span == SNAPSHOT else 1)
+            each = share / (len(self.offsets(span)) * len(blocks))
+            for offset in self.offsets(span):
+                for block in blocks:
+                    yield Thread(span, offset, block), each
+
+    def edges(self, thread: Thread) -> tuple[tuple[int, int], ...]:
+        """Return the pairs of periods whose difference the thread sends."""
+        return thread.edges(self.periods, anchored=self.anchored)
+
+    def strand(self, thread: Thread) -> Strand:
+        """Return what carries a difference thread."""
+        return self._strand(thread.differences(self.periods, anchored=self.anchored))
+
+    def _strand(self, differences: int) -> Strand:
+        made: dict[int, Strand] = self._strands
+        if differences not in made:
+            fixed = {each.differences: each for each in self.sized}
+            made[differences] = strand(
+                self.values,
+                differences,
+                self.changes,
+                self.epsilon,
+                fixed.get(differences, self.mechanism),
+                anchored=self.anchored,
+            )
+        return made[differences]
+
+    @cached_property
+    def _strands(self) -> dict[int, Strand]:
+        return {}
+
+    @cached_property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The single look at each block."""
+        blocks = range(len(self.values.blocks))
+        looks = self.looks or (None,) * len(blocks)
+        return tuple(
+            self.values.snapshot(self.epsilon, block, look)
+            for block, look in zip(blocks, looks, strict=True)
+        )
+
+    def resolved(self) -> Self:
+        """Return the same protocol with all sizes written out: a device then only has to obey."""
+        counts = {len(self.edges(thread)) for thread, _ in self.threads() if thread.span}
+        return replace(
+            self,
+            sized=tuple(Sized.of(self._strand(count)) for count in sorted(counts) if count),
+            looks=tuple(map(chosen, self.snapshots)) if SNAPSHOT in self.spans else (),
+        )
+
+    @cached_property
+    def payload(self) -> int:
+        """The bytes of the longest message of any thread."""
+        sizes = [look.mechanism.report_bytes for look in self.snapshots if SNAPSHOT in self.spans]
+        firsts = {(t.span, len(self.edges(t))): t for t, _ in self.threads() if t.span}
+        sizes += [self.difference(t).dtype.itemsize for t in firsts.values() if self.edges(t)]
+        return max(sizes)
+
+    @property
+    def tracks(self) -> tuple[tuple[int, int], ...]:
+        """The snapshots of each block, and the differences of each span."""
+        return tuple(
+            (span, part)
+            for span in self.spans
+            for part in range(len(self.values.blocks) if span == SNAPSHOT else 1)
+        )
+
+    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
+        """Return how the snapshots or differences of a place are read; None if none are due."""
+        del ask
+        span, period, part = place
+        if (span, part) not in self.tracks or not 1 <= period <= self.periods:
+            return None
+        if span == SNAPSHOT:
+            return Form.of(self.snapshots[part].mechanism)
+        thread = Thread(span, period % span)
+        if thread.offset not in self.offsets(span):
+            return None
+        if all(end != period for _, end in self.edges(thread)):
+            return None
+        written = self.difference(thread)
+        return Form(written.dtype, written.valid, written.counted)
+
+    def difference(self, thread: Thread) -> Difference:
+        """Return how the differences of a thread are written."""
+        return Difference(self.values.width, self.strand(thread).mechanism.form.dense)
+
+    @property
+    def persistence(self) -> float:
+        """How a device's entry goes with itself a period later, if all changes come evenly."""
+        typical = self.snapshots[0].share
+        flips = self.changes / (self.periods * self.values.width)
+        return max(0.0, 1 - flips / (2 * typical * (1 - typical)))
+
+    def message(self) -> Levels:
+        """Return all that a device sends: which thread, and one output along it."""
+        shares: defaultdict[Mechanism, float] = defaultdict(float)
+        silent = 0.0
+        for thread, share in self.threads():
+            if thread.span == SNAPSHOT:
+                shares[self.snapshots[thread.block].mechanism] += share
+            elif self.edges(thread):
+                shares[self.strand(thread).mechanism] += share
+            else:
+                silent += share  # a thread that never reports tells less than any other
+        first = next(iter(shares))
+        shares[first] += silent
+        return Levels([(share, mechanism) for mechanism, share in shares.items()])
+
+    def draw(self, rng: Source) -> Thread:
+        """Draw a thread from the public mix, without the data."""
+        coins = rng.coins()
+        drawn = coins.below(SHARE_UNITS)
+        ends = zip(self.spans, self._bounds.tolist(), strict=False)
+        span = next((span for span, end in ends if drawn < end), self.spans[-1])
+        offset = self.offsets(span)[coins.below(len(self.offsets(span)))]
+        blocks = range(len(self.values.blocks) if span == SNAPSHOT else 1)
+        return Thread(span, offset, blocks[coins.below(len(blocks))])
+
+    @cached_property
+    def _bounds(self) -> Any:
+        units = np.floor(np.cumsum(self.shares) / sum(self.shares) * SHARE_UNITS).astype(np.int64)
+        return units[:-1]
+
+    # ---- the graph of reports -------------------------------------------------------------------
+
+    @cached_property
+    def network(self) -> Network:
+        """The graph that reports make, for any shares of the spans (of the first block)."""
+        return self.block_network(0)
+
+    @cached_property
+    def networks(self) -> tuple[tuple[float, Network], ...]:
+        """The graphs of all blocks, each with the share of the entries that have it."""
+        counts: dict[int, int] = {}
+        alike: dict[tuple[int, Snapshot], int] = {}
+        for block, entries in enumerate(self.values.blocks):
+            width = entries.stop - entries.start
+            first = alike.setdefault((width, self.snapshots[block]), block)
+            counts[first] = counts.get(first, 0) + width
+        return tuple(
+            (count / self.values.width, self.block_network(block))
+            for block, count in counts.items()
+        )
+
+    def block_network(self, block: int) -> Network:
+        """Return the graph of one block's entries."""
+        edges: list[tuple[int, int, int]] = []
+        unit: list[float] = []
+        places = {span: place for place, span in enumerate(self.spans)}
+        blocks = len(self.values.blocks)
+        for span in self.spans:
+            for offset in self.offsets(span):
+                thread = Thread(span, offset, block if span == SNAPSHOT else 0)
+                told = self.edges(thread)
+                if span == SNAPSHOT:
+                    noise = self.snapshots[block].variance * blocks
+                else:
+                    noise = self.strand(thread).variance if told else 1.0
+                edges += [(start, end, places[span]) for start, end in told]
+                unit += [1 / (len(self.offsets(span)) * noise)] * len(told)
+        return Network(self.periods, self.spans, edges, unit, aligned=self.aligned)
+
+    def expected_variance(self, workload: Workload = "online") -> float:
+        """Return n times the average variance of the workload's queries, by the best weights."""
+        return variance(self.networks, np.array(self.shares), workload)[0]
