@@ -1,6 +1,6 @@
-"""The contract: mechanisms, tallies, estimates, guarantees. Imports numpy and nothing above.
+"""The contracts: mechanisms, tallies, estimates and guarantees; this room needs only numpy.
 
-Each name is imported when it is first asked for: a device that keeps a ledger needs few of them.
+Each name is imported when it is first used, because a device needs only a few of them.
 """
 
 from __future__ import annotations

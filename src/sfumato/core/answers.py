@@ -1,6 +1,6 @@
-"""Answers as a table: what each is about, its value and its interval, and what is said with them.
+"""Answers as a table: a label, a value and an interval for each, and what is printed with them.
 
-Estimates, questions, post-processing, the command line, HTTP and the page all speak this table, so
+Estimates, questions, post-processing, the command line, HTTP and the page all use this table, so
 that a column has one name everywhere: ``item``, ``period`` or ``key``, then ``value``, ``low`` and
 ``high``.
 """
@@ -28,12 +28,12 @@ SIDES: Final = ("value", "low", "high")
 """The columns that every table of answers has beside its labels."""
 
 FEW: Final = 12
-"""Rows that an interactive session prints."""
+"""How many rows an interactive session prints."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One number with its interval, and all that must be said with it."""
+    """One number with its interval, its quantity and the guarantee that is printed with it."""
 
     label: Label
     value: float
@@ -53,7 +53,7 @@ class Answer:
 
 
 class Printed(NamedTuple):
-    """A row as it is printed; ``unknown`` and nothing else where nothing is known."""
+    """A row as text: if nothing is known, ``value`` is ``unknown`` and the rest is empty."""
 
     value: str
     reach: str
@@ -68,25 +68,25 @@ class Answers:
     Parameters
     ----------
     labels, values, low, high
-        What each answer is about, its value, and the two ends of its interval.
+        The name of each answer, its value, and the two ends of its interval.
     n
-        How many reports went in.
+        How many reports the answers are computed from.
     guarantee
-        What was promised to whom; in words, where a collector has told it.
+        What was promised to whom, as an object or, if it came from a collector, as a sentence.
     level
-        How often an interval holds the truth.
+        The probability that an interval contains the truth.
     quantity
         What the values are, and how they are printed.
     what
-        What the labels are: item, period or key.
+        What a label names: ``item``, ``period`` or ``key``.
     question
         What was asked, in words.
     method
         How it was answered: the decoder, and any post-processing by its name.
     as_of
-        The last period whose reports went in, if there are periods.
+        The last period whose reports were used; None if there are no periods.
     band
-        Whether all intervals together hold their truths at this level, and not each on its own.
+        Whether ``level`` holds for all intervals at once instead of for each on its own.
 
     Examples
     --------
@@ -127,22 +127,22 @@ class Answers:
         value, low, high = (float(side[place]) for side in (self.values, self.low, self.high))
         return Answer(label, value, low, high, self.quantity, self.as_of, self.guarantee)
 
-    # ---- some of them ------------------------------------------------------------------------
+    # ---- selecting rows ----------------------------------------------------------------------
 
     def pick(self, places: Sequence[int] | NDArray[np.int64] | slice) -> Self:
-        """Return some of the rows, in this order."""
+        """Return the rows with these indices, in this order."""
         chosen = np.arange(len(self))[places]
         labels = tuple(self.labels[place] for place in chosen)
         sides = (self.values[chosen], self.low[chosen], self.high[chosen])
         return replace(self, labels=labels, values=sides[0], low=sides[1], high=sides[2])
 
     def largest(self) -> Self:
-        """Return all rows, the largest value first and what is not known at the end."""
+        """Return all rows, sorted by falling value; rows without a known value come last."""
         told = self._told[:, 0]
         return self.pick(np.argsort(np.where(told, -self.values, np.inf), kind="stable"))
 
     def rounded(self, digits: int) -> Self:
-        """Return the same with so many decimals, for whoever counts bytes."""
+        """Return the same answers with all numbers rounded to ``digits`` decimals."""
         sides = (side.round(digits) for side in (self.values, self.low, self.high))
         values, low, high = sides
         return replace(self, values=values, low=low, high=high)
@@ -151,31 +151,31 @@ class Answers:
 
     @property
     def reach(self) -> Floats:
-        """How far each interval goes from its value, to the farther side.
+        """The distance from each value to the farther end of its interval.
 
-        Half of its width where nothing is estimated.
+        If there is no value, this is half the width of the interval.
         """
         farther = np.maximum(self.values - self.low, self.high - self.values)
         return np.fmax(farther, (self.high - self.low) / 2)
 
     @property
     def typical(self) -> float:
-        """The reach of a typical interval, the one in the middle; 0 if none is known."""
+        """The median reach of the intervals that are known; 0 if none is."""
         reach = np.sort(self.reach[np.isfinite(self.reach)])
         return float(reach[reach.size // 2]) if reach.size else 0.0
 
     @property
     def decimals(self) -> int:
-        """How many decimals the values have, by their uncertainty."""
+        """How many decimals the values are printed with; it depends on their uncertainty."""
         return self.quantity.decimals(self.typical)
 
     @property
     def percent(self) -> str:
-        """The level as it is printed."""
+        """The level as a percentage, such as ``95%``."""
         return f"{100 * self.level:.10g}%"
 
     def printed(self) -> list[Printed]:
-        """Return the rows as they are printed, the ends of intervals aligned."""
+        """Return the rows as text, with the ends of the intervals padded to one width."""
         places, reaches = self.decimals, self.reach.tolist()
         text = self.quantity.text
         rows = []
@@ -189,7 +189,7 @@ class Answers:
         return [row._replace(low=row.low.rjust(wide), high=row.high.rjust(wide)) for row in rows]
 
     def sentence(self) -> str:
-        """Return what must be said with the numbers."""
+        """Return what is printed below the numbers: date, method, level, n and guarantee."""
         dated = "" if self.as_of is None else f"As of period {self.as_of}"
         shape = f"{self.percent} {'band' if self.band else 'intervals'}"
         words = ", ".join(filter(None, (dated, self.method, shape, f"n = {self.n:,}")))
@@ -223,7 +223,7 @@ class Answers:
     # ---- for machines ------------------------------------------------------------------------
 
     def columns(self) -> dict[str, Any]:
-        """Return label, value and interval as plain columns; not a number where none is known."""
+        """Return labels, values and intervals as plain columns; unknown numbers are nan."""
         sides = zip(SIDES, (self.values, self.low, self.high), strict=True)
         return {self.what: list(self.labels)} | {name: side.tolist() for name, side in sides}
 
@@ -232,9 +232,9 @@ class Answers:
         return frames.table(self.columns(), backend)
 
     def known(self) -> list[list[float | None]]:
-        """Return value, low and high of each row; None where there is none.
+        """Return value, low and high of each row; numbers that are not known are None.
 
-        A value without an interval is not told.
+        A value without a finite interval counts as not known.
         """
         cells = np.column_stack((self.values, self.low, self.high)).astype(object)
         cells[~self._told] = None
@@ -243,24 +243,24 @@ class Answers:
 
     @property
     def _told(self) -> NDArray[np.bool_]:
-        """Which numbers of each row are told."""
+        """A mask of the numbers (value, low, high) of each row that are shown."""
         finite = np.isfinite(np.column_stack((self.values, self.low, self.high)))
         return np.asarray(finite & finite[:, 1:].all(axis=1, keepdims=True))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows as plain records; None where nothing is known."""
+        """Return one dictionary for each row; numbers that are not known are None."""
         return [
             {self.what: label} | dict(zip(SIDES, row, strict=True))
             for label, row in zip(self.labels, self.known(), strict=True)
         ]
 
     def plain(self) -> dict[str, Any]:
-        """Return the answers and all that is said with them, as plain data."""
+        """Return the answers with their level, method and guarantee as plain data."""
         asked = {"question": self.question} if self.question else {}
         return asked | {"answers": self.records()} | self.about()
 
     def about(self) -> dict[str, Any]:
-        """Return what is said with the answers, as plain data."""
+        """Return the level, method, date, guarantee and quantity of the answers as plain data."""
         dated = {} if self.as_of is None else {"as_of": self.as_of}
         made = {"method": self.method} if self.method else {}
         return {
@@ -275,7 +275,7 @@ class Answers:
 
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return answers from plain data."""
+        """Return the answers that :meth:`plain` has written."""
         rows = plain["answers"]
         what = next((name for row in rows for name in row if name not in SIDES), "item")
         values, low, high = (np.array([row[name] for row in rows], dtype=float) for name in SIDES)
@@ -295,7 +295,7 @@ class Answers:
 
 
 def columns_of(named: Mapping[str, Answers]) -> dict[str, list[Any]]:
-    """Return the answers for the same labels, each under its name, as plain columns."""
+    """Return several tables of answers with the same labels, by name, as plain columns."""
     first = next(iter(named.values()))
     if len(named) == 1:
         return first.columns()
@@ -307,7 +307,7 @@ def columns_of(named: Mapping[str, Answers]) -> dict[str, list[Any]]:
 
 
 def plain_of(named: Mapping[str, Answers]) -> dict[str, Any]:
-    """Return the answers for the same labels, each under its name, as plain data."""
+    """Return several tables of answers with the same labels, by name, as plain data."""
     first = next(iter(named.values()))
     if len(named) == 1:
         return first.plain()

@@ -1,4 +1,4 @@
-"""How two inputs compare, report by report: all that an accountant of the shuffle model needs."""
+"""How two inputs differ, report by report: all that accounting in the shuffle model needs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["Contrast", "Contrasts", "Cover", "Covering", "alike", "favoured", "l
 Floats = NDArray[np.float64]
 Kind = tuple[Fraction, Fraction]
 Weights = Mapping[tuple[int, int, int], int]
-"""How much reports weigh, by what they weigh under two inputs and for others, in lowest terms."""
+"""Weights of reports; the key is a report's weight under two inputs and for others, reduced."""
 
-_ROUNDED: Final = 1e-13  # a few correctly rounded operations on rationals
+_ROUNDED: Final = 1e-13  # the relative error of a few correctly rounded operations on rationals
 _LISTED_INPUTS: Final = 32
 _LISTED_PUBLICS: Final = 1 << 9
 _LISTED_TRIPLES: Final = 200
@@ -34,15 +34,16 @@ _LISTED_TRIPLES: Final = 200
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """Two inputs against what other people send, with reports grouped into kinds.
+    """How likely each kind of report is under two inputs, relative to other people's reports.
 
     Parameters
     ----------
     chances
-        How often another person's report is of each kind. They sum to 1 if it is known what the
-        others hold; to less if this is only the part that they send whatever they hold.
+        The probability that another person's report is of each kind. They sum to 1 if it is known
+        what the others hold, and to less if they only cover the part that does not depend on what
+        others hold.
     first, second
-        How many times as likely each kind is under the first and the second input.
+        How many times as likely as for others each kind is under the first and the second input.
     error
         The largest relative error of any of these numbers.
 
@@ -55,7 +56,7 @@ class Contrast:
 
     @classmethod
     def of(cls, kinds: Mapping[Kind, Fraction]) -> Contrast:
-        """Return the contrast with these chances of (first, second)."""
+        """Return a contrast from the probability of each kind, keyed by its two ratios."""
         return cls(
             np.array([float(chance) for chance in kinds.values()]),
             np.array([float(first) for first, _ in kinds]),
@@ -64,12 +65,12 @@ class Contrast:
 
     @property
     def swapped(self) -> Contrast:
-        """The same two inputs in the other order."""
+        """The contrast with the first and the second input exchanged."""
         return Contrast(self.chances, self.second, self.first, self.error)
 
     @property
     def symmetric(self) -> bool:
-        """Whether the two orders are alike."""
+        """Whether the contrast stays the same when the two inputs are exchanged."""
         return self._sorted() == self.swapped._sorted()  # noqa: SLF001
 
     def _sorted(self) -> list[tuple[float, float, float]]:
@@ -78,30 +79,30 @@ class Contrast:
 
     @property
     def distance(self) -> float:
-        """Total variation between the two inputs' reports."""
+        """The total variation distance between the reports of the two inputs."""
         return float(self.chances @ np.abs(self.first - self.second)) / 2
 
 
 @dataclass(frozen=True)
 class Cover:
-    """How much other people's own reports hide, where every input favours some reports by a ratio.
+    """How well other people's reports hide one input if each input favours some reports by a ratio.
 
     All measures are shares of the base measure; see :func:`favoured`.
 
     Parameters
     ----------
     ratio
-        How much more likely a favoured report is.
+        How many times as likely a favoured report is.
     accepted
-        What one input favours.
+        The share of reports that one input favours.
     apart
-        What the first of two inputs favours and the second does not, at most.
+        The largest share that the first of two inputs favours and the second does not.
     exposed
-        What exactly one of two inputs favours and some input that others hold, which may be one of
-        the two, does not, at most: the rest of what tells the two apart is favoured by whatever
-        another person holds.
+        The largest share that exactly one of two inputs favours, and that some input held by
+        another person (perhaps one of the two) does not favour. All other reports that tell the two
+        apart are favoured by every input that others can hold.
     plain
-        As ``apart``, for pairs of inputs of which ``exposed`` is not known to hold.
+        The same as ``apart``, for pairs of inputs for which ``exposed`` is not known to hold.
 
     """
 
@@ -113,7 +114,7 @@ class Cover:
 
 
 class Covering(NamedTuple):
-    """What others' own reports cover, and pairs among equal people that tell as much as any."""
+    """A cover, and the worst known pairs of inputs if everybody else holds the same value."""
 
     cover: Cover | None
     attained: tuple[Contrast, ...]
@@ -121,24 +122,26 @@ class Covering(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """What a mechanism tells the accountant of the shuffle model.
+    """What accounting in the shuffle model knows about a mechanism.
 
     Parameters
     ----------
     bounding
-        Against the part that everybody sends whatever they hold: no two inputs, in any order, are
-        further apart than the worst of these (or of their swapped forms), in convex order.
+        Contrasts with the part of others' reports that does not depend on what they hold. No two
+        inputs, in either order, are further apart (in convex order) than the worst of these or of
+        their swapped forms.
     attained
-        Pairs of inputs among people who all hold one value: lower bounds on what can happen.
+        Contrasts of pairs of inputs if everybody else holds one value; they give lower bounds.
     name
-        What sets these apart from the mechanism's others, as an adjective; empty for the first.
+        An adjective that tells these contrasts from the mechanism's other ones; empty for the
+        first.
     assumption
-        What has to hold for ``bounding``, beyond the law, as a clause; empty for nothing.
+        A clause that must be true for ``bounding`` to hold, beyond the law; empty if there is none.
     attained_if
-        What has to hold for ``attained``, as a clause; empty for nothing.
+        A clause that must be true for ``attained`` to hold; empty if there is none.
     covering
-        Finds out, once it is asked for, how much the rest of others' reports hides, beyond the part
-        that everybody sends; None if nobody knows.
+        A function that computes, when it is first needed, how much others' reports hide beyond the
+        part that does not depend on what they hold; None if that is not known.
 
     """
 
@@ -155,22 +158,23 @@ class Contrasts:
 
     @property
     def cover(self) -> Cover | None:
-        """How much the rest of others' reports hides; None if that is not known."""
+        """How much others' reports hide beyond the part that everybody sends; None if not known."""
         return self._covering.cover
 
     @property
     def reached(self) -> tuple[Contrast, ...]:
-        """All pairs among equal people that are known, the worst first."""
+        """All known contrasts for which everybody else holds one value, the worst first."""
         return (*self._covering.attained, *self.attained)
 
 
 def alike(*together: Fraction) -> dict[tuple[int, ...], Fraction]:
-    """Return the chance of each pattern of as many events, of which any k are like any other k.
+    """Return the probability of each pattern of exchangeable events, one event for each argument.
 
     Parameters
     ----------
     together
-        The chances that one given event happens, two given ones, and so on, whatever the others do.
+        The probability that one particular event happens, that two particular ones happen, and so
+        on, whatever the others do.
 
     Examples
     --------
@@ -180,7 +184,7 @@ def alike(*together: Fraction) -> dict[tuple[int, ...], Fraction]:
 
     """
     count, known = len(together), (Fraction(1), *together)
-    exactly = [  # by inclusion and exclusion: the chance that these happen and no other
+    exactly = [  # inclusion and exclusion: the probability that these k happen and no other
         sum((-1) ** more * comb(count - k, more) * known[k + more] for more in range(count - k + 1))
         for k in range(count + 1)
     ]
@@ -194,7 +198,7 @@ def favoured(
     always: Fraction | float = 0,
     error: float = _ROUNDED,
 ) -> Contrast:
-    """Return the contrast of a mechanism that favours some reports by one and the same ratio.
+    """Return the contrast of a mechanism that favours some reports by a single ratio.
 
     Under every input a report is ``ratio`` times as likely if it is favoured, relative to a base
     measure that is the same for all inputs. Moving base measure from (both, neither) to (first
@@ -204,12 +208,13 @@ def favoured(
     Parameters
     ----------
     ratio
-        How much more likely a favoured report is.
+        How many times as likely a favoured report is.
     shares
-        The base measure of reports that are favoured (1) or not (0) by the first input, the
-        second one and, if everybody else holds one value, by that third one.
+        The base measure of each pattern of reports. A pattern says whether a report is favoured (1)
+        or not (0) by the first input, the second one and, if everybody else holds one value, by
+        that value.
     always
-        The part of the base measure that every input favours (without a third one only).
+        The part of the base measure that every input favours; only for patterns of two inputs.
     error
         Relative error of the shares.
 
@@ -231,9 +236,10 @@ def favoured(
 
 
 def mixed(parts: Iterable[tuple[Fraction | float, Contrast]]) -> Contrast:
-    """Return the contrast of a report that says which of several mechanisms made it.
+    """Return the contrast of a report that reveals which of several mechanisms made it.
 
-    Each part has the probability of its mechanism, chosen without looking at the input.
+    Each part is a contrast with the probability of its mechanism, which does not depend on the
+    input.
     """
     weighted = [(float(weight), part) for weight, part in parts]
     return Contrast(
@@ -248,9 +254,9 @@ def mixed(parts: Iterable[tuple[Fraction | float, Contrast]]) -> Contrast:
 
 
 def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Contrasts, ...]:
-    """Return the contrasts of all pairs of inputs, from the whole law; none if it is too large.
+    """Return the contrasts of all pairs of inputs from the whole law; none if the law is too large.
 
-    Of the triples of two inputs and one that everybody else holds, some are enough.
+    ``triples`` limits how many triples (two inputs, and one that everybody else holds) are tried.
     """
     try:
         inputs, publics = mechanism.inputs(), mechanism.publics()
@@ -258,7 +264,7 @@ def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Con
         return ()
     if len(inputs) > _LISTED_INPUTS or len(publics) > _LISTED_PUBLICS:
         return ()
-    # The columns of the table of all laws: reports that are alike under all inputs count together.
+    # Each column of the table of all laws is one report; reports with equal columns count together.
     table = [*zip(*map(mechanism.laws, inputs), strict=True)]
     whole = lcm(*(law.denominator for laws in table for law in laws))
     columns: Counter[tuple[int, ...]] = Counter()
@@ -267,7 +273,7 @@ def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Con
         columns.update(zip(*scaled, strict=True))
     possible = {column: count for column, count in columns.items() if max(column)}
     if not all(min(column) for column in possible):
-        return ()  # some report can only come from some inputs: no finite epsilon
+        return ()  # some report can come from some inputs only: no epsilon is finite
     every = [(min(column), column, count) for column, count in possible.items()]
     bounding = _distinct(
         _compared(every, first, second) for first in range(len(inputs)) for second in range(first)
@@ -288,7 +294,7 @@ def listed(mechanism: Mechanism, *, triples: int = _LISTED_TRIPLES) -> tuple[Con
 def _compared(
     columns: Iterable[tuple[int, tuple[int, ...], int]], first: int, second: int
 ) -> Weights:
-    """Return how much each kind of report weighs, against what is beside each column."""
+    """Return the weight of each kind of report; each column comes with the weight for others."""
     kinds: defaultdict[tuple[int, int, int], int] = defaultdict(int)
     for others, column, count in columns:
         shared = gcd(others, column[first], column[second])
@@ -298,7 +304,7 @@ def _compared(
 
 
 def _distinct(every: Iterable[Weights]) -> list[Weights]:
-    """Return each of them once; the other order of one that is there counts as the same."""
+    """Return each set of weights once; one with its two inputs exchanged counts as the same."""
     kept: dict[frozenset[tuple[tuple[int, int, int], int]], Weights] = {}
     for kinds in every:
         swapped = (((second, first, others), n) for (first, second, others), n in kinds.items())
@@ -308,7 +314,7 @@ def _distinct(every: Iterable[Weights]) -> list[Weights]:
 
 
 def _contrasts(every: Iterable[Weights], total: int) -> tuple[Contrast, ...]:
-    """Return the contrasts, given what all reports weigh."""
+    """Return the contrasts of these weights, given the total weight of all reports."""
     return tuple(
         Contrast.of(
             {

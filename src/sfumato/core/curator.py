@@ -1,4 +1,4 @@
-"""The server's half of a stream: a curator that asks, and the one loop that leads it.
+"""The server's half of a stream: the curator, and the one loop that runs it.
 
 A curator is deterministic and draws nothing; its ``timestep(period)`` is a generator that yields
 what it needs and returns an estimate, so that a simulation, a collector and a cluster drive the
@@ -23,26 +23,26 @@ __all__ = ["Ask", "Curator", "Due", "Question", "Steps", "Timestep", "drive", "r
 
 @dataclass(frozen=True)
 class Due:
-    """A standing question: the curator wants the tallies of what devices send in a period."""
+    """A standing question: the curator needs the tallies of everything devices send in a period."""
 
     period: int
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A question to every device that is free: it answers with this probability, by its own coin.
+    """A question to all free devices; each answers with this probability, by its own coin.
 
     Parameters
     ----------
     mechanism
-        What an answer is blurred with.
+        The mechanism that an answer is randomized with.
     probability
-        How likely a device that is free answers.
+        The probability with which a free device answers.
     tier
-        Which of a task's tiers is asked, counted from 0; most tasks have one.
+        The tier that is asked, counted from 0; most tasks have only one.
     round
-        Which question of its period this is, counted from 0. A curator leaves it to
-        :class:`Timestep`, which counts.
+        The number of this question within its period, counted from 0. A curator leaves it at 0, and
+        :class:`Timestep` fills it in.
 
     """
 
@@ -54,27 +54,27 @@ class Ask:
 
 Question = Due | Ask
 Steps = Generator[Question, Any, Estimate]
-"""Questions out, tallies in, and an estimate at the end.
+"""A generator that yields questions, is sent tallies, and returns an estimate.
 
 :class:`Due` is answered with the period's :class:`Tallies`, :class:`Ask` with one :class:`Tally`.
 """
 
 
 class Curator(ABC):
-    """What the server does with the tallies, period by period."""
+    """The server's half of a stream: it turns tallies into estimates, period by period."""
 
     @abstractmethod
     def timestep(self, period: int) -> Steps:
-        """Yield what is needed in a period; return what is released."""
+        """Yield the questions of a period one after another; return the estimate it releases."""
 
 
 class Timestep:
-    """A curator on its way through one period: the question that is open, and the next one.
+    """One period of a curator: it holds the open question and goes on when that is answered.
 
     Parameters
     ----------
     curator
-        It must have been led through all periods before.
+        The curator; it must have been led through all earlier periods.
     period
         The period to go through.
 
@@ -85,30 +85,30 @@ class Timestep:
         self.period = period
         self.round = 0
         self.question: Question | None = None
-        """What is asked now; None once the period is done, at once if nothing is asked in it."""
+        """The open question; None once the period is done, or if nothing is asked in it."""
         self._estimate: Estimate | None = None
         self._go_on(None)
 
     @property
     def done(self) -> Estimate:
-        """What the period releases; it must have been led to its end."""
+        """The estimate that the period releases; MismatchError while a question is still open."""
         if self._estimate is None:
             raise MismatchError(f"period {self.period} has a question that was not answered.")
         return self._estimate
 
     @property
     def place(self) -> Place:
-        """Where the answers to the open question belong."""
+        """The place that answers to the open question belong to."""
         return Place.answer(self.period, self.round)
 
     def brought(self, tallies: Tallies[Any]) -> Tallies[Any] | Tally:
-        """Return what the open question has brought, out of all tallies of the period."""
+        """Return the tallies (or the one tally) that answer the open question."""
         if not isinstance(self.question, Ask):
             return tallies
         return tallies.get(self.place, Tally.zero(self.question.mechanism.tally_shape))
 
     def answer(self, brought: Tallies[Any] | Tally) -> Estimate | None:
-        """Hand over what the open question has brought; return the estimate if it was the last."""
+        """Hand over the tallies for the open question; return the estimate if it was the last."""
         if self.question is not None:
             self.round += 1
             self._go_on(brought)
@@ -128,7 +128,7 @@ class Timestep:
 def drive(
     curator: Curator, period: int, answer: Callable[[Question], Tallies[Any] | Tally]
 ) -> Estimate:
-    """Lead a curator through a period; ``answer`` returns what each of its questions brings."""
+    """Lead a curator through a period; ``answer`` returns the tallies for each question."""
     step = Timestep(curator, period)
     while step.question is not None:
         step.answer(answer(step.question))

@@ -1,7 +1,8 @@
-"""What the reports of a stream say so far: any weighted sum of periods, each with its uncertainty.
+"""Decoders: weighted sums of a stream's periods so far, each with its uncertainty.
 
 A *decoder* is a way to read the reports. All streams know ``online``: what was released when each
-period closed, which is final. A stream that can make more of its reports has others beside it.
+period closed, which is final. A stream whose reports allow better estimates later on has further
+decoders.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CORRELATED: Final = "online, sums by the largest possible error"
 
 
 class Decoding(NamedTuple):
-    """An estimate, the last period whose reports went in, and how it was made."""
+    """An estimate, the last period whose reports were used, and the method in words."""
 
     estimate: Estimate
     as_of: int
@@ -36,11 +37,11 @@ class Decoding(NamedTuple):
 
 
 class Decoded(ABC):
-    """The closed periods of a stream, as each of its decoders reads them."""
+    """The closed periods of a stream, read with any of its decoders."""
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """The names of the decoders, the one that is final first."""
+        """The names of the decoders; the first one is ``online``, whose answers are final."""
         return (ONLINE,)
 
     @property
@@ -50,34 +51,34 @@ class Decoded(ABC):
 
     @abstractmethod
     def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
-        """Return the weighted sum of some periods, entry by entry."""
+        """Return the weighted sum of some periods, for each entry, with weights by period."""
 
     @abstractmethod
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
-        """Return one entry in each period, labelled by the period."""
+        """Return the estimates of one entry in all closed periods, labelled by period."""
 
     @abstractmethod
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
-        """Return each entry's value in each period that has closed, and its variance."""
+        """Return the values and variances of all entries (columns) in each closed period (rows)."""
 
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
-        """Return how far off each value would be without any noise; only a simulation knows.
+        """Return the error that each value would have without noise; only a simulation knows it.
 
         Parameters
         ----------
         truth
             The true value of each entry (columns) in each period (rows).
         seen
-            The same as far as devices may tell it.
+            The same, counting only what the stream lets devices report.
         decoder
-            How the reports are read.
+            The name of the decoder.
 
         """
         self.check(decoder)
         return seen - truth
 
     def check(self, decoder: str) -> None:
-        """Raise ConfigurationError unless there is such a decoder."""
+        """Raise ConfigurationError unless the stream has a decoder of this name."""
         if decoder not in self.decoders:
             raise ConfigurationError(
                 f"decoder is {decoder!r}; there is {' or '.join(self.decoders)}."
@@ -86,16 +87,16 @@ class Decoded(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ReleasedPeriods(Decoded):
-    """What was released period by period, where there is nothing else to decode.
+    """The values that were released period by period, for a stream with no other decoder.
 
     Parameters
     ----------
     labels
-        What the entries are called.
+        The names of the entries.
     values, variances
-        One row for each period that has closed; not a number where nothing is known.
+        One row for each closed period, one column for each entry; nan where nothing is known.
     n
-        How many reports each of these stands on.
+        The number of reports behind each period.
     guarantee
         What was promised to whom.
     separate
@@ -125,7 +126,7 @@ class ReleasedPeriods(Decoded):
         return len(self.n)
 
     def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
-        """Return the weighted sum of some periods, entry by entry."""
+        """Return the weighted sum of some periods, for each entry, with weights by period."""
         self.check(decoder)
         rows = [period - 1 for period in weights]
         given = np.array(list(weights.values()))[:, None]
@@ -136,7 +137,7 @@ class ReleasedPeriods(Decoded):
             variances = (np.abs(given) * np.sqrt(self.variances[rows])).sum(axis=0) ** 2
         if not np.isfinite(values).any():
             raise MismatchError("nothing is known of these periods.")
-        # Entries of one period come from the same reports: how they vary together is not kept.
+        # Entries of one period come from the same reports, but their covariance is not kept.
         joint = Covariance(variances, joint=False)
         n = sum(self.n[row] for row in rows)
         estimate = Estimate(values, joint, self.labels, n, self.guarantee)
@@ -144,7 +145,7 @@ class ReleasedPeriods(Decoded):
         return Decoding(estimate, max(weights), method)
 
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
-        """Return one entry in each period, labelled by the period."""
+        """Return the estimates of one entry in all closed periods, labelled by period."""
         self.check(decoder)
         estimate = Estimate(
             self.values[:, place],
@@ -156,6 +157,6 @@ class ReleasedPeriods(Decoded):
         return Decoding(estimate, self.closed, ONLINE)
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
-        """Return each entry's value in each period that has closed, and its variance."""
+        """Return the values and variances of all entries (columns) in each closed period (rows)."""
         self.check(decoder)
         return self.values, self.variances

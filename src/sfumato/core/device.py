@@ -16,14 +16,14 @@ __all__ = ["Message", "StreamDevice"]
 
 @dataclass(frozen=True)
 class Message:
-    """What leaves a device: where it belongs, and bytes of a size that tells nothing.
+    """What leaves a device: the place it belongs to, and bytes whose number reveals nothing.
 
     Parameters
     ----------
     place
-        The key of the tally that it is counted in.
+        The key of the tally that the message is counted in.
     payload
-        What the place's :class:`Form` reads.
+        The bytes; the :class:`Form` of the place reads them.
 
     """
 
@@ -32,28 +32,28 @@ class Message:
 
 
 class StreamDevice(ABC):
-    """The device's half of a stream: it lives through periods, and says what is due.
+    """The device's half of a stream: it lives through periods and returns the messages due.
 
-    Whether, when and how much it says never depends on what it has seen. It is a small state
-    machine: save it before a message leaves, and a crash may lose a message, but never sends two
-    that differ.
+    Whether, when and how many bytes it sends never depends on the values it has observed. It is a
+    small state machine: save it before a message leaves, and a crash may lose a message, but never
+    sends two that differ.
     """
 
     period: int = 0
-    """The last period that it has lived through; 0 before the first."""
+    """The last period that the device has lived through; 0 before the first."""
     round: int = -1
-    """The last question about that period that it has looked at, counted from 0; -1 for none."""
+    """The last question about that period that the device has seen, counted from 0; -1 for none."""
 
     @property
     @abstractmethod
     def message_bytes(self) -> int:
-        """The bytes of its longest payload."""
+        """The number of bytes of the longest payload that the device sends."""
 
     @property
     def bounds_copies(self) -> bool:
-        """Whether a copy of it that sees other values shows no more than twice the epsilon.
+        """Whether a copy of this device that sees other values costs at most twice the epsilon.
 
-        It does if each value is blurred on its own, with coins that are bound to the value.
+        This is so if each value is randomized on its own, with coins that are bound to the value.
         """
         return False
 
@@ -64,23 +64,23 @@ class StreamDevice(ABC):
         Parameters
         ----------
         value
-            What is held at the end of the period. None stands for no news, and so does a value
-            that the stream does not know.
+            The value held at the end of the period. None means that it has not changed, and so does
+            a value that the stream does not know.
         coins
             Coins for this period alone.
 
         """
 
     def answer(self, ask: Ask, coins: Source) -> Message | None:
-        """Return the answer to a question about the last period; None if it keeps silent.
+        """Return the answer to a question about the last period; None for silence.
 
-        Raises MismatchError if the stream's devices do not let themselves be asked so. A question
-        that was looked at before, or that the stream does not have, changes nothing.
+        Raises MismatchError if devices of this stream do not answer such a question. A question
+        that was seen before, or that the stream does not have, changes nothing.
 
         Parameters
         ----------
         ask
-            The question, whoever asks it.
+            The question; it may come from a stranger.
         coins
             Coins for this question alone.
 
@@ -91,9 +91,9 @@ class StreamDevice(ABC):
         )
 
     def miss(self, periods: int) -> None:
-        """Let periods pass that the device's own clock cannot vouch for: they free no budget.
+        """Let periods pass that the device's own clock cannot confirm; they free no budget.
 
-        Only devices that are asked can do without these periods.
+        Only devices that answer questions can skip periods; all others raise MismatchError.
         """
         raise MismatchError(
             f"{periods} periods are to be missed; devices of this stream live through each."
@@ -101,7 +101,7 @@ class StreamDevice(ABC):
 
     @abstractmethod
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data, with its ``period`` among it.
+        """Return the state as plain data, which includes its ``period``.
 
-        It is as secret as the values themselves.
+        The state must be kept as secret as the values themselves.
         """

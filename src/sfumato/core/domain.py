@@ -1,4 +1,4 @@
-"""The items a value can be: numbers 0..d-1 or any labels, turned into codes at the edge."""
+"""The items that a value can be: the numbers 0..d-1 or labels, which are encoded as numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTED: Final = 12
 
 
 def shortened(labels: Sequence[Label]) -> str:
-    """Return the first labels in one line, and how many more there are.
+    """Return the first 12 labels in one line, and how many more there are.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Domain:
     Parameters
     ----------
     items
-        How many items there are, if they are called 0, 1, 2, ...; or their labels.
+        The number of items, which are then called 0, 1, 2, ...; or a tuple of their labels.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Domain:
     items: int | tuple[Label, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a domain in which nothing could be hidden."""
+        """Raise ConfigurationError unless there are enough distinct items to hide a value among."""
         if isinstance(self.items, bool) or not isinstance(self.items, (int, tuple)):
             raise ConfigurationError(
                 f"domain is {self.items!r}; a number of items or a list of labels is expected."
@@ -82,7 +82,7 @@ class Domain:
 
     @classmethod
     def of(cls, items: int | Sequence[Label]) -> Domain:
-        """Return the domain of so many items, or of these labels."""
+        """Return a domain from a number of items or from a sequence of labels."""
         if isinstance(items, (list, tuple, range, np.ndarray)):
             return cls(tuple(x.item() if isinstance(x, np.generic) else x for x in items))
         return cls(items.item() if isinstance(items, np.generic) else items)  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ class Domain:
 
     @property
     def labels(self) -> Sequence[Label]:
-        """What the items are called, in the order of their codes."""
+        """The names of the items, in the order of their codes."""
         return range(self.items) if isinstance(self.items, int) else self.items
 
     @cached_property
@@ -102,13 +102,13 @@ class Domain:
         return {label: code for code, label in enumerate(self.labels)}
 
     def code(self, label: Any) -> int | None:
-        """Return the code of one label; None if the domain does not have it."""
+        """Return the code of a label; None if it is not in the domain."""
         if isinstance(self.items, int):
             return int(label) if is_whole_number(label) and 0 <= label < self.items else None
         return self._codes.get(label) if isinstance(label, str) or is_whole_number(label) else None
 
     def encode(self, values: Any) -> NDArray[np.int64]:
-        """Return the code of each value; raise at the first one outside of the domain."""
+        """Return the code of each value; raise InputError at the first one outside the domain."""
         array = frames.column(values)
         if isinstance(self.items, int):
             return self._encode_numbers(array, self.items)
@@ -142,7 +142,7 @@ class Domain:
         return array.astype(np.int64, copy=False)
 
     def shown(self) -> str:
-        """Return the first few labels, for a sentence."""
+        """Return the first 8 labels as text for an error message, and how many there are in all."""
         few = 8
         shown = ", ".join(repr(label) for label in self.labels[:few])
         return shown + (f", ... ({self.size} in all)" if self.size > few else "")

@@ -1,4 +1,4 @@
-"""Lengths of time in words: in the largest unit that says them."""
+"""Lengths of time in words, in the largest unit that fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNITS: Final = (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 6
 
 
 def length(seconds: int) -> str:
-    """Return an exact length of time.
+    """Return a whole number of seconds in words, exactly.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def length(seconds: int) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago something was, roundly.
+    """Return how long ago something was in words, rounded down to one unit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Answers that never come without their uncertainty."""
+"""Estimates, which always come with their uncertainty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["LARGEST_LEVEL", "Covariance", "Estimate", "FrequencyEstimate", "chec
 Floats = NDArray[np.float64]
 
 LARGEST_LEVEL: Final = 1 - 1e-12
-"""What lies above is too near to certainty for quantiles and exact laws in floating point."""
+"""Levels above this are too close to 1 for quantiles and exact laws in floating point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class Covariance:
 
     A million items then need a few columns instead of a million squared entries. A dense matrix
     is the case of a zero diagonal and no factor (:meth:`dense`). Where only the variance of each
-    value is known and not how they vary together, ``joint`` is false, and a sum of several is
-    refused instead of answered wrongly. A value of which nothing is known has variance nan or
-    inf; it says nothing about the others, nor about sums in which it has weight zero.
+    value is known and not their covariances, ``joint`` is false, and the variance of a sum of
+    several values is refused. A value of which nothing is known has variance nan or inf; it affects
+    neither the other values nor sums in which it has weight zero.
 
     Examples
     --------
@@ -53,17 +53,17 @@ class Covariance:
 
     @classmethod
     def dense(cls, matrix: ArrayLike) -> Self:
-        """Return the covariance of a full matrix."""
+        """Return the covariance for a full matrix."""
         core = np.asarray(matrix, dtype=np.float64)
         return cls(np.zeros(len(core)), None, core)
 
     @property
     def size(self) -> int:
-        """How many values it speaks about."""
+        """The number of values."""
         return self.diagonal.size
 
     def variances(self) -> Floats:
-        """Return the diagonal of the matrix, never below zero."""
+        """Return the variance of each value, never below zero."""
         total = self.diagonal
         if self.core is not None and self.factor is None:
             total = total + np.diagonal(self.core)
@@ -92,7 +92,7 @@ class Covariance:
 
     @property
     def _known(self) -> Covariance:
-        """The same with zero for what is not known, so that it adds nothing to a sum."""
+        """The same covariance with zeros for unknown values, so that they add nothing to a sum."""
         if not self._unknown.any():
             return self
         core, factor = self.core, self.factor
@@ -104,7 +104,7 @@ class Covariance:
         return Covariance(diagonal, factor, core, self.joint)
 
     def _touched(self, rows: Floats) -> NDArray[np.bool_]:
-        """Return which rows give weight to a value of which nothing is known."""
+        """Return which rows give weight to an unknown value."""
         return np.asarray((rows != 0) @ self._unknown)
 
     def _refuse_sums(self, rows: Floats) -> None:
@@ -125,7 +125,7 @@ class Covariance:
         return full
 
     def only(self, places: Sequence[int]) -> Covariance:
-        """Return the covariance of some of the values."""
+        """Return the covariance of the values with these indices."""
         index = np.asarray(places, dtype=np.int64)
         factor, core = self.factor, self.core
         if factor is not None:
@@ -135,7 +135,7 @@ class Covariance:
         return Covariance(self.diagonal[index], factor, core, self.joint)
 
     def mapped(self, weights: Floats) -> Covariance:
-        """Return the covariance of weights @ values."""
+        """Return the covariance of ``weights @ values``."""
         self._refuse_sums(weights)
         known = self._known
         full = (weights * known.diagonal) @ weights.T
@@ -149,18 +149,18 @@ class Covariance:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Unbiased values, how they vary together, and under which guarantee they were collected.
+    """Unbiased values, their covariance, and the guarantee under which they were collected.
 
     Parameters
     ----------
     values
         The estimates, one for each label.
     covariance
-        Of the estimates, given the data: it speaks of the noise, not of who took part.
+        The covariance of the estimates given the data: of the noise, not of who took part.
     labels
-        What each value is about.
+        The name of each value.
     n
-        How many reports went in.
+        How many reports were used.
     guarantee
         What the people behind the reports were promised.
     quantity
@@ -186,7 +186,7 @@ class Estimate:
     quantity: Quantity = field(default=AMOUNT, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check that values, labels and covariance speak of the same things."""
+        """Raise MismatchError unless values, labels and covariance have the same length."""
         if not self.values.size == len(self.labels) == self.covariance.size:
             raise MismatchError(
                 f"{self.values.size} values, {len(self.labels)} labels and a covariance of "
@@ -199,7 +199,7 @@ class Estimate:
         return np.sqrt(self.covariance.variances())
 
     def variance_of(self, weights: ArrayLike) -> Floats:
-        """Return the variance of a weighted sum of the values: a range, a difference, a mean."""
+        """Return the variance of a weighted sum of the values, such as a range or a difference."""
         return self.covariance.variance_of(weights)
 
     def combine(self, weights: ArrayLike, labels: Sequence[Label]) -> Estimate:
@@ -216,7 +216,7 @@ class Estimate:
         return Estimate(sums, mapped, tuple(labels), self.n, self.guarantee)
 
     def only(self, places: Sequence[int]) -> Estimate:
-        """Return some of the values, by place."""
+        """Return an estimate of the values with these indices alone."""
         return Estimate(
             values=self.values[np.asarray(places, dtype=np.int64)],
             covariance=self.covariance.only(places),
@@ -228,16 +228,16 @@ class Estimate:
 
     @property
     def published(self) -> bool:
-        """Whether fresh reports went in; else an earlier release is repeated."""
+        """Whether new reports were used; if not, an earlier release is repeated."""
         return True
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return each value's interval at this level: it misses its truth so rarely, on its own."""
+        """Return the two ends of each value's interval; ``level`` holds for each on its own."""
         reach = intervals.z_score(checked_level(level)) * self.standard_errors
         return self.values - reach, self.values + reach
 
     def band(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return intervals that contain *all* truths at once at this level.
+        """Return the ends of intervals that contain *all* truths at once with this probability.
 
         Šidák's inequality: jointly normal values stay in a box at least as often as independent
         ones would, whatever their correlation.
@@ -256,9 +256,9 @@ class Estimate:
         Parameters
         ----------
         level
-            How often an interval holds the truth.
+            The probability that an interval contains the truth.
         band
-            Whether all intervals hold at once.
+            Whether the level holds for all intervals at once.
 
         """
         low, high = (self.band if band else self.interval)(level)
@@ -287,13 +287,13 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrequencyEstimate(Estimate):
-    """Shares of items, from counts whose exact law is known: intervals hold for small counts too.
+    """Shares of items from counts whose exact law is known, so intervals hold for small counts too.
 
     Parameters
     ----------
     counts, p, q
-        How many reports support each item, and with what probability the report of a holder and
-        of anybody else does.
+        How many reports support each item, and the probability that the report of somebody who
+        holds it (p) and of somebody who does not (q) supports it.
 
     """
 
@@ -303,14 +303,14 @@ class FrequencyEstimate(Estimate):
     quantity: Quantity = field(default=SHARE, kw_only=True)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return each share's interval, by the exact law of its count where counts are small."""
+        """Return each share's interval, from the exact law of its count if the count is small."""
         low, high = intervals.shares(self.counts, self.n, self.p, self.q, checked_level(level))
         # With hardly any noise the exact interval is a single share, just beside the estimate.
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
 
 def checked_level(level: float) -> float:
-    """Return the level of an interval if it can be one."""
+    """Return the level of an interval if it is allowed; raise ConfigurationError otherwise."""
     if not 0 < level <= LARGEST_LEVEL:
         raise ConfigurationError(
             f"level is {level}; a share of truths covered, above 0 and up to {LARGEST_LEVEL}, is "

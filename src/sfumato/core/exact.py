@@ -1,7 +1,7 @@
 """Outward-rounded arithmetic for guarantees: e^x and log of rationals, as rationals.
 
 A probability threshold is an integer chosen so that the *implemented* law never exceeds its
-epsilon; a printed epsilon is an upper bound in the mathematical sense. Python's ``decimal``
+epsilon; a printed epsilon is a proven upper bound. Python's ``decimal``
 rounds exp and ln correctly, so one step outward brackets the true value.
 """
 
@@ -31,13 +31,13 @@ __all__ = [
 
 SMALLEST_EPSILON: Final = 1e-6
 LARGEST_EPSILON: Final = 20.0
-"""Beyond these two, thresholds of 64 bits could not keep a promise."""
+"""Outside of these two limits, thresholds of 64 bits could not keep the promised epsilon."""
 
 _DIGITS = Context(prec=50)
 
 
 def is_finite_number(given: object) -> bool:
-    """Return whether this is a number that a float can hold, and not a truth value."""
+    """Return whether an object is a finite number that a float can hold, and not a bool."""
     if isinstance(given, bool) or not isinstance(given, (int, float, np.integer, np.floating)):
         return False
     try:
@@ -47,19 +47,19 @@ def is_finite_number(given: object) -> bool:
 
 
 def is_whole_number(given: object) -> bool:
-    """Return whether this is a whole number of Python or numpy, and not a truth value."""
+    """Return whether an object is a whole number of Python or numpy, and not a bool."""
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
 
 
 def positive(name: str, given: float) -> float:
-    """Return a field that is a finite number above 0; raise ConfigurationError otherwise."""
+    """Return a number that is finite and above 0; otherwise raise ConfigurationError."""
     if not is_finite_number(given) or given <= 0:
         raise ConfigurationError(f"{name} is {given!r}; a positive number is expected.")
     return float(given)
 
 
 def checked_epsilon(given: float) -> float:
-    """Return an epsilon that integer thresholds can keep; raise ConfigurationError otherwise."""
+    """Return epsilon if 64-bit thresholds can keep it; raise ConfigurationError otherwise."""
     if not is_finite_number(given):
         raise ConfigurationError(f"epsilon is {given!r}; a positive number is expected.")
     if not SMALLEST_EPSILON <= given <= LARGEST_EPSILON:
@@ -108,7 +108,7 @@ def _log(ratio: Fraction, *, up: bool) -> float:
         return -math.inf
     if ratio == 1:
         return 0.0
-    # Near 1 the fifty digits of the logarithm cancel with those of the ratio: carry more.
+    # Near ratio 1 the leading digits of the logarithm cancel, so more digits are carried.
     close = Context(prec=50 + 2 * len(str(ratio.denominator)))
     value = close.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     step = close.next_plus if up else close.next_minus

@@ -1,4 +1,4 @@
-"""Many simulated devices at once: what they hold, and what they answer."""
+"""Many simulated devices at once: the values they hold, and the answers they give."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import Source
 
-if TYPE_CHECKING:  # a stream makes its fleets
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.core.stream import Message, Stream
 
 __all__ = ["DeviceFleet", "Fleet", "Population", "summed"]
 
 
 class Population(ABC):
-    """What many simulated devices hold, period by period; periods count from 1.
+    """The values that many simulated devices hold, period by period, counted from 1.
 
-    What a device holds is a row of codes: of an item its place, of a set or of moves one number for
-    each item, of attributes the place of each one's item; or it is a number.
+    The value of a device is a number or a row of codes: the index of an item, one number for each
+    item of a set or of moves, or the index of each attribute's item.
 
-    A population makes its values by period or by device: a subclass has :meth:`values` or
-    :meth:`streams`, and each follows from the other.
+    A subclass defines :meth:`values` (by period) or :meth:`streams` (by device); each of the two is
+    derived from the other.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Population(ABC):
     """
 
     parts: int = 1
-    """In how many parts the devices come, where they are made by device."""
+    """The number of parts that the devices are made in, if values are made by device."""
 
     def __init__(self, devices: int, periods: int) -> None:
         if devices < 1:
@@ -49,52 +49,52 @@ class Population(ABC):
         self.periods = periods
 
     def values(self, period: int) -> NDArray[Any]:
-        """Return what each device holds in a period, one row for each."""
+        """Return the value of each device in a period, one row for each device."""
         return np.asarray(self.streams()[:, period - 1])
 
     def streams(self) -> NDArray[Any]:
-        """Return what each device (rows) holds in each period (columns)."""
+        """Return the value of each device (rows) in each period (columns)."""
         return np.stack([self.values(t) for t in range(1, self.periods + 1)], axis=1)
 
     def part(self, place: int) -> Population:
-        """Return some of the devices, the same whoever asks; places count from 0."""
+        """Return the devices of one part, counted from 0; the same ones at every call."""
         del place
         return self
 
     @abstractmethod
     def said(self, cell: Any) -> Any:
-        """Return what a device holds, as an app says it to a device."""
+        """Return a coded value in the form in which an app passes it to a device."""
 
 
 class Fleet(ABC):
-    """Many simulated devices of one stream, which hold what a population holds.
+    """Many simulated devices of one stream, which hold the values of a population.
 
-    A simulation may have several, each of some devices: what they answer and their totals add up.
-    Periods come in order, and the questions of each in the order in which the curator asks them.
+    A simulation may have several fleets; their tallies and totals are added up.
+    Periods must come in order, and so must the questions within each period.
     """
 
     @abstractmethod
     def answer(self, period: int, question: Question) -> Tallies[Any] | Tally:
-        """Return what a question of a period brings: a tally for each place, or of the answers."""
+        """Return a period's tallies by place or, if devices are asked, one tally of answers."""
 
     @abstractmethod
     def totals(self, period: int) -> NDArray[Any]:
-        """Return the sum over all devices of each entry that the stream estimates."""
+        """Return the true sum over all devices, for each entry that the stream estimates."""
 
     def seen(self, period: int) -> NDArray[Any]:
-        """Return the same as far as devices may tell it; less, if a stream leaves something out."""
+        """Return the same sums, counting only what the stream lets devices report."""
         return self.totals(period)
 
 
 class DeviceFleet(Fleet):
-    """Real devices of a stream, one by one: slow, and good for any stream.
+    """Real device objects, run one by one: slow, but right for every stream.
 
     Parameters
     ----------
     stream
-        The public design. If owners pick from several offers, each is picked by as many devices.
+        The stream. If it has several offers, each is picked by an equal number of devices.
     population
-        What the devices hold.
+        The values that the devices hold.
     rng
         The source of all devices' coins.
 
@@ -108,7 +108,7 @@ class DeviceFleet(Fleet):
         self._due: list[Message] = []
 
     def answer(self, period: int, question: Question) -> Tallies[Any] | Tally:
-        """Return what devices send in a period, or answer."""
+        """Return the tallies of what all devices send in a period, or of their answers."""
         self._live_through(period)
         if not isinstance(question, Ask):
             places: dict[Place, list[Message]] = {}
@@ -120,7 +120,7 @@ class DeviceFleet(Fleet):
         return self._counted(sent, question) if sent else Tally.zero(question.mechanism.tally_shape)
 
     def _live_through(self, period: int) -> None:
-        """Let all devices observe what they hold in the periods up to this one."""
+        """Let all devices observe their values in the periods up to and including this one."""
         while self._period < period:
             self._period += 1
             held = self._population.values(self._period)
@@ -131,7 +131,7 @@ class DeviceFleet(Fleet):
             self._due = [message for message in said if message is not None]
 
     def _counted(self, sent: list[Message], ask: Ask | None = None) -> Tally:
-        """Return the tally of messages of one place, read as a server reads them."""
+        """Return the tally of messages that belong to one place, read as a server reads them."""
         form = self._stream.form(sent[0].place, ask)
         if form is None:
             raise MismatchError(f"a device has sent something at {sent[0].place}; none is due.")
@@ -139,12 +139,12 @@ class DeviceFleet(Fleet):
         return form.tally(np.frombuffer(payloads, dtype=form.dtype))
 
     def totals(self, period: int) -> NDArray[Any]:
-        """Return how many devices hold each entry, or the sum of their numbers."""
+        """Return the number of devices that hold each entry, or the sum of their numbers."""
         return summed(self._population.values(period), len(self._stream.labels))
 
 
 def summed(held: NDArray[Any], width: int) -> NDArray[Any]:
-    """Return the sum over all devices of each of so many entries.
+    """Return the sum over all devices for each of ``width`` entries.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class Guarantee:
 
     @classmethod
     def of_stream(cls, periods: int, epsilon: float) -> Guarantee:
-        """Return what a device is promised over a whole horizon that it takes part in once."""
+        """Return the promise to a device that takes part in a horizon of periods once."""
         return cls(
             "local",
             f"a device's whole stream of {periods} periods",
@@ -63,7 +63,7 @@ class Guarantee:
 
     @property
     def promise(self) -> str:
-        """How far the epsilon that a device pays reaches, in words: for ever, or for a window."""
+        """What the epsilon that a device pays covers, in words: all it ever sends, or a window."""
         if self.window is None:
             return "for everything it will ever send"
         if self.window == 1:
@@ -87,6 +87,6 @@ class Guarantee:
 
 
 def _rounded_up(bound: float, digits: int) -> str:
-    """Return a bound in so many digits, never below it."""
+    """Return a bound as text with ``digits`` significant digits, rounded up."""
     shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(bound)))
     return f"{float(shown):.{digits}g}"

@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 # Above this variance of a count one count more or less moves the coverage by under 0.2 points,
 # and the score interval is as good as the exact one.
 SMALL_VARIANCE: Final = 900.0
-_EVERY_SHARE: Final = 2000  # up to so many people each possible share is tried
+_EVERY_SHARE: Final = 2000  # up to this number of people, every possible share is tried
 _BLOCK: Final = 256
 
 
@@ -40,10 +40,11 @@ def z_score(level: float) -> float:
 
 
 def shares(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of each item's share: exact where counts are small, score elsewhere."""
+    """Return the interval of each item's share: exact for small counts, else by the score."""
     low, high = score(counts, n, p, q, level)
     variance = n * q * (1 - q) + (counts - n * q) * (1 - p - q)
-    # A share may be small and its upper end not: judge by the larger of the two ends.
+    # The variance may be small at the estimated share and large at the interval's upper end: take
+    # the larger of the two.
     upper = n * (q * (1 - q) + np.clip(high, 0, 1) * (p - q) * (1 - p - q))
     small = np.maximum(variance, upper) < SMALL_VARIANCE
     if small.any():
@@ -52,7 +53,7 @@ def shares(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Floa
 
 
 def score(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Floats, Floats]:
-    """Return the shares within z standard deviations *of their own* of the count."""
+    """Return the shares f for which the count lies within z standard deviations under f."""
     # y = f (p - q) solves (a - y)^2 = k (b + s y), with a = count/n - q and k = z^2/n.
     k = z_score(level) ** 2 / n
     a = counts / n - q
@@ -64,7 +65,7 @@ def score(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Float
 
 
 def wilson(ones: Ints, n: int, level: float) -> tuple[Floats, Floats]:
-    """Return the probabilities within z standard deviations of their own of a share of ones."""
+    """Return Wilson's interval for the probability of a one, from ``ones`` ones among n."""
     k = z_score(level) ** 2 / n
     share = ones / n
     middle = share + k / 2
@@ -73,12 +74,12 @@ def wilson(ones: Ints, n: int, level: float) -> tuple[Floats, Floats]:
 
 
 def exact(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Floats, Floats]:
-    """Return the smallest and largest share that the count does not speak against."""
+    """Return the smallest and the largest share that the exact law of the count does not reject."""
     low, high = score(counts, n, p, q, level)
     distinct, back = np.unique(counts, return_inverse=True)
     ends = _ends_by_table if n <= _EVERY_SHARE else _ends_by_bisection
     fewest, most = (end[back] for end in ends(distinct, n, p, q, level))
-    # Beyond the shares that can be (0 and 1) the score interval goes on where the exact one ends.
+    # Outside [0, 1], where there are no shares to test, the score interval continues the exact one.
     # A count too small for any share has at most -1 holders, one too large at least n + 1.
     exact_low = np.where(fewest == 0, np.minimum(low, 0.0), fewest / n)
     exact_high = np.where(most == n, np.maximum(high, 1.0), most / n)
@@ -86,10 +87,11 @@ def exact(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Float
 
 
 def _ends_by_table(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
-    """Return the fewest and the most holders that accept each count, trying all numbers."""
+    """Return the fewest and the most holders whose law accepts each count, by a table of all."""
     first, last = _accepted_by_all(n, p, q, level)
-    # More holders accept larger counts, but for a step back now and then: so look among what so
-    # many or fewer accept, and what so many or more accept.
+    # More holders accept larger counts, except for a small step back now and then. So the search
+    # uses the running maximum of the last accepted counts and the running minimum, from behind, of
+    # the first ones.
     fewest = np.searchsorted(np.maximum.accumulate(last), counts)
     most = np.searchsorted(np.minimum.accumulate(first[::-1])[::-1], counts, side="right") - 1
     return fewest, most
@@ -97,16 +99,16 @@ def _ends_by_table(counts: Ints, n: int, p: float, q: float, level: float) -> tu
 
 @lru_cache(maxsize=32)
 def _accepted_by_all(n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
-    """Return the counts that each number of holders accepts; a table worth keeping."""
+    """Return the first and last count that each number of holders accepts; cached."""
     return _accepted_counts(np.arange(n + 1), n, p, q, level)
 
 
 def _ends_by_bisection(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
-    """Return the fewest and the most holders that accept each count, trying few numbers."""
+    """Return the fewest and the most holders whose law accepts each count, by bisection."""
     likely = np.clip(np.round((counts - n * q) / (p - q)), 0, n).astype(np.int64)
     first, last = _accepted_counts(likely, n, p, q, level)
     low, high = score(counts, n, p, q, level)
-    # Skewness and whole counts move an end away from the score interval's by less than this.
+    # Skewness and rounding to whole counts move an end by less than this from the score interval's.
     margin = (2 + z_score(level) ** 2 / 2) / (p - q)
     outer = np.concatenate([low * n - margin, high * n + margin])
     dropped = np.clip(np.round(outer), -1, n + 1).astype(np.int64)
@@ -123,7 +125,7 @@ def _ends_by_bisection(counts: Ints, n: int, p: float, q: float, level: float) -
 
 
 def _accepted_counts(holders: Ints, n: int, p: float, q: float, level: float) -> tuple[Ints, Ints]:
-    """Return the ends of the smallest set of counts of the wanted probability, for each share."""
+    """Return the ends of the smallest set of counts with probability ``level``, by holders."""
     first = np.empty(holders.size, dtype=np.int64)
     last = np.empty(holders.size, dtype=np.int64)
     for start in range(0, holders.size, _BLOCK):
@@ -139,7 +141,7 @@ def _accepted_counts(holders: Ints, n: int, p: float, q: float, level: float) ->
 
 
 def _count_law(holders: Ints, n: int, p: float, q: float) -> tuple[Ints, Floats]:
-    """Return the law of the count for each number of holders, as (first count, probabilities).
+    """Return the law of the count for each number of holders: first count and probabilities.
 
     The law is the inverse Fourier transform of (1-p+pw)^h (1-q+qw)^(n-h) on a window of counts
     far wider than the law itself.

@@ -1,4 +1,4 @@
-"""The output law of a mechanism as it is implemented: integers over one denominator."""
+"""The output law of a mechanism as implemented: integers over one common denominator."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ __all__ = ["Law", "worst_ratio"]
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """With what probability each report leaves the device, for one input.
+    """The probability of each report, for one input.
 
     Parameters
     ----------
     outputs
-        Every possible report (given the public part, if there is one), always in one order.
+        Every possible report (given the public part, if there is one), in the same order for all
+        inputs.
     numerators
-        Of each output, as Python integers.
+        The numerator of each output's probability, as Python integers.
     denominator
         What the numerators sum to.
 
@@ -40,7 +41,7 @@ class Law:
 
 
 def worst_ratio(laws: Sequence[Law]) -> Fraction | None:
-    """Return the largest ratio of two inputs' probabilities of one output; None if unbounded."""
+    """Return the largest ratio of two inputs' probabilities of one output; None if infinite."""
     worst = Fraction(1)
     whole = lcm(*(law.denominator for law in laws))
     scaled = [[whole // law.denominator * n for n in law.numerators] for law in laws]

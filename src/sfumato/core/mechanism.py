@@ -1,4 +1,4 @@
-"""The contract of a one-shot local randomizer: both halves in one frozen object."""
+"""The contract of a one-shot local randomizer, whose two halves are one frozen object."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Reports = NDArray[Any]
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """What a device does to a value, and what a server makes of many reports.
+    """A one-shot local randomizer: how a device randomizes, and how a server estimates.
 
     The fields are the whole configuration: they become JSON, command-line options and lines of a
     task file. A subclass adds its fields and fills in the methods marked abstract; chunking,
@@ -42,18 +42,18 @@ class Mechanism(ABC):
     epsilon: float
 
     name: ClassVar[str]
-    """What the catalogue calls it."""
+    """The mechanism's name in the catalogue."""
     summary: ClassVar[str]
-    """One line for people who choose."""
+    """One line that helps people choose a mechanism."""
     underspends: ClassVar[str] = ""
-    """Why the exact epsilon is noticeably below the claimed one, if it is."""
+    """The reason why the exact epsilon is clearly below the claimed one; empty if it is not."""
 
     def __post_init__(self) -> None:
-        """Refuse an epsilon that 64-bit thresholds cannot keep."""
+        """Raise ConfigurationError if 64-bit thresholds cannot keep the epsilon."""
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
     def _check_whole(self, name: str, least: int, most: int) -> None:
-        """Refuse a field that is no whole number in a range; keep it as Python's own."""
+        """Raise ConfigurationError unless a field is a whole number in a range; keep an int."""
         given = getattr(self, name)
         if not is_whole_number(given) or not least <= given <= most:
             raise ConfigurationError(
@@ -62,7 +62,7 @@ class Mechanism(ABC):
         object.__setattr__(self, name, int(given))
 
     def _check_flag(self, name: str) -> None:
-        """Refuse a field that is neither true nor false."""
+        """Raise ConfigurationError unless a field is true or false."""
         given = getattr(self, name)
         if not isinstance(given, (bool, np.bool_)):
             raise ConfigurationError(f"{name} is {given!r}; true or false is expected.")
@@ -79,7 +79,7 @@ class Mechanism(ABC):
         return Guarantee("local", "each report", self.epsilon)
 
     def facts(self) -> dict[str, Any]:
-        """Return what can be said before any data come, as plain data; subclasses add to it."""
+        """Return exact epsilon, report size and influence as plain data; subclasses add to it."""
         return {
             "epsilon_exact_upper": log_above(self.worst_ratio),
             "budget_used": log_below(self.worst_ratio) / self.epsilon,
@@ -90,7 +90,7 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances whose laws can be enumerated: for checks, docs and benchmarks."""
+        """Yield small instances whose laws can be enumerated, for checks, docs and benchmarks."""
 
     # ---- the law ---------------------------------------------------------------------------
 
@@ -99,11 +99,11 @@ class Mechanism(ABC):
         """Return every value a device can hold."""
 
     def example_values(self, n: int) -> Any:
-        """Return values that n people could hold, in a form that is quick to take."""
+        """Return values that n people could hold, in a form that is fast to encode."""
         return [self.inputs()[0]] * n
 
     def probes(self) -> Sequence[Any]:
-        """Return values worth a check that are not among :meth:`inputs`, if there are any."""
+        """Return further values to check that are not among :meth:`inputs`, if there are any."""
         return ()
 
     def publics(self) -> Sequence[Any]:
@@ -120,8 +120,8 @@ class Mechanism(ABC):
     def laws(self, value: Any) -> list[Law]:
         """Return the law of a value for each public part, in the order of :meth:`publics`.
 
-        Mechanisms with many public parts may list them faster than one by one; the checks hold
-        them to what :meth:`law` says.
+        Mechanisms with many public parts may override this with something faster; the checks
+        compare it with :meth:`law`.
         """
         return [self.law(value, public) for public in self.publics()]
 
@@ -130,21 +130,21 @@ class Mechanism(ABC):
     def worst_ratio(self) -> Fraction:
         """The largest ratio of two inputs' probabilities of one report, in closed form.
 
-        Made of the same integers as :meth:`law`; the checks hold the two together on all
+        It is computed from the same integers as :meth:`law`. The checks compare the two on all
         examples, so it can be trusted where the law has too many outputs to list.
         """
 
     def contrasts(self) -> tuple[Contrasts, ...]:
         """Return how far two inputs can be told apart among other people's reports.
 
-        This one lists the whole law, and returns nothing if it is too large: accountants then know
-        :attr:`worst_ratio` only. Mechanisms with many reports group them into a few kinds.
+        This default lists the whole law and returns nothing if it is too large; accounting then
+        uses :attr:`worst_ratio` alone. Mechanisms with many reports group them into a few kinds.
         """
         return listed(self)
 
     @abstractmethod
     def truth(self, values: Any) -> NDArray[np.float64]:
-        """Return what :meth:`estimate` is an estimate of, for these people's values."""
+        """Return the true quantity that :meth:`estimate` estimates for these values."""
 
     def log_likelihood(self, reports: Reports, value: Any) -> NDArray[np.float64]:
         """Return log P[report | value] for each report, given its public part."""
@@ -160,7 +160,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def report_dtype(self) -> np.dtype[Any]:
-        """The numpy dtype of a report: what is sent, stored and exchanged, byte for byte."""
+        """The numpy dtype of a report, which is also its format on the wire and in the store."""
 
     @property
     def report_bytes(self) -> int:
@@ -169,12 +169,12 @@ class Mechanism(ABC):
 
     @property
     def chunk(self) -> int:
-        """How many people to handle at once, so that temporaries stay in cache."""
+        """How many people are handled at once, so that temporary arrays stay in the cache."""
         return 1 << 15
 
     @abstractmethod
     def encode(self, values: Any) -> NDArray[Any]:
-        """Return values as the numbers the sampler takes; raise InputError on a bad one."""
+        """Return values as the numbers that the sampler takes; raise InputError for a bad value."""
 
     def randomize(self, values: Any, rng: Source) -> Reports:
         """Return one report for each value; a single value is a batch of one.
@@ -184,13 +184,13 @@ class Mechanism(ABC):
         values
             A list, numpy array, pandas or polars series, pyarrow column, or one value.
         rng
-            ``randomness.secure()``; ``seeded`` is for simulated people only.
+            The source of randomness: ``randomness.secure()``, or ``seeded`` for simulated people.
 
         """
         return self.randomize_encoded(self.encode(values), rng)
 
     def randomize_encoded(self, encoded: NDArray[Any], rng: Source) -> Reports:
-        """Return one report for each value as :meth:`encode` returns it."""
+        """Return one report for each value, which :meth:`encode` has encoded."""
         reports = np.zeros(len(encoded), dtype=self.report_dtype)
         for start in range(0, len(encoded), self.chunk):
             chunk = slice(start, start + self.chunk)
@@ -213,7 +213,7 @@ class Mechanism(ABC):
         return self.checked(np.frombuffer(data, dtype=self.report_dtype))
 
     def checked(self, reports: Reports) -> Reports:
-        """Return the reports as they are if all are valid; raise ReportError otherwise."""
+        """Return the reports unchanged if all are valid; raise ReportError otherwise."""
         if not isinstance(reports, np.ndarray) or reports.dtype != self.report_dtype:
             found = getattr(reports, "dtype", type(reports).__name__)
             raise ReportError(
@@ -233,19 +233,19 @@ class Mechanism(ABC):
 
     @abstractmethod
     def valid(self, reports: Reports) -> NDArray[np.bool_]:
-        """Return which reports this mechanism can have sent."""
+        """Return a mask of the reports that this mechanism can have sent."""
 
     @property
     @abstractmethod
     def tally_shape(self) -> tuple[int, ...]:
-        """The shape of a tally's sums."""
+        """The shape of the sums in a tally."""
 
     def tally(self, reports: Reports) -> Tally:
-        """Return what the reports add up to; those that are not valid are refused."""
+        """Return the tally of some reports; raise ReportError unless all of them are valid."""
         return self.counted(self.checked(reports))
 
     def counted(self, reports: Reports) -> Tally:
-        """Return what reports add up to that have been judged before, and found valid."""
+        """Return the tally of reports that have already been found valid."""
         sums = np.zeros(self.tally_shape, dtype=np.int64)
         for start in range(0, len(reports), self.counted_at_once):
             sums += self._sums(reports[start : start + self.counted_at_once])
@@ -253,15 +253,15 @@ class Mechanism(ABC):
 
     @property
     def counted_at_once(self) -> int:
-        """How many reports are summed up at once."""
+        """How many reports are added up at once."""
         return self.chunk
 
     @abstractmethod
     def _sums(self, reports: Reports) -> NDArray[np.int64]:
-        """Return the sums of valid reports."""
+        """Return the sums of valid reports, in the shape of :attr:`tally_shape`."""
 
     def estimate(self, tally: Tally) -> Estimate:
-        """Return unbiased estimates with their covariance."""
+        """Return unbiased estimates with their covariance, from one or more reports."""
         if tally.sums.shape != self.tally_shape:
             raise MismatchError(
                 f"the tally has shape {tally.sums.shape}; {self.name} needs {self.tally_shape}."
@@ -272,31 +272,32 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _estimate(self, tally: Tally) -> Estimate:
-        """Return the estimates of a tally of this mechanism's shape."""
+        """Return the estimates of a tally that has this mechanism's shape."""
 
     @property
     @abstractmethod
     def influence(self) -> float:
-        """How far one forged report can move an estimated total."""
+        """The most by which one forged report can change an estimated total."""
 
     @property
     @abstractmethod
     def mse(self) -> float:
-        """n times the mean squared error of an estimated value, exactly.
+        """The exact mean squared error of an estimated value, times the number of reports n.
 
-        Of shares the average over the domain, whatever the shares; of a mean the worst number's;
-        of a vector's entries the total (and :attr:`mse_of_one` the average).
+        For shares it is the average over the domain, which does not depend on the shares; for a
+        mean it is that of the worst number; for a vector it is the total over the entries, and
+        :attr:`mse_of_one` is the average.
         """
 
     @property
     def mse_of_one(self) -> float:
-        """The same for a single value where :attr:`mse` is a total."""
+        """The error of a single entry, where :attr:`mse` is a total over entries; else the same."""
         return self.mse
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
-        """Return a tally drawn from the law of the sum over people with this histogram of inputs.
+        """Return a tally drawn from its exact law, for people with this histogram of inputs.
 
-        This one really randomizes everybody; mechanisms whose sums have a simple law draw that.
+        This default randomizes every value; mechanisms whose sums have a simple law draw the sums.
         """
         held = np.asarray(self.inputs())[np.repeat(np.arange(len(histogram)), histogram)]
         return self.tally(self.randomize(held, rng))

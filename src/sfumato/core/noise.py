@@ -1,4 +1,4 @@
-"""The contract of central noise: integers in, integers out, and the exact law of the difference."""
+"""The contract of noise in the central model: integers in, integers out, and the exact law."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_TERM: Final = 1 << 52
 
 
 def exact_epsilon(given: float) -> Fraction:
-    """Return epsilon as the decimal number that somebody wrote.
+    """Return epsilon as an exact fraction, equal to the decimal number as written.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def exact_epsilon(given: float) -> Fraction:
 
 
 def short_rate(rate: Fraction) -> Fraction:
-    """Return the rate with terms up to 2^52, rounded down: noise may only grow.
+    """Return the rate rounded down to a fraction with terms up to 2^52; noise can only grow.
 
     It loses less than one part in 2^50.
 
@@ -67,8 +67,8 @@ def short_rate(rate: Fraction) -> Fraction:
 class NoiseLaw:
     """Two-sided geometric noise: P[z] = (1 - x) / (1 + x) x^|z| with x = e^-rate.
 
-    The rate is rational, so every statement about privacy is exact: no output is more than
-    e^(rate shift) times as likely after the true integers moved by ``shift`` in all.
+    The rate is rational, so every statement about privacy is exact: no output becomes more than
+    e^(rate shift) times as likely when the true integers change by ``shift`` in all.
 
     Examples
     --------
@@ -83,22 +83,22 @@ class NoiseLaw:
     rate: Fraction
 
     def epsilon(self, shift: int) -> Fraction:
-        """Return the logarithm of the worst likelihood ratio over integers so far apart."""
+        """Return the log of the worst likelihood ratio when the integers change by ``shift``."""
         return self.rate * shift
 
     def probability(self, z: int) -> float:
-        """Return P[z]."""
+        """Return the probability of adding z."""
         rate = float(self.rate)
         return math.tanh(rate / 2) * math.exp(-rate * abs(z))
 
     @property
     def variance(self) -> float:
-        """The variance, 2 x / (1 - x)^2."""
+        """The variance of the noise, 2 x / (1 - x)^2."""
         return 1 / (2 * math.sinh(float(self.rate) / 2) ** 2)
 
     @property
     def excess_kurtosis(self) -> float:
-        """The fourth cumulant over the squared variance: 3 for a fine grid, as of Laplace."""
+        """The fourth cumulant divided by the squared variance; 3 in the limit of a Laplace law."""
         return 3 + 1 / self.variance
 
 
@@ -109,9 +109,9 @@ class Noise(ABC):
     Parameters
     ----------
     epsilon
-        Privacy of everything that is added to at once.
+        The privacy of all integers that noise is added to in one call.
     sensitivity
-        By how much, in absolute values summed up, one event can move the integers.
+        The sum of the absolute changes that one event can make to the integers.
 
     """
 
@@ -122,7 +122,7 @@ class Noise(ABC):
     summary: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Refuse what no noise can keep."""
+        """Raise ConfigurationError unless noise can keep this epsilon at this sensitivity."""
         exact_epsilon(self.epsilon)
         given = self.sensitivity
         if not is_whole_number(given):
@@ -139,12 +139,12 @@ class Noise(ABC):
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances for checks."""
+        """Yield small instances for checks."""
 
     @abstractmethod
     def add(self, integers: Ints, rng: Source) -> Ints:
-        """Return the integers with fresh noise on each."""
+        """Return the integers with independent noise added to each."""
 
     @abstractmethod
     def law(self) -> NoiseLaw:
-        """Return the exact law of what is added to each integer."""
+        """Return the exact law of the noise that is added to each integer."""

@@ -1,4 +1,4 @@
-"""What a task will tell and cost before any device takes part: ways to run it, and their errors."""
+"""What to expect of a task before any device takes part: ways to run it, and their errors."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from sfumato.core.decoded import ONLINE
 from sfumato.core.intervals import z_score
 from sfumato.randomness import seeded
 
-if TYPE_CHECKING:  # a stream makes its outlook
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.core.stream import Stream
 
 __all__ = ["PERIOD", "Expected", "Notice", "Option", "Outlook", "Sent"]
 
 PERIOD: Final = "period"
-"""The query for a period by its own answers alone, whatever a method makes of them."""
+"""The query about one period that is answered from that period's reports alone."""
 MANY: Final = 100_000
-"""Devices that are taken to take part where nobody says how many."""
+"""The number of devices that is assumed if none is given."""
 TRIED: Final = 8
-"""So many devices are timed, as some have more to do than others."""
+"""The number of devices that are timed; some have more to do than others."""
 TIMED: Final = 64
-"""So many periods are timed on a device."""
+"""The largest number of periods that a device is timed for."""
 
 Notice = Callable[[str], None]
-"""Is told what is being looked into."""
+"""A function that is called with a sentence on what is being computed."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The error of some queries, averaged over queries and entries.
+    """The expected error of one kind of query, averaged over queries and entries.
 
     Parameters
     ----------
     variance
-        Of the estimates, about the mean of those who take part.
+        The variance of the estimates around the mean of those who take part.
     reported
-        What intervals will make of it: about the mean of all who might.
+        The variance that intervals are computed with: around the mean of all who might take part.
     squared_bias
-        Of the estimates, by what devices may not tell.
+        The squared bias of the estimates, which comes from what devices may not report.
     unknown
-        The share of queries that nobody's reports answer.
+        The share of queries that no report answers.
 
     """
 
@@ -64,36 +64,36 @@ class Expected:
 
 
 class Sent(NamedTuple):
-    """What a device sends over the horizon or, of a stream without an end, in a period."""
+    """What a device sends over the horizon or, if the stream has no end, in one period."""
 
     messages: float
-    """How many messages, on average."""
+    """The average number of messages."""
     payload: float
-    """How many bytes they have, on average, without their envelope."""
+    """The average number of bytes in these messages, without their envelopes."""
     most_messages: float
-    """How many messages the busiest devices send."""
+    """The number of messages that the busiest devices send."""
 
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One way to run a task, and what to expect of it.
+    """One way to run a task, and its expected errors.
 
     Parameters
     ----------
     name
-        What a task file calls it.
+        The name of this way in a task file.
     stream
         The stream that it runs.
     devices
-        How many devices it is for.
+        The number of devices that the errors are computed for.
     errors
-        The error of each kind of query; what is not predicted is missing, and can be simulated.
+        The error by kind of query; kinds that cannot be predicted are missing and can be simulated.
     fields
-        The fields of the task file that settle on this way.
+        The fields that choose this way in a task file.
     summary
         What it does, in a few words.
     decoder
-        How its reports are read, if not as usual.
+        The decoder of its reports, if it is not the usual one.
 
     """
 
@@ -106,22 +106,22 @@ class Option:
     decoder: str = ""
 
     def half_width(self, query: str, level: float = 0.95) -> float:
-        """Return how far an interval will reach to each side."""
+        """Return the expected half width of an interval for a kind of query."""
         return float(z_score(level) * self.errors[query].reported ** 0.5)
 
     @cached_property
     def sent(self) -> Sent:
-        """What a device sends."""
+        """The messages that a device sends."""
         return self.stream.sent
 
     @cached_property
     def influence(self) -> float | None:
-        """How far one forged device can move an answer about a period, at most; None if unknown."""
+        """The most that one forged device can change an answer about a period; None if unknown."""
         return self.stream.influence(self.devices)
 
     @cached_property
     def device_seconds(self) -> float:
-        """How long the busiest of some devices works in a period, here and now."""
+        """Seconds that the busiest of a few devices needs for a period on this machine."""
         values = list(self.stream.inputs())
         periods = min(self.stream.horizon or TIMED, TIMED)
         return max(self._timed(seed, values, periods) for seed in range(TRIED)) / periods
@@ -135,25 +135,25 @@ class Option:
 
 
 class Outlook:
-    """What to expect of one task; by default one way to run it, which is to be simulated.
+    """What to expect of one task; by default there is one way to run it, without predicted errors.
 
     Parameters
     ----------
     task
         The task as plain data.
     stream
-        What was chosen for it.
+        The stream that was chosen for the task.
     devices
         How many devices will take part.
     notice
-        Is told what is being looked into.
+        Called with a sentence on what is being computed.
 
     """
 
     queries: Mapping[str, float] = {ONLINE: 1.0}
-    """What will be asked, with weights."""
+    """The kinds of queries that will be asked, with their weights."""
     target: str = ONLINE
-    """The query whose interval may have to be shorter."""
+    """The kind of query for which a user can ask for shorter intervals."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Outlook:
 
     @property
     def main(self) -> str:
-        """The kind of query that matters most."""
+        """The kind of query with the largest weight."""
         return max(self.queries, key=lambda name: self.queries[name])
 
     def options(self) -> Iterator[Option]:
@@ -178,28 +178,28 @@ class Outlook:
         yield Option(name, self.stream.expecting(self.devices), self.devices)
 
     def score(self, option: Option) -> float:
-        """Return how good a way is for all that is asked; less is better."""
+        """Return the weighted mean squared error of one way over all queries; less is better."""
         return sum(weight * option.errors[name].mse for name, weight in self.queries.items())
 
     def reach(self, best: Option, target: float) -> dict[str, float | None]:
-        """Return what reaches a half width, each for itself and all else as it is.
+        """Return the changes that would each reach a half width on their own, by the changed field.
 
-        None stands for what does not reach it at all; what nothing is known about is missing.
+        None means that no value of the field reaches it; fields of unknown effect are missing.
         """
         del best, target
         return {}
 
     def facts(self, best: Option) -> dict[str, Any]:
-        """Return more that is worth knowing about the best way, as plain data."""
+        """Return further facts about the best way, as plain data."""
         del best
         return {}
 
     def reasons(self, options: tuple[Option, ...]) -> list[str]:
-        """Return why the first of all options is recommended, in sentences."""
+        """Return the reasons for recommending the first of the options, in sentences."""
         del options
         return []
 
     def warnings(self, best: Option) -> list[str]:
-        """Return what should be known before anybody takes part, beyond what is always said."""
+        """Return warnings about the best way, beyond those that are always given, in sentences."""
         del best
         return []

@@ -1,4 +1,4 @@
-"""Nearest points of the convex sets that shares lie in: a box, a simplex, a capped simplex.
+"""Projections on the convex sets that shares lie in: a box, a simplex, a capped simplex.
 
 A projection on a convex set brings any point at least as near to every point of the set, so the
 distance to the truth never grows, whatever the noise was.
@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 def clip(values: ArrayLike, cap: float = 1.0) -> Floats:
     """Return each value cut to [0, cap]: the nearest point of the box.
 
-    Every value moves on its own. What was below zero is zero, so the sum grows by as much: with
-    many rare items clipped shares sum to far more than one. Intervals cut to [0, cap] cover as
-    often as before.
+    Every value moves on its own. Negative values become zero, so the sum grows: with many rare
+    items the clipped shares sum to far more than one. Intervals clipped to [0, cap] cover as often
+    as before.
 
     Examples
     --------
@@ -63,10 +63,10 @@ def norm_sub(values: ArrayLike, total: float = 1.0) -> Floats:
 def simplex(values: ArrayLike, total: float = 1.0) -> Floats:
     """Return the nearest values that are not negative and sum to the total, in O(d log d).
 
-    The usual last step for shares of items of which everybody holds one. Positive values are all
-    shifted by the same amount, mostly downwards, to make up for the negative ones that are cut:
-    large shares come out a little too small and zero shares a little too large. Intervals cut to
-    [0, total] cover as often as before.
+    This is the usual last step for shares of items if everybody holds exactly one item. Positive
+    values are all shifted by the same amount, mostly downwards, to make up for the negative ones
+    that are cut: large shares come out a little too small and zero shares a little too large.
+    Intervals cut to [0, total] cover as often as before.
 
     Examples
     --------
@@ -81,12 +81,13 @@ def simplex(values: ArrayLike, total: float = 1.0) -> Floats:
 def capped_simplex(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
     """Return the nearest values in [0, cap] that sum to the total, in O(d log d).
 
-    For sets of items: each is held by a share between 0 and 1, and the shares sum to the size of
-    a set. The result is clip(value - shift, 0, cap) with the one shift that gives the total, by
+    This is for sets of items: each item has a share between 0 and 1, and the shares sum to the size
+    of a set. The result is clip(value - shift, 0, cap) with the one shift that gives the total, by
     the same conditions as in :func:`norm_sub`. The sum falls with the shift, linearly between the
-    shifts at which an item reaches 0 or the cap; these are sorted, two neighbours found by halving,
-    and the shift between them follows. Both ends are biased towards the inside, and all between
-    are shifted alike. Intervals cut to [0, cap] cover as often as before, if the total is right.
+    shifts at which an item reaches 0 or the cap; these are sorted, bisection finds two neighbours,
+    and the shift between them follows. Shares near 0 and near the cap are biased inwards, and all
+    others are shifted by the same amount. Intervals cut to [0, cap] cover as often as before, if
+    the total is right.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def capped_simplex(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
         raise ConfigurationError(
             f"total is {total!r}; {y.size} values of at most {cap:g} can sum to 0..{most:g}."
         )
-    y = y - _corner(y, total, cap)  # measured from here, the digits that matter are kept
+    y = y - _corner(y, total, cap)  # measured from this shift, the significant digits are kept
     corner = _corner(y, total, cap)
     full = y - cap >= corner
     free = (y >= corner) & ~full
@@ -113,9 +114,9 @@ def capped_simplex(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
 def at_most(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
     """Return the nearest values in [0, cap] that sum to the total or to less.
 
-    For people who hold *at most* so many items each: the shares sum to at most that number. Cut
-    to [0, cap] they are already nearest, unless they then sum to more; then the nearest ones sum
-    to the total exactly, see :func:`capped_simplex`.
+    This is for people who hold *at most* ``total`` items each, so that the shares sum to at most
+    that number. Values clipped to [0, cap] are the nearest unless they sum to more than the total;
+    then the nearest ones sum to it exactly, see :func:`capped_simplex`.
 
     Examples
     --------
@@ -132,9 +133,9 @@ def at_most(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
 
 
 def _corner(y: Floats, total: float, cap: float) -> float:
-    """Return the first of the shifts at which a value reaches an end that leaves too small a sum.
+    """Return the first corner with too small a sum: a shift at which a value reaches 0 or the cap.
 
-    The last one, which leaves nothing, if none does.
+    If no sum is too small, return the last of these shifts, which leaves nothing.
     """
     corners = np.unique(np.concatenate([y - cap, y]))
     before, found = -1, corners.size - 1

@@ -1,4 +1,4 @@
-"""What a number is and how it is printed: pages, charts, tables and plain data all ask here."""
+"""What a number is and how it is printed, for pages, charts, tables and plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kind = Literal["share", "mean", "move", "amount"]
 
 
 def fixed(value: float, places: int) -> str:
-    """Return a number with so many decimals; what rounds to zero has no sign.
+    """Return a number with ``places`` decimals; a number that rounds to zero has no sign.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def fixed(value: float, places: int) -> str:
 
 
 def decimals(reach: float) -> int:
-    """Return the decimals at which an uncertainty shows its first two digits.
+    """Return the number of decimals that shows the first two digits of an uncertainty.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def decimals(reach: float) -> int:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the values of an answer are.
+    """What kind of number an answer's values are.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ class Quantity:
         ``share`` (of the devices, 0 to 1), ``mean`` (of a number that devices hold), ``move`` (the
         mean of -1, 0 and 1) or ``amount`` (anything made of these, such as a sum or a change).
     noun
-        The same for people, as the beginning of a title.
+        A name for people to read, as the beginning of a title.
     unit
-        What is printed after a number.
+        The text that is printed after a number.
     scale
-        What a value is multiplied by before it is printed.
+        The factor that a value is multiplied by before it is printed.
     from_zero
-        Whether its charts show zero, however far away that is.
+        Whether charts always include zero.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Quantity:
     from_zero: bool = True
 
     def decimals(self, reach: float) -> int:
-        """Return the decimals of values whose uncertainty is so large."""
+        """Return the number of decimals for values with this uncertainty."""
         return decimals(self.scale * reach)
 
     def text(self, value: float, places: int) -> str:
@@ -77,23 +77,23 @@ class Quantity:
         return fixed(self.scale * value, places) + self.unit
 
     def measured_in(self, unit: str) -> Quantity:
-        """Return the same in a unit, which is printed after a space."""
+        """Return the same quantity in another unit, which is printed after a space."""
         return replace(self, unit=f" {unit}") if unit else self
 
     @property
     def changed(self) -> Quantity:
-        """What the difference of two such values is."""
+        """The quantity of the difference of two such values."""
         unit = " points" if self.unit == "%" else self.unit
         noun = f"{self.noun}, change"
         return replace(self, kind="amount", noun=noun, unit=unit, from_zero=True)
 
     @property
     def summed(self) -> Quantity:
-        """What the sum of such values over several periods is: no share, and no mean."""
+        """The quantity of a sum of such values over periods: neither a share nor a mean."""
         return Quantity("amount", f"{self.noun}, sum")
 
     def plain(self) -> dict[str, Any]:
-        """Return the same as plain data."""
+        """Return the quantity as plain data."""
         return asdict(self)
 
 
@@ -101,4 +101,4 @@ SHARE: Final = Quantity("share", "Share of devices", "%", 100.0)
 MEAN: Final = Quantity("mean", "Mean", from_zero=False)
 MOVE: Final = Quantity("move", "Mean move")
 AMOUNT: Final = Quantity("amount", "Estimate", from_zero=False)
-"""Numbers of which nothing else is known."""
+"""The quantity of numbers of which nothing else is known."""

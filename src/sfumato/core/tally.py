@@ -1,4 +1,4 @@
-"""What the server keeps of many reports: a count and sums, added in any order."""
+"""Tallies: what the server keeps of many reports, a count and sums that add in any order."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _HEAD: Final = struct.Struct("<BBQ")
 _PLACE: Final = struct.Struct("<HIH")
 
 ALONE: Final = 0
-"""The span of a report that speaks of one period alone."""
+"""The span of a report about one period alone."""
 
 
 class Place(NamedTuple):
-    """Where a report belongs: the key of its tally.
+    """The place of a report: the key of the tally it is counted in.
 
     Reports of one place come from one mechanism and are counted together.
 
     Parameters
     ----------
     span
-        How many periods a difference looks back; 0 for a report that speaks of one period alone,
-        a snapshot or an answer.
+        How many periods a difference looks back; 0 for a report about one period alone, which is a
+        snapshot or an answer.
     period
-        The period that the report speaks of.
+        The period that the report is about.
     part
         Which part of the value a snapshot shows, or which question of the period an answer belongs
         to; 0 for a difference.
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
     @classmethod
     def answer(cls, period: int, round: int) -> Place:  # noqa: A002 -- the word of all streams
-        """Return the place of the answers to a question of a period."""
+        """Return the place of the answers to one question about a period."""
         return cls(ALONE, period, round)
 
 
@@ -84,7 +84,7 @@ class Tally:
     sums: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Own the sums, as read-only integers."""
+        """Check the count, and keep the sums as a read-only array of 64-bit integers."""
         if not is_whole_number(self.n) or self.n < 0:
             raise MismatchError(f"n is {self.n!r}; a tally counts 0 or more reports.")
         given = np.asarray(self.sums)
@@ -112,7 +112,7 @@ class Tally:
 
     @classmethod
     def decode(cls, data: bytes) -> Tally:
-        """Return the tally of these bytes; raise MismatchError unless they are exactly one."""
+        """Return the tally in these bytes; raise MismatchError unless they are exactly one."""
         tally, rest = cls._read(memoryview(data))
         if rest:
             raise MismatchError(f"{len(rest)} bytes follow a tally; nothing is expected there.")
@@ -171,7 +171,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Tallies(Mapping[K, Tally]):
-    """Tallies keyed by what may not be mixed: a period, a (span, period), a tier.
+    """Tallies by key; keys tell apart what must not be added up, such as periods or places.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class Tallies(Mapping[K, Tally]):
         return Tallies(merged)
 
     def encode(self) -> bytes:
-        """Return tallies by place as bytes, in the order of their places.
+        """Return tallies that are keyed by place as bytes, sorted by place.
 
         Examples
         --------
@@ -221,7 +221,7 @@ class Tallies(Mapping[K, Tally]):
 
     @staticmethod
     def decode(data: bytes) -> Tallies[Place]:
-        """Return the tallies of these bytes; raise MismatchError unless they are exactly that."""
+        """Return the tallies in these bytes, by place; raise MismatchError if anything is wrong."""
         begin = len(MAGIC) + 4
         if data[: len(MAGIC)] != MAGIC or len(data) < begin:
             raise MismatchError(f"tallies begin with {data[:4]!r}; {MAGIC!r} is expected.")
@@ -242,7 +242,7 @@ class Tallies(Mapping[K, Tally]):
         return Tallies(tallies)
 
     def total(self) -> Tally:
-        """Return the sum over all keys."""
+        """Return the sum of all tallies."""
         tallies = list(self._tallies.values())
         if not tallies:
             raise MismatchError("there is no tally to total; give at least one key.")
