@@ -1,0 +1,99 @@
+"""What observed differences say of curves, in the form in which a prior is joined to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Information"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """The quadratic form of all observations: x' matrix x / 2 - x' pull, over each entry's noise.
+
+    Parameters
+    ----------
+    matrix
+        The information about the periods of a curve, periods x periods; the same for all entries.
+    pull
+        Where the observations pull the curves to, periods x entries.
+    noise
+        How many times as large each entry's noise is as the matrix has it.
+
+    Examples
+    --------
+    Two looks at the first of two periods and one at the change to the second:
+
+    >>> start, end = np.array([0, 0, 1]), np.array([1, 1, 2])
+    >>> value, known = np.array([[0.3], [0.5], [0.1]]), np.array([1.0, 1.0, 0.5])
+    >>> seen = Information.of(np.ones(2), start, end, value, known, known[:, None])
+    >>> np.linalg.solve(seen.matrix, seen.pull)[:, 0].round(6).tolist()
+    [0.4, 0.5]
+
+    """
+
+    matrix: Floats
+    pull: Floats
+    noise: Floats
+
+    @classmethod
+    def of(
+        cls, growth: Floats, start: Ints, end: Ints, value: Floats, known: Floats, noise: Floats
+    ) -> Self:
+        """Return what observed differences say of the first periods of the curves.
+
+        Parameters
+        ----------
+        growth
+            How many devices there are in each of these periods, for each of the first one's.
+        start, end
+            The periods of each edge; 0 for the known zero before the first one. Edges that end
+            later are left out.
+        value
+            What each edge observed of each entry: a difference of totals, in units of the first
+            period's devices.
+        known, noise
+            The variance of each edge's observation: that its weight counts on, and each entry's.
+
+        """
+        periods = growth.size
+        used = end <= periods
+        start, end = start[used], end[used]
+        value, known, noise = value[used], known[used], noise[used]
+        reach = np.concatenate([[0.0], growth])
+        matrix = np.zeros((periods + 1, periods + 1))
+        np.add.at(matrix, (end, end), reach[end] ** 2 / known)
+        np.add.at(matrix, (start, start), reach[start] ** 2 / known)
+        np.add.at(matrix, (start, end), -reach[start] * reach[end] / known)
+        np.add.at(matrix, (end, start), -reach[start] * reach[end] / known)
+        pull = np.zeros((periods + 1, value.shape[1]))
+        np.add.at(pull, end, (reach[end] / known)[:, None] * value)
+        np.add.at(pull, start, -(reach[start] / known)[:, None] * value)
+        weight = reach[end] ** 2 / known
+        scale = np.ones(value.shape[1])
+        if weight.sum() > 0:
+            scale = (weight[:, None] * noise / known[:, None]).sum(axis=0) / weight.sum()
+        return cls(matrix[1:, 1:], pull[1:], np.maximum(scale, 1e-12))
+
+    @property
+    def periods(self) -> int:
+        """How many periods the curves have."""
+        return len(self.matrix)
+
+    @property
+    def grounded(self) -> bool:
+        """Whether anything was observed of where the curves lie, and not of their moves alone."""
+        return bool(self.matrix.sum() > 1e-9 * np.trace(self.matrix))
+
+    @property
+    def unit(self) -> float:
+        """The noise of a typical period on its own: the unit in which moves are measured."""
+        diagonal = self.matrix.diagonal()
+        return float(1 / np.median(diagonal[diagonal > 0]))

@@ -1,0 +1,189 @@
+"""All ways to move at once: each entry's posterior under every shape and size, mixed by evidence.
+
+A curve is a constant, of which nothing is known beforehand, and a motion of covariance q K. One
+eigendecomposition for each shape K serves all sizes q and all entries. Which shape and size fit
+best is told by the evidence: how likely they made the observations that are there. The answer to
+any question that is linear in the periods is a mixture over all of them, by their evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.streams.posterior.information import Information
+
+__all__ = ["DOUBT", "Mixture", "Spectrum"]
+
+Floats = NDArray[np.float64]
+
+DOUBT: Final = 1.5
+"""Variances are so much larger than the mixture's: sizes are learnt from one horizon alone."""
+NEGLIGIBLE: Final = 0.002
+"""A shape and size that an entry believes in less than that is left out."""
+
+
+class Component(NamedTuple):
+    """Each entry's posterior under one shape and size, in the coordinates of the shape."""
+
+    spread: Floats
+    """The variance of each coordinate given the constant, coordinates x entries."""
+    shift: Floats
+    """The mean of each coordinate, coordinates x entries."""
+    lean: Floats
+    """How far each coordinate moves back if the constant moves up, coordinates x entries."""
+    constant: Floats
+    """The posterior mean of the constant."""
+    precision: Floats
+    """One over the posterior variance of the constant."""
+    evidence: Floats
+    """The logarithm of the evidence, up to a constant that is the same for all of an entry's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Observations seen in the coordinates in which a shape's motions are independent.
+
+    Parameters
+    ----------
+    basis
+        The motion of each coordinate, periods x coordinates.
+    weights
+        The information about each coordinate.
+    pull, constant
+        Where the observations, and a constant curve of one, pull each coordinate to.
+    seen
+        The observations.
+
+    """
+
+    basis: Floats
+    weights: Floats
+    pull: Floats
+    constant: Floats
+    seen: Information
+
+    @classmethod
+    def of(cls, root: Floats, seen: Information) -> Self:
+        """Return the observations in the coordinates of a shape, given its square root."""
+        weights, turned = np.linalg.eigh(root.T @ seen.matrix @ root)
+        basis = root @ turned
+        level = seen.matrix.sum(axis=1)
+        return cls(basis, np.maximum(weights, 0.0), basis.T @ seen.pull, basis.T @ level, seen)
+
+    def settled(self, seen: Information) -> Spectrum:
+        """Return the same observations, with the noise of the entries as it is known by now."""
+        return Spectrum(self.basis, self.weights, self.pull, self.constant, seen)
+
+    def component(self, size: float) -> Component:
+        """Return the posterior of each entry if the motions have this variance."""
+        noise = self.seen.noise
+        grown = 1 + size * self.weights[:, None] / noise
+        spread = size / grown
+        lean = spread * self.constant[:, None] / noise
+        precision = (self.seen.matrix.sum() - self.constant @ lean) / noise
+        gained = (self.seen.pull.sum(axis=0) - (lean * self.pull).sum(axis=0)) / noise
+        constant = gained / precision
+        evidence = (
+            (spread * self.pull**2).sum(axis=0) / noise**2
+            + gained * constant
+            - np.log(grown).sum(axis=0)
+            - np.log(precision)
+        ) / 2
+        shift = spread * self.pull / noise - lean * constant
+        return Component(spread, shift, lean, constant, precision, evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The posterior of some curves, mixed over shapes and sizes by each entry's own evidence.
+
+    Parameters
+    ----------
+    parts
+        The shapes that are believed in, each with its sizes.
+    believed
+        How much each entry believes in each shape and size, in the order of the parts.
+
+    """
+
+    parts: tuple[tuple[Spectrum, tuple[float, ...]], ...]
+    believed: Floats
+
+    @classmethod
+    def of(cls, tried: list[tuple[Spectrum, Floats]]) -> Self:
+        """Return the mixture over shapes, each with all its sizes."""
+        evidence = np.array(
+            [spectrum.component(size).evidence for spectrum, sizes in tried for size in sizes]
+        )
+        believed = _shares(evidence)
+        believed[believed < NEGLIGIBLE] = 0.0
+        believed /= believed.sum(axis=0)
+        kept = np.flatnonzero(believed.any(axis=1))
+        parts, place = [], 0
+        for spectrum, sizes in tried:
+            own = kept[(kept >= place) & (kept < place + len(sizes))] - place
+            place += len(sizes)
+            if own.size:
+                parts.append((spectrum, tuple(sizes[own].tolist())))
+        return cls(tuple(parts), believed[kept])
+
+    def _components(self) -> Iterator[tuple[Spectrum, list[tuple[Component, Floats]]]]:
+        """Yield each shape with its components and how much each entry believes in them."""
+        place = 0
+        for spectrum, sizes in self.parts:
+            shares = self.believed[place : place + len(sizes)]
+            place += len(sizes)
+            yield spectrum, [*zip(map(spectrum.component, sizes), shares, strict=True)]
+
+    def combined(self, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of weighted sums of periods, for each entry.
+
+        Parameters
+        ----------
+        coefficients
+            The weight of each period, one row for each question.
+
+        """
+        total = coefficients.sum(axis=1, keepdims=True)
+        mean = variance = np.zeros((len(coefficients), self.believed.shape[1]))
+        weight = np.zeros(self.believed.shape[1])
+        for spectrum, components in self._components():
+            turned = coefficients @ spectrum.basis
+            squared = turned**2
+            for part, believed in components:
+                own = total * part.constant + turned @ part.shift
+                left = total - turned @ part.lean
+                inside = squared @ part.spread + left**2 / part.precision
+                weight = weight + believed
+                away = own - mean
+                mean = mean + away * believed / np.maximum(weight, NEGLIGIBLE)
+                variance = variance + believed * (inside + away * (own - mean))
+        return mean, DOUBT * variance
+
+    def covariance(self, place: int) -> tuple[Floats, Floats]:
+        """Return one entry's curve, and how its periods vary together."""
+        curve = self.combined(np.eye(self.parts[0][0].seen.periods))[0][:, place]
+        whole = np.zeros((curve.size, curve.size))
+        for spectrum, components in self._components():
+            basis = spectrum.basis
+            spread, columns = np.zeros(basis.shape[1]), []
+            for part, believed in components:
+                share = believed[place]
+                spread += share * part.spread[:, place]
+                left = 1 - basis @ part.lean[:, place]
+                columns.append(np.sqrt(share / part.precision[place]) * left)
+                away = part.constant[place] + basis @ part.shift[:, place] - curve
+                columns.append(np.sqrt(share) * away)
+            outer = np.stack(columns, axis=1)
+            whole += (basis * spread) @ basis.T + outer @ outer.T
+        return curve, DOUBT * whole
+
+
+def _shares(evidence: Floats) -> Floats:
+    raised = np.exp(evidence - evidence.max(axis=0))
+    return np.asarray(raised / raised.sum(axis=0))

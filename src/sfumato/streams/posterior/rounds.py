@@ -1,0 +1,56 @@
+"""The posterior of curves in two rounds: when they move is learnt from a first look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.streams.posterior.information import Information
+from sfumato.streams.posterior.mixture import Mixture, Spectrum
+from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes, sizes
+
+__all__ = ["posterior"]
+
+Floats = NDArray[np.float64]
+
+
+def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = None) -> Mixture:
+    """Return the posterior of some curves, given all that was observed of them.
+
+    The first round tries the shapes that need no knowledge of the curves. By what it says of them
+    the noise of their entries is settled, and shapes are added that move when these curves do;
+    they compete by evidence like the others.
+
+    Parameters
+    ----------
+    seen
+        What was observed, of where the curves lie and how they move.
+    settle
+        Returns the noise of each entry, given the curves of the first round; as observed, if left
+        out.
+
+    Examples
+    --------
+    >>> looks, level = np.arange(1, 9), np.repeat([0.2, 0.6], 4)[:, None]
+    >>> noise = np.full(8, 0.0001)
+    >>> seen = Information.of(np.ones(8), 0 * looks, looks, level, noise, noise[:, None])
+    >>> mean, variance = posterior(seen).combined(np.array([[0, 0, 0, -1, 1, 0, 0, 0]]))
+    >>> mean[0, 0].round(1), bool(variance[0, 0] < 0.0003)
+    (np.float64(0.4), True)
+
+    """
+    tried = [(Spectrum.of(root, seen), _sizes(root, seen)) for root in first_shapes(seen.periods)]
+    curves, _ = Mixture.of(tried).combined(np.eye(seen.periods))
+    if settle is not None:
+        seen = replace(seen, noise=settle(curves))
+        tried = [(spectrum.settled(seen), some) for spectrum, some in tried]
+    tried += [(Spectrum.of(root, seen), _sizes(root, seen)) for root in learnt_shapes(curves)]
+    return Mixture.of(tried)
+
+
+def _sizes(root: Floats, seen: Information) -> Floats:
+    """Return the sizes that are tried of a shape; a static curve has none to choose from."""
+    return sizes(seen.periods, seen.unit) if root.shape[1] else np.ones(1)
