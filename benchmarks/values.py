@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 from benchmarks.clock import seconds
 from benchmarks.stream import peak
 from sfumato import secure
-from sfumato.cli.follow import follow
-from sfumato.cli.published_files import Origin, publish_file
+from sfumato.files.follower import follow
+from sfumato.files.published_files import Origin, publish_file
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
 

@@ -16,9 +16,9 @@ import pytest
 
 from sfumato import claims
 from sfumato.claims import Claim
-from sfumato.cli.output_journal import OutputJournal as Followed
 from sfumato.device.journal import Journal
 from sfumato.errors import InputError
+from sfumato.files.output_journal import OutputJournal as Followed
 from sfumato.store.sqlite import SQLiteStore
 
 
@@ -36,7 +36,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
 CHILD = """
 import sys
 from pathlib import Path
-from sfumato.cli.output_journal import OutputJournal as Followed
+from sfumato.files.output_journal import OutputJournal as Followed
 from sfumato.device.journal import Journal
 from sfumato.errors import InputError
 from sfumato.store.sqlite import SQLiteStore

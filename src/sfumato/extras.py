@@ -8,7 +8,7 @@ module of this package needs more, and that is not installed, importing it raise
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sfumato.errors import MissingExtra
 
-__all__ = ["EXTRAS", "are_installed", "explain_imports", "missing", "module"]
+__all__ = ["EXTRAS", "are_installed", "explain_imports", "missing", "module", "on_demand"]
 
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "frames": ("narwhals", "pyarrow"),
@@ -74,6 +74,27 @@ def are_installed(*extras: str) -> bool:
         for name in EXTRAS[extra]
         if name != "uvloop" or sys.platform != "win32"
     )
+
+
+def on_demand(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package whose names are imported when first asked for.
+
+    Parameters
+    ----------
+    package
+        The name of the package.
+    names
+        For each of its modules, the names that the package takes from it.
+
+    """
+    places = {name: module for module, listed in names.items() for name in listed}
+
+    def resolve(name: str) -> Any:
+        if name in places:
+            return getattr(import_module(f"{package}.{places[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return resolve
 
 
 def explain_imports() -> None:

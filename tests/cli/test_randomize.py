@@ -76,7 +76,7 @@ def test_numbers_may_become_fractions_late_in_a_file(tmp_path: Path) -> None:
 
 
 def test_batches_are_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pets: Path) -> None:
-    from sfumato.cli import report_files  # noqa: PLC0415
+    from sfumato.files import report_files  # noqa: PLC0415
 
     seen = []
     whole = GRR.randomize

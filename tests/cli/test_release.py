@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import answer, refused, run
 
-from sfumato.cli import released
+from sfumato.files import released_files
 from sfumato.randomness import seeded
 
 FARES = np.round(seeded(1).simulator().exponential(20, 6000), 2)
@@ -68,7 +68,7 @@ def test_csv_and_parquet_inputs_and_outputs_hold_the_same(
             out = tmp_path / f"{source.suffix[1:]}_out{suffix}"
             more = ["--column", "fare"] if source == fares else []
             answer("release", source, *more, *HELD, "-o", out)
-            stream = released.read(out)
+            stream = released_files.read_released(out)
             tables.append((stream.blocks.to.tolist(), stream.blocks.sums.tolist()))
     assert tables[0] == tables[1] == tables[2] == tables[3]
 
@@ -77,7 +77,7 @@ def test_the_published_file_is_a_plain_table(fares_csv: Path, tmp_path: Path) ->
     out = tmp_path / "out.csv"
     answer("release", fares_csv, *KNOWN, "--block", "100", "-o", out)
     first, rest = out.read_text().split("\n", 1)
-    assert json.loads(first.removeprefix(released.MARK))["threshold"] == 15_000
+    assert json.loads(first.removeprefix(released_files.MARK))["threshold"] == 15_000
     assert rest.startswith('"to","sum","next"\n100,')
     rows = pa.csv.read_csv(out, pa.csv.ReadOptions(skip_rows=1))
     assert rows["to"].to_pylist() == list(range(100, 6001, 100))
@@ -103,7 +103,7 @@ def test_the_threshold_can_be_chosen_again(
     said = answer("release", fares, *words, "-o", out, "--plot", tmp_path / "plot.png")
     assert said["held_out"] == 0
     assert len(said["thresholds"]) == 3  # at 1000, 3000 and 5000
-    stream = released.read(out)
+    stream = released_files.read_released(out)
     assert [cut * 0.01 for cut in stream.thresholds] == pytest.approx(said["thresholds"])
     found = answer("range", out, 1, FARES.size)
     assert found["cut_to"] == pytest.approx(sorted(set(said["thresholds"])))
@@ -147,7 +147,7 @@ def test_people_can_be_protected_instead_of_values(tmp_path: Path, suffix: str) 
     said = answer("release", source, *words, *more, "-o", out)
     assert "each person (of whose values 4 count" in said["guarantee"].lower()
     assert said["values"] == 200_000
-    total = released.read(out).blocks.sums[0]
+    total = released_files.read_released(out).blocks.sums[0]
     assert abs(total - 300 * 4 * 10) < 2000  # of 2,000,000 without that bound
 
 
@@ -208,7 +208,7 @@ def test_invalid_values_are_replaced_one_for_one(
         "-o", out, "--limit", 200,
     )  # fmt: skip
     assert said["values"] == size
-    total = released.read(out).blocks.sums[0]
+    total = released_files.read_released(out).blocks.sums[0]
     assert abs(total - (2 * sum(range(50)) + infinite)) < 60
 
 
@@ -305,7 +305,7 @@ def test_ranges_that_are_not_there(fares_csv: Path, tmp_path: Path) -> None:
 )
 def test_a_forged_header_is_one_sentence(tmp_path: Path, about: str) -> None:
     path = tmp_path / "forged.csv"
-    path.write_text(f'{released.MARK}{about}\n"to","sum","next"\n5,1.0,1.0\n')
+    path.write_text(f'{released_files.MARK}{about}\n"to","sum","next"\n5,1.0,1.0\n')
     assert "in a way that cannot be used" in refused("range", path, 1, 2)
 
 

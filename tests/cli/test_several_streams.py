@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import answer, refused, run
 
-from sfumato.cli import released
+from sfumato.files import released_files
 from sfumato.randomness import seeded
 
 DRAW = seeded(1).simulator()
@@ -41,7 +41,7 @@ def test_columns_of_the_same_rows_share_epsilon(trips: Path, tmp_path: Path) -> 
     assert "Each row, with its values in all 2 streams, is protected with epsilon 1" in str(found)
     assert [row["stream"] for row in found["streams"]] == ["fare", "tip"]
     for row, values in zip(found["streams"], (FARES, TIPS), strict=True):
-        stream = released.read(out / row["file"])
+        stream = released_files.read_released(out / row["file"])
         assert stream.release.epsilon == row["epsilon"] == 0.5
         answered = stream.sum(row["first"], row["last"])
         true = values[row["first"] - 1 :].sum()
@@ -62,7 +62,7 @@ def test_streams_that_share_no_row_have_all_of_epsilon_each(trips: Path, tmp_pat
     for row in found["streams"]:
         own = FARES[1000:][ZONES[1000:] == row["stream"]]
         assert (row["first"], row["last"]) == (1, own.size)
-        answered = released.read(out / row["file"]).sum(1, own.size)
+        answered = released_files.read_released(out / row["file"]).sum(1, own.size)
         wide = 3 * (answered.high - answered.low)
         assert answered.low - wide < own.sum() < answered.high + wide + answered.cut_off
     names = {path.name for path in out.iterdir()}

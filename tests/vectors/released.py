@@ -13,11 +13,11 @@ from tests.cli.running import answer, run
 from tests.vectors.keeping import Files, dumped
 
 from sfumato.catalog import build
-from sfumato.cli import follow as following
-from sfumato.cli import numerals, released, report_files
-from sfumato.cli.output_journal import OutputJournal, beside
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import SfumatoError
+from sfumato.files import follower as following
+from sfumato.files import numerals, released_files, report_files
+from sfumato.files.output_journal import OutputJournal, beside
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.randomness import Keyed
 from sfumato.streams.published import Publisher, PublishingPlan
@@ -59,7 +59,7 @@ def _written(folder: Path, name: str, suffix: str) -> bytes:
     path = folder / f"{name}{suffix}"
     release = RELEASES[name]
     publisher = Publisher(release, KEY)
-    with released.writer(path, force=False) as writer:
+    with released_files.writer(path, force=False) as writer:
         blocks = publisher.feed(np.array(VALUES, dtype=np.int64))
         writer.start(release, publisher.state.thresholds, AMOUNTS.unit)
         writer.write(blocks)
@@ -137,7 +137,7 @@ def _columns() -> Iterator[tuple[str, Mechanism, Any]]:
 def _reports(folder: Path) -> Iterator[tuple[str, bytes]]:
     for name, mechanism, values in _columns():
         path = folder / f"{name}.parquet"
-        with report_files.writer(path, mechanism, force=False) as writer:
+        with report_files.report_writer(path, mechanism, force=False) as writer:
             writer.write(mechanism.randomize(values, Keyed(KEY, name)))
         yield name, path.read_bytes()
     for name, form in _forms():
@@ -150,7 +150,7 @@ def _reports(folder: Path) -> Iterator[tuple[str, bytes]]:
             "item": keys,
             "value": [i % 5 for i in range(60)],
         }
-        with report_files.writer(path, form.mechanism, force=False, form=form) as writer:
+        with report_files.report_writer(path, form.mechanism, force=False, form=form) as writer:
             writer.write(form.randomize(pa.table(held), Keyed(KEY, name)))
         yield name, path.read_bytes()
 
@@ -235,7 +235,7 @@ def files() -> Files:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in RELEASES:
-            for suffix in released.FORMATS[: 1 + (kind in TWICE)]:
+            for suffix in released_files.FORMATS[: 1 + (kind in TWICE)]:
                 made[f"released/{kind}{suffix}"] = _written(folder, kind, suffix)
             streams.append({"name": kind, "ranges": said(folder / f"{kind}.csv")})
         for kind in ("in_blocks", "held_out", "renewed"):

@@ -9,7 +9,8 @@ import numpy as np
 import typer
 from rich.text import Text
 
-from sfumato.cli import console, files, text_tables
+from sfumato import files
+from sfumato.cli import console, text_tables
 from sfumato.cli.options import Force, Json
 from sfumato.cli.parameters import Given, as_options, build, takes_parameters
 from sfumato.errors import ConfigurationError
@@ -184,8 +185,8 @@ def _draw(
 ) -> None:
     from dataclasses import replace
 
+    from sfumato import plots
     from sfumato.accounting.shuffle import bounds
-    from sfumato.cli import shuffle_plots
 
     if over == "n":
         places = np.unique(np.geomspace(max(n / 100, 10), n * 100, _POINTS).round())
@@ -204,7 +205,7 @@ def _draw(
                 line.append(np.nan if each.epsilon is None else each.epsilon)
             lower.append(min((each.lower for each in found if each.lower), default=np.nan))
             progress.advance(bar)
-    figure = shuffle_plots.bounds_over(
+    figure = plots.bounds_over(
         places,
         lines,
         np.array(lower),

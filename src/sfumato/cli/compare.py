@@ -10,11 +10,11 @@ import numpy as np
 import typer
 from rich.text import Text
 
-from sfumato import planner
-from sfumato.cli import console, files, lab_contest, parameters, text_tables
-from sfumato.cli.dialects import Dialect
+from sfumato import files, planner
+from sfumato.cli import console, lab_contest, parameters, text_tables
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import ConfigurationError
+from sfumato.files import Dialect
 
 __all__ = ["compare"]
 
@@ -219,7 +219,7 @@ def _print(found: Sequence[planner.Candidate], question: dict[str, Any], devices
 
 
 def _draw(question: dict[str, Any], target: Path, *, force: bool) -> None:
-    from sfumato.cli import plots
+    from sfumato import plots
 
     curves: dict[str, list[float]] = {}
     for epsilon in _EPSILONS:

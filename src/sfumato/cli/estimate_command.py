@@ -12,8 +12,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato import engines
-from sfumato.cli import console, files, key_value_tables, text_tables
+from sfumato import engines, files
+from sfumato.cli import console, key_value_tables, text_tables
 from sfumato.cli.key_value_tables import Named
 from sfumato.cli.options import Force, Json
 from sfumato.core.answers import columns_of, plain_of
@@ -22,7 +22,7 @@ from sfumato.errors import InputError
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
 
 if TYPE_CHECKING:  # pyarrow takes its time
-    from sfumato.cli.report_files import ReportFile
+    from sfumato.files import ReportFile
 
 __all__ = ["estimate"]
 
@@ -115,7 +115,7 @@ class Found:
 
 
 def _estimated(source: Path, answer: KeyQuestion | None) -> Found:
-    from sfumato.cli.report_files import ReportFile
+    from sfumato.files import ReportFile
 
     file = ReportFile.open(source)
     if answer is not None and not isinstance(file.form, KeyValues):
@@ -135,7 +135,7 @@ def _estimated(source: Path, answer: KeyQuestion | None) -> Found:
 
 
 def _draw(shown: Named, path: Path, *, force: bool) -> None:
-    from sfumato.cli import plots
+    from sfumato import plots
 
     drawn = key_value_tables.first(shown)
     drawn = drawn.pick(np.flatnonzero(~np.isnan(drawn.values)))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import console, files
+from sfumato import files
+from sfumato.cli import console
 from sfumato.cli.options import Json
 from sfumato.errors import InputError
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli import console, files, key_value_tables, text_tables
+from sfumato import files
+from sfumato.cli import console, key_value_tables, text_tables
 from sfumato.cli.key_value_tables import Named
 from sfumato.core.answers import plain_of
 from sfumato.core.tally import Tally
@@ -102,13 +103,11 @@ def _introduce(stars: KeyValues, ratings: Ratings, people: int) -> None:
 
 def _collect(stars: KeyValues, kept: Holdings, rng: Source, path: Path) -> Tally:
     """Return the tally of one report from each person, decoded like any bytes from outside."""
-    from sfumato.cli import report_files
-
     mechanism, tally = stars.mechanism, Tally.zero(stars.mechanism.tally_shape)
     vectors = stars.vectors(kept, rng)
     with (
         console.progress() as bars,
-        report_files.writer(path, mechanism, force=True, form=stars) as writer,
+        files.report_writer(path, mechanism, force=True, form=stars) as writer,
     ):
         task = bars.add_task("Devices sending", total=len(vectors))
         for start in range(0, len(vectors), _AT_ONCE):
@@ -122,7 +121,7 @@ def _collect(stars: KeyValues, kept: Holdings, rng: Source, path: Path) -> Tally
 
 def _draw(outcome: FilmEstimates, epsilon: float, path: Path) -> None:
     with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
-        from sfumato.cli import plots
+        from sfumato import plots
 
         stars = outcome.answers["conditional_mean"]
         known = np.flatnonzero(~np.isnan(stars.values))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sfumato.cli import collectors, console
-from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Json, reads_tables
 from sfumato.errors import InputError
+from sfumato.files import Dialect
 
 if TYPE_CHECKING:
     from sfumato.lab.live_fleet import LiveFleet
@@ -171,7 +171,7 @@ def _tell(outcome: _Outcome, task: str, devices: int, periods: int) -> None:
 
 def _recorded(data: Path, dialect: Dialect, published: Published) -> Any:
     from sfumato.cli import streams
-    from sfumato.cli.columns import Table
+    from sfumato.files import Table
     from sfumato.simulation import observed_by
 
     return streams.read(Table(data, dialect), observed_by(published.spec))

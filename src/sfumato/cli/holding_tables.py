@@ -15,7 +15,7 @@ from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.randomness import Source
 
 if TYPE_CHECKING:  # pyarrow takes its time
-    from sfumato.cli.columns import Table
+    from sfumato.files import Table
 
 __all__ = ["HeldColumns"]
 
@@ -58,7 +58,7 @@ class HeldColumns:
 
     def randomize(self, table: Table, form: KeyValues | ItemSets, rng: Source) -> NDArray[Any]:
         """Return one report for each person of a file."""
-        from sfumato.cli.columns import Kind
+        from sfumato.files import Kind
 
         labels = form.domain.labels
         words = any(isinstance(label, str) for label in labels)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import console, files, lab_accuracy, text_tables
+from sfumato import files
+from sfumato.cli import console, lab_accuracy, text_tables
 from sfumato.cli.options import Force, Json
 from sfumato.errors import ConfigurationError
 
@@ -179,7 +180,7 @@ def _print_gains(gains: list[Gain], parts: list[PartGain]) -> None:
 
 
 def _draw(rows: list[Any], plot: Path, *, force: bool) -> None:
-    from sfumato.cli import plots
+    from sfumato import plots
 
     with console.waiting("Drawing"), files.complete_or_absent(plot, force=force) as file:
         plots.errors(rows).savefig(file, format=plot.suffix.lower()[1:])

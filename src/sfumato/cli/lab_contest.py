@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from sfumato.cli import console, files, text_tables
-from sfumato.cli.dialects import Dialect
+from sfumato import files
+from sfumato.cli import console, text_tables
 from sfumato.errors import ConfigurationError, InputError
+from sfumato.files import Dialect
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.lab.contest import MethodScore
@@ -104,9 +105,9 @@ def compare_methods(asked: Contest, plot: Path | None, *, force: bool, as_json: 
                     )
                 )
     if plot is not None:
-        from sfumato.cli import contest_plots
+        from sfumato import plots
 
-        figure = contest_plots.picture(
+        figure = plots.contest(
             {name: rows[0] for name, rows in found.items()}, asked.epsilon, asked.window
         )
         with files.complete_or_absent(plot, force=force) as file:
@@ -176,7 +177,7 @@ def _stream(name: str, asked: Contest) -> Stream:
 
 
 def _table(asked: Contest, path: Path) -> Stream:
-    from sfumato.cli.columns import Kind, Table
+    from sfumato.files import Kind, Table
     from sfumato.lab import endless
 
     kinds = {"device": Kind.TEXT, "period": Kind.NUMBER, "value": Kind.TEXT}

@@ -11,7 +11,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import console, files, parameters, text_tables
+from sfumato import files
+from sfumato.cli import console, parameters, text_tables
 from sfumato.cli.live import Sharpening
 from sfumato.cli.options import Json
 from sfumato.core.answers import Answers
@@ -142,12 +143,10 @@ def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> N
 
 def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Path) -> Tally:
     """Return the tally of one message from each device, decoded like any bytes from outside."""
-    from sfumato.cli import report_files
-
     tally = Tally.zero(mechanism.tally_shape)
     with (
         Sharpening("Devices sending", len(fleet)) as chart,
-        report_files.writer(path, mechanism, force=True) as writer,
+        files.report_writer(path, mechanism, force=True) as writer,
     ):
         for start in range(0, len(fleet), _UPLOAD):
             messages = [device.message(mechanism, rng) for device in fleet[start : start + _UPLOAD]]
@@ -160,7 +159,7 @@ def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Pa
 
 def _draw(outcome: TrialResult, mechanism: GRR, path: Path) -> None:
     with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
-        from sfumato.cli import plots
+        from sfumato import plots
 
         n = outcome.answers.n
         plots.dots(

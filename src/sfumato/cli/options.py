@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from sfumato.cli.dialects import Dialect
+from sfumato.files import Dialect
 
 __all__ = ["Force", "Json", "reads_tables"]
 

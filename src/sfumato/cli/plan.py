@@ -10,11 +10,11 @@ from rich.text import Text
 
 from sfumato import catalog, planner
 from sfumato.cli import console, streams, text_tables
-from sfumato.cli.dialects import Dialect
 from sfumato.cli.options import Json, reads_tables
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
+from sfumato.files import Dialect
 from sfumato.wire.task import MOST_PEOPLE, Task
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def plan(
 
 
 def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> planner.Pilot:
-    from sfumato.cli.columns import Kind, Table
+    from sfumato.files import Kind, Table
     from sfumato.simulation.observed import Held
     from sfumato.streams.kinds import values_of
     from sfumato.streams.registry import find

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import console, files
-from sfumato.cli.dialects import Dialect
+from sfumato import files
+from sfumato.cli import console
 from sfumato.cli.holding_tables import HeldColumns
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.cli.parameters import Given, build, takes_parameters
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
+from sfumato.files import Dialect
 from sfumato.randomness import refuse_seeded, secure
 
 if TYPE_CHECKING:
@@ -107,15 +108,14 @@ def _write(
     *,
     force: bool,
 ) -> int:
-    from sfumato.cli import report_files
-    from sfumato.cli.columns import Kind, Table
+    from sfumato.files import Kind, Table
 
     rng = refuse_seeded(secure())
     table = Table(source, dialect)
     wanted = [(name, Kind.TEXT if _has_labels(mechanism) else Kind.NUMBER)]
-    with console.progress() as bars, report_files.writer(output, mechanism, force=force) as writer:
+    with console.progress() as bars, files.report_writer(output, mechanism, force=force) as writer:
         task = bars.add_task("Randomizing", total=1.0)
-        for batch in table.batches(wanted, report_files.rows_at_once(mechanism)):
+        for batch in table.batches(wanted, files.rows_at_once(mechanism)):
             with table.located(batch.names[0], batch.row, len(batch)):
                 writer.write(mechanism.randomize(batch.columns[0], rng))
             bars.update(task, completed=batch.share, count=writer.count)
@@ -131,12 +131,11 @@ def _write_held(
     *,
     force: bool,
 ) -> int:
-    from sfumato.cli import report_files
-    from sfumato.cli.columns import Table
+    from sfumato.files import Table
 
     with (
         console.waiting("Randomizing"),
-        report_files.writer(output, form.mechanism, force=force, form=form) as writer,
+        files.report_writer(output, form.mechanism, force=force, form=form) as writer,
     ):
         writer.write(held.randomize(Table(source, dialect), form, refuse_seeded(secure())))
     return writer.count

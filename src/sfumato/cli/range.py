@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato import files
 from sfumato.cli import console
 from sfumato.cli.options import Json
 from sfumato.core.quantity import decimals
@@ -31,9 +32,7 @@ def range_(
 
     Example:  sfumato range fares.csv 100001 200000
     """
-    from sfumato.cli import released
-
-    stream = released.read(source)
+    stream = files.read_released(source)
     answer = stream.sum(first, last, level)
     mean = answer.mean
     cuts = sorted({cut * stream.unit for cut, _ in stream.cuts(first, last)})

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sfumato.cli import console, files, text_tables
-from sfumato.cli.dialects import Dialect
+from sfumato import files
+from sfumato.cli import console, text_tables
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import InputError
+from sfumato.files import Dialect
 from sfumato.streams.published import METHODS, Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT
 from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:
-    from sfumato.cli.output_journal import OutputJournal
-    from sfumato.cli.published_files import Moved
+    from sfumato.files import Moved, OutputJournal
 
 __all__ = ["release"]
 
@@ -173,18 +173,16 @@ def release(  # noqa: PLR0913 - one argument for each option
         _refuse_table(only, dialect)
         publisher = _followed(source, output, planned, amounts, replay=replay, force=force)
     else:
-        from sfumato.cli import published_files, several_streams
-
-        origin = published_files.Origin(source, only, group, person, dialect)
+        origin = files.Origin(source, only, group, person, dialect)
         if len(names) > 1 or group is not None:
             with _progress() as moved:
-                index = several_streams.publish(
+                index = files.publish_several(
                     origin, names, output, planned, amounts, limit, moved=moved
                 )
             _report_several(index, output, as_json=as_json)
             return
         with _progress() as moved:
-            publisher = published_files.publish_file(
+            publisher = files.publish_file(
                 origin, output, planned, amounts, force=force, moved=moved
             )
     _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
@@ -254,8 +252,7 @@ def _followed(
     force: bool,
 ) -> Publisher:
     """Publish lines as they arrive."""
-    from sfumato.cli.follow import follow
-    from sfumato.cli.output_journal import beside
+    from sfumato.files import beside, follow
 
     going_on = beside(output).exists()
     if force and going_on:
@@ -369,9 +366,9 @@ def _report_several(index: dict[str, Any], folder: Path, *, as_json: bool) -> No
 
 
 def _draw(output: Path, plot: Path, *, force: bool) -> None:
-    from sfumato.cli import plots, released
+    from sfumato import plots
 
-    stream = released.read(output)
+    stream = files.read_released(output)
     with console.waiting("Drawing"), files.complete_or_absent(plot, force=force) as file:
         picture = plots.means(stream)
         picture.savefig(file, format=plot.suffix.lower()[1:])

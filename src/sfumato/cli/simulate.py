@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from sfumato.cli import console, files, text_tables
-from sfumato.cli.dialects import Dialect
+from sfumato import files
+from sfumato.cli import console, text_tables
 from sfumato.cli.options import Force, Json, reads_tables
 from sfumato.errors import ConfigurationError, InputError
+from sfumato.files import Dialect
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.core.fleet import Population
@@ -177,7 +178,7 @@ def _known(
 ) -> Population:
     """Return the devices of a table, planes, or a curve of the literature."""
     from sfumato.cli import streams
-    from sfumato.cli.columns import Table
+    from sfumato.files import Table
     from sfumato.lab import endless
     from sfumato.simulation import Recorded
 
@@ -289,10 +290,10 @@ def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder
 
 
 def _draw(task: Task, outcome: Simulation, decoder: str, path: Path, *, force: bool) -> None:
-    from sfumato.cli import stream_plots
+    from sfumato import plots
 
     with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
-        picture = stream_plots.bands(
+        picture = plots.bands(
             outcome, decoder, title=task.title, unit=task.period_seconds, most=_DRAWN
         )
         picture.savefig(file, format=path.suffix.lower()[1:])

@@ -12,8 +12,8 @@ from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD
 
 if TYPE_CHECKING:
-    from sfumato.cli.columns import Table
     from sfumato.core.stream import Stream
+    from sfumato.files import Table
     from sfumato.simulation import Observed
     from sfumato.wire.task import Task
 
@@ -49,7 +49,7 @@ def words(fact: Any) -> str:
 
 def read(table: Table, observed: Observed) -> NDArray[Any]:
     """Return the streams of a file with the columns device, period and the value's own."""
-    from sfumato.cli.columns import Kind
+    from sfumato.files import Kind
 
     wanted = {"device": ("device", Kind.TEXT), "period": ("period", Kind.NUMBER)}
     for name, words in observed.columns.items():

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from sfumato.cli import collectors, console, files, text_tables
+from sfumato import files
+from sfumato.cli import collectors, console, text_tables
 from sfumato.cli.options import Force, Json
 from sfumato.core.duration import length
 from sfumato.core.intervals import z_score

@@ -10,21 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.core.answers import Answers
+from sfumato.core.domain import printable as label
 
 __all__ = ["answers_table", "facts", "label", "table"]
-
-
-def label(item: Any) -> str:
-    r"""Return an item for a terminal, whatever characters somebody put into it.
-
-    Examples
-    --------
-    >>> label("cat"), label("\x1b[31m")
-    ('cat', "'\\x1b[31m'")
-
-    """
-    text = str(item)
-    return text if text.isprintable() and text else repr(text)
 
 
 def table(**options: Any) -> Table:

@@ -16,7 +16,7 @@ from sfumato import frames
 from sfumato.core.exact import is_whole_number
 from sfumato.errors import ConfigurationError, InputError
 
-__all__ = ["Domain", "Label", "shortened"]
+__all__ = ["Domain", "Label", "printable", "shortened"]
 
 Label = str | int
 LARGEST: Final = 1 << 24
@@ -34,6 +34,19 @@ def shortened(labels: Sequence[Label]) -> str:
     """
     more = len(labels) - _LISTED
     return ", ".join(map(str, labels[:_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def printable(label: Any) -> str:
+    r"""Return a label as text that can be shown, whatever characters somebody put into it.
+
+    Examples
+    --------
+    >>> printable("cat"), printable("\x1b[31m")
+    ('cat', "'\\x1b[31m'")
+
+    """
+    text = str(label)
+    return text if text.isprintable() and text else repr(text)
 
 
 @dataclass(frozen=True)

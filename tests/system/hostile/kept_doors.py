@@ -16,12 +16,12 @@ from tests.system.hostile.mutation import damaged, damaged_plain, json_text
 from tests.system.hostile.wire_doors import TASKS, Silent, published
 
 from sfumato import catalog
-from sfumato.cli import released
-from sfumato.cli.follow import follow
-from sfumato.cli.output_journal import beside
 from sfumato.device import Device, Limits
 from sfumato.device.journal import Journal
 from sfumato.errors import SfumatoError
+from sfumato.files import released_files
+from sfumato.files.follower import follow
+from sfumato.files.output_journal import beside
 from sfumato.randomness import seeded
 from sfumato.service.collector import Collector
 from sfumato.service.metrics import CollectorMetrics
@@ -159,7 +159,7 @@ class ReleaseJournals(Door):
         beside(self._output).write_bytes(journal)
         self._input.write_text("".join(f"{value % 90}\n" for value in range(230)))
         follow(self._input, self._output, self._release, self._amounts, replay=False)
-        released.read(self._output)
+        released_files.read_released(self._output)
         return "taken"
 
 

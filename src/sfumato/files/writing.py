@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from sfumato.errors import InputError
 
@@ -21,7 +21,6 @@ __all__ = [
     "named",
     "refuse_target",
     "size_in_words",
-    "write_columns",
 ]
 
 
@@ -74,33 +73,6 @@ def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
         raise
     folder_to_disk(path.parent)
-
-
-def write_columns(
-    columns: Mapping[str, list[Any]],
-    path: Path,
-    *,
-    force: bool,
-    about: Mapping[str, str] | None = None,
-) -> None:
-    """Write plain columns as a table; a Parquet file also keeps what is said about them."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
-    # A column has one type: items that are words and numbers are all written as words.
-    alike = {
-        name: cells
-        if len({type(cell) for cell in cells} - {type(None)}) < 2
-        else [*map(str, cells)]
-        for name, cells in columns.items()
-    }
-    table = pa.table(alike).replace_schema_metadata(dict(about or {}))
-    with complete_or_absent(path, force=force) as file:
-        if path.suffix.lower() == ".csv":
-            pa.csv.write_csv(table, file)
-        else:
-            pq.write_table(table, file)
 
 
 def folder_to_disk(path: Path) -> None:

@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from sfumato.cli import numerals
-from sfumato.cli.dialects import USUAL, Dialect
 from sfumato.errors import InputError
+from sfumato.files import numerals
+from sfumato.files.dialects import USUAL, Dialect
 
 __all__ = ["Kind", "RowBatch", "Table", "readable"]
 

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from tests.cli.running import run
 
-from sfumato.cli import output_journal as journals
-from sfumato.cli import released
-from sfumato.cli.follow import follow
-from sfumato.cli.numerals import LONGEST
-from sfumato.cli.output_journal import OutputJournal, Progress, beside
 from sfumato.errors import InputError
+from sfumato.files import output_journal as journals
+from sfumato.files import released_files
+from sfumato.files.follower import follow
+from sfumato.files.numerals import LONGEST
+from sfumato.files.output_journal import OutputJournal, Progress, beside
 from sfumato.randomness import seeded
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
@@ -58,7 +58,7 @@ def key_of(output: Path) -> bytes:
 
 
 def published(output: Path) -> tuple[list[int], list[float]]:
-    stream = released.read(output)
+    stream = released_files.read_released(output)
     # the file is in dollars: back to cents, where sums are noisy integers plus a correction
     return stream.blocks.to.tolist(), stream.blocks.sums.tolist()
 
@@ -112,7 +112,7 @@ def test_a_power_cut_at_any_write_changes_nothing(
     after: int,
     release: PublishingPlan,
 ) -> None:
-    monkeypatch.setattr("sfumato.cli.follow._BYTES", 1 << 15)
+    monkeypatch.setattr("sfumato.files.follower._BYTES", 1 << 15)
     output = tmp_path / "out.csv"
     with monkeypatch.context() as patch:
         crashing(patch, after)
@@ -227,7 +227,7 @@ def test_kill_nine_and_resume_a_hundred_times(tmp_path: Path) -> None:
 def begun(source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a stream that was cut off."""
     with monkeypatch.context() as patch:
-        patch.setattr("sfumato.cli.follow._BYTES", 1 << 15)
+        patch.setattr("sfumato.files.follower._BYTES", 1 << 15)
         crashing(patch, 6)
         with pytest.raises(Killed):
             follow(source, output, RELEASE, AMOUNTS, replay=False)
@@ -330,7 +330,7 @@ def test_hostile_lines_are_counted_one_for_one(tmp_path: Path) -> None:
     release = plan("flat", epsilon=20.0, bound=100, threshold=100, limit=100)
     publisher = follow(source, output, release, Amounts(100.0, 1.0, "clip"), replay=False)
     assert publisher.state.count == len(lines)
-    sums = released.read(output).blocks.sums
+    sums = released_files.read_released(output).blocks.sums
     right = [7, 0, 0, 0, 0, 100, 0, 0, 8, 9, 0, 0, 0, 0, 0, 5]
     assert np.abs(sums - right).max() < 60
 

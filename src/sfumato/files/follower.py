@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from sfumato.cli import numerals, released
-from sfumato.cli.output_journal import OutputJournal
 from sfumato.errors import InputError
+from sfumato.files import numerals, released_files
+from sfumato.files.output_journal import OutputJournal
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.published import Publisher, PublishingPlan
 from sfumato.streams.published.amounts import Amounts
@@ -94,8 +94,8 @@ def _table(journal: OutputJournal, publisher: Publisher, amounts: Amounts) -> An
     """Return the table that the output so far belongs to, if it has begun."""
     if not journal.progress.length:
         return None
-    table = released.table(publisher.release, publisher.state.thresholds, amounts.unit)
-    table.rows(released.read(journal.output).blocks)
+    table = released_files.table(publisher.release, publisher.state.thresholds, amounts.unit)
+    table.rows(released_files.read_released(journal.output).blocks)
     return table
 
 
@@ -105,10 +105,10 @@ def _rows(
     """Put the rows of blocks into the pending output, after its beginning."""
     thresholds = publisher.state.thresholds
     if table is None and thresholds:
-        table = released.table(publisher.release, thresholds, amounts.unit)
-        about = released.header(publisher.release, thresholds[0], amounts.unit)
-        names = ",".join(f'"{name}"' for name in released.columns(publisher.release))
-        journal.progress.pending += f"{released.MARK}{about}\n{names}\n"
+        table = released_files.table(publisher.release, thresholds, amounts.unit)
+        about = released_files.header(publisher.release, thresholds[0], amounts.unit)
+        names = ",".join(f'"{name}"' for name in released_files.columns(publisher.release))
+        journal.progress.pending += f"{released_files.MARK}{about}\n{names}\n"
     if blocks.to.size:
         columns = (map(repr, column.to_pylist()) for column in table.rows(blocks).columns)
         rows = (",".join(row) for row in zip(*columns, strict=True))

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato import catalog
-from sfumato.cli.columns import readable
-from sfumato.cli.files import complete_or_absent
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ReportError
+from sfumato.files.columns import readable
+from sfumato.files.writing import complete_or_absent
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.wire.reading import read_json
 
-__all__ = ["Form", "ReportFile", "ReportWriter", "rows_at_once", "writer"]
+__all__ = ["Form", "ReportFile", "ReportWriter", "report_writer", "rows_at_once"]
 
 KEY: Final = b"sfumato"
 FORM: Final = b"sfumato.form"
@@ -75,7 +75,7 @@ Form = KeyValues | ItemSets
 
 
 @contextmanager
-def writer(
+def report_writer(
     path: Path, mechanism: Mechanism, *, force: bool, form: Form | None = None
 ) -> Iterator[ReportWriter]:
     """Open a report file of a mechanism; it is complete or absent."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.cli import files, published_files
-from sfumato.cli.published_files import Moved, Origin
 from sfumato.core.guarantee import Guarantee
+from sfumato.files import published_files, writing
+from sfumato.files.published_files import Moved, Origin
 from sfumato.streams.published import Publisher, PublishingPlan
 from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.several import together
 
-__all__ = ["INDEX", "publish"]
+__all__ = ["INDEX", "publish_several"]
 
 INDEX = "streams.json"
 
@@ -28,7 +28,7 @@ class Streams:
     guarantee: Guarantee
 
 
-def publish(
+def publish_several(
     origin: Origin,
     names: list[str],
     folder: Path,
@@ -40,7 +40,7 @@ def publish(
 ) -> dict[str, Any]:
     """Publish a file for each column, or for each group, and an index of them; return the index."""
     suffix = ".parquet" if origin.source.suffix.lower() == ".parquet" else ".csv"
-    with files.folder_complete_or_absent(folder) as part:
+    with writing.folder_complete_or_absent(folder) as part:
         if origin.group is None:
             streams = _columns(origin, names, part, suffix, planned, amounts, moved)
         else:
@@ -49,7 +49,7 @@ def publish(
             )
             streams = Streams(groups.streams, own, groups.guarantee)
         index = {"guarantee": str(streams.guarantee), "streams": _rows(streams, amounts, limit)}
-        with files.complete_or_absent(part / INDEX, force=False) as file:
+        with writing.complete_or_absent(part / INDEX, force=False) as file:
             file.write(json.dumps(index, indent=1).encode() + b"\n")
     return index
 

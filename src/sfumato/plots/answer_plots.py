@@ -16,8 +16,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from sfumato.cli.text_tables import label
 from sfumato.core.answers import Answers
+from sfumato.core.domain import printable
 from sfumato.lab.published_accuracy import MethodErrors
 from sfumato.streams.published import Released
 
@@ -57,7 +57,7 @@ def dots(
     """Return a picture of answers, the first one at the top."""
     inch = 1 / (_TOP + _SUBTITLE * bool(subtitle) + _ROW * len(answers) + _BOTTOM)
     figure = Figure(figsize=(_WIDTH, 1 / inch), dpi=200, facecolor="white")
-    longest = max(len(label(item)) for item in answers.labels)
+    longest = max(len(printable(item)) for item in answers.labels)
     left = min(0.4, 0.05 + 0.0112 * longest)
     axes = figure.add_axes((left, _BOTTOM * inch, 0.965 - left, _ROW * len(answers) * inch))
     _draw(axes, answers, truth)
@@ -287,7 +287,7 @@ def _fade(axes: Axes, place: float, end: float, value: float) -> None:
 
 def _name(axes: Axes, answers: Answers) -> None:
     axes.set_yticks(
-        range(len(answers)), [label(item) for item in answers.labels], size=10.5, color=INK
+        range(len(answers)), [printable(item) for item in answers.labels], size=10.5, color=INK
     )
     axes.tick_params(length=0, pad=7)
     axes.tick_params(axis="x", labelcolor=QUIET, labelsize=9.5, pad=5)

@@ -11,17 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, SEQUENCE, TRUTH
 from sfumato.lab.contest import MethodScore, livest
+from sfumato.plots.answer_plots import ACCENT, GRID, INK, QUIET, SEQUENCE, TRUTH
 
-__all__ = ["picture"]
+__all__ = ["contest"]
 
 OURS: Final = "filtered"
 SHOWN: Final = {"lpa": SEQUENCE[4], "lpu": SEQUENCE[2], "lsp": SEQUENCE[3], "lba": SEQUENCE[5]}
 """Whose ROC curves are drawn beside ours; of them the first that is there also has its curve."""
 
 
-def picture(found: Mapping[str, Sequence[MethodScore]], epsilon: float, window: int) -> Figure:
+def contest(found: Mapping[str, Sequence[MethodScore]], epsilon: float, window: int) -> Figure:
     """Return one picture of all streams: the first one's curve, all errors, one ROC."""
     first, rows = next(iter(found.items()))
     figure = Figure(figsize=(8.6, 8.4), dpi=200, facecolor="white")

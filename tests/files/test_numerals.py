@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sfumato.cli import follow, numerals
 from sfumato.errors import InputError
+from sfumato.files import follower, numerals
 from sfumato.streams.published.amounts import Amounts
 
 NUMERAL = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -172,11 +172,11 @@ def test_lines_mean_the_same_wherever_a_read_ends(rows: list[bytes], chunk: int)
     data = b"".join(row + b"\n" for row in rows)
     amounts = AMOUNTS[1]
     with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(follow, "_BYTES", chunk)
+        patch.setattr(follower, "_BYTES", chunk)
         file.write(data)
         file.flush()
         os.lseek(file.fileno(), 0, os.SEEK_SET)
-        batches = list(follow._lines(file.fileno()))  # noqa: SLF001
+        batches = list(follower._lines(file.fileno()))  # noqa: SLF001
     assert sum(size for _, size in batches) == len(data)
     units = [
         unit

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from sfumato.claims import Claim
-from sfumato.cli.files import folder_to_disk, named
 from sfumato.errors import InputError, MismatchError
+from sfumato.files.writing import folder_to_disk, named
 from sfumato.streams.published.publisher import State
 from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.wire.reading import read_json

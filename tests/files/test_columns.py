@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.running import answer, refused, run
 
-from sfumato.cli import columns, published_files, released
-from sfumato.cli.columns import Kind, Table
-from sfumato.cli.dialects import Dialect
 from sfumato.errors import ConfigurationError
+from sfumato.files import columns, published_files, released_files
+from sfumato.files.columns import Kind, Table
+from sfumato.files.dialects import Dialect
 from sfumato.streams.published import Publisher, plan
 from sfumato.streams.published.amounts import Amounts
 
@@ -112,7 +112,7 @@ def test_of_each_person_so_many_values_count_in_every_layout(
 def exactly(path: Path, planned: Any) -> list[int]:
     """Return the values that were published, without the noise of the known key."""
     zeros = Publisher(planned, bytes(32))
-    sums = released.read(path).blocks.sums
+    sums = released_files.read_released(path).blocks.sums
     noise = zeros.feed(np.zeros(sums.size, dtype=np.int64)).sums
     return [round(value) for value in (sums - noise).tolist()]
 
@@ -199,7 +199,7 @@ def test_one_value_more_changes_the_sum_by_that_value_only(
         more = ["--follow"] if follow else ["--invalid", "clip"]
         said = run("release", source, *words, *more, "--method", "flat", "-o", out, "--force")
         assert said.exit_code == 0, said.stderr
-        totals.append(released.read(out).blocks.sums[0])
+        totals.append(released_files.read_released(out).blocks.sums[0])
     assert max(totals) - min(totals) <= 200
 
 

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from sfumato.cli.columns import readable
-from sfumato.cli.files import complete_or_absent
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
+from sfumato.files.columns import readable
+from sfumato.files.writing import complete_or_absent
 from sfumato.streams.published import PublishingPlan, Released
 from sfumato.streams.published.publisher import Blocks
 from sfumato.streams.published.smoothers import Smoother, smoother
 from sfumato.wire.reading import read_json
 
-__all__ = ["FORMATS", "BlockRows", "columns", "header", "read", "table", "writer"]
+__all__ = ["FORMATS", "BlockRows", "columns", "header", "read_released", "table", "writer"]
 
 FORMATS: Final = (".csv", ".parquet")
 KEY: Final = b"sfumato"
@@ -174,7 +174,7 @@ def writer(path: Path, *, force: bool) -> Iterator[BlockWriter]:
             raise
 
 
-def read(path: Path) -> Released:
+def read_released(path: Path) -> Released:
     """Return a released stream; of one that still grows, what is complete."""
     with readable(path):
         with path.open("rb") as file:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from sfumato.cli.plots import GRID, INK, QUIET, SEQUENCE, apart
+from sfumato.plots.answer_plots import GRID, INK, QUIET, SEQUENCE, apart
 
 __all__ = ["bounds_over"]
 

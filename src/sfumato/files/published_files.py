@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.cli import files, numerals, released
-from sfumato.cli.columns import Kind, Table
-from sfumato.cli.dialects import USUAL, Dialect
 from sfumato.errors import InputError
+from sfumato.files import numerals, released_files, writing
+from sfumato.files.columns import Kind, Table
+from sfumato.files.dialects import USUAL, Dialect
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.published import Publisher, PublishingPlan
 from sfumato.streams.published.amounts import Amounts
@@ -76,9 +76,9 @@ def publish_file(
 ) -> Publisher:
     """Publish a file."""
     _refuse_lines(origin.source)
-    files.refuse_target(output, released.FORMATS, force=force)
+    writing.refuse_target(output, released_files.FORMATS, force=force)
     publisher = Publisher(planned, bytes(refuse_seeded(secure()).take(32)))
-    with released.writer(output, force=force) as writer:
+    with released_files.writer(output, force=force) as writer:
         for part in _parts(origin, planned, amounts):
             blocks = publisher.feed(part.values)
             if writer.table is None and publisher.state.threshold is not None:
@@ -104,7 +104,7 @@ def publish_groups(
     """Publish one file for each stream into a folder; return the streams and their files."""
     _refuse_lines(origin.source)
     groups = Groups(planned, bytes(refuse_seeded(secure()).take(32)))
-    writers: dict[str, released.BlockWriter] = {}
+    writers: dict[str, released_files.BlockWriter] = {}
     names: dict[str, str] = {}
     with ExitStack() as open_:
 
@@ -112,7 +112,9 @@ def publish_groups(
             for name, blocks in due.items():
                 if name not in writers:
                     names[name] = file_name(name, len(names) + 1, suffix)
-                    made = open_.enter_context(released.writer(folder / names[name], force=False))
+                    made = open_.enter_context(
+                        released_files.writer(folder / names[name], force=False)
+                    )
                     cuts = groups.streams[name].state.thresholds
                     made.start(groups.each, cuts, amounts.unit, groups.guarantee)
                     writers[name] = made

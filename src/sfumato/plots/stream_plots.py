@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from sfumato.cli.plots import ACCENT, GRID, INK, QUIET, TRUTH
-from sfumato.cli.text_tables import label
+from sfumato.core.domain import printable
+from sfumato.plots.answer_plots import ACCENT, GRID, INK, QUIET, TRUTH
 
 if TYPE_CHECKING:
     from sfumato.core.quantity import Quantity
@@ -92,7 +92,7 @@ def bands(
         first = first or axes
         _curve(axes, curves, place)
         if width > 1:
-            axes.set_title(label(curves.labels[place]), loc="left", size=11.5)
+            axes.set_title(printable(curves.labels[place]), loc="left", size=11.5)
         if row == rows - 1 or index + columns >= len(places):
             axes.set_xlabel(_period(unit), color=QUIET, size=9.5, labelpad=4)
     _words(figure, curves, title, height, len(places), level)
