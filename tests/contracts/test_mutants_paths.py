@@ -85,7 +85,7 @@ class WheelOffByOne(Concord):
     def _hits(self, n: int, rng: Source) -> NDArray[np.int32]:
         first, *weights = self.hit_weights()
         wheel = Wheel(lambda: [first + 1, *weights])
-        return wheel.draw(n, rng).astype(np.int32) + np.int32(self._hit_range[0])
+        return rng.spin(wheel, n).astype(np.int32) + np.int32(self._hit_range[0])
 
 
 # ---- wrong in some batches ------------------------------------------------------------------

@@ -142,7 +142,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
         if hits not in self._agree_wheels:
             self._agree_wheels[hits] = Wheel(partial(self._agree_weights, hits))
-        return self._agree_wheels[hits].draw(n, rng)
+        return rng.spin(self._agree_wheels[hits], n)
 
     # ---- the server ------------------------------------------------------------------------
 

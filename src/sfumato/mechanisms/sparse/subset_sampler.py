@@ -182,7 +182,7 @@ class SubsetSampler(SparseInput):
 
     def _hits(self, n: int, rng: Source) -> NDArray[np.int32]:
         """Return how many non-zeros each of n subsets hits."""
-        return self._hit_wheel.draw(n, rng).astype(np.int32) + np.int32(self._hit_range[0])
+        return rng.spin(self._hit_wheel, n).astype(np.int32) + np.int32(self._hit_range[0])
 
     def secret(self, rng: Source) -> tuple[int, int]:
         """Return with how many non-zeros one subset agrees, and how many it opposes."""

@@ -1,0 +1,52 @@
+"""The contract of every source of randomness: one stream of words, and all exact samplers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.randomness.chances import Chances
+from sfumato.randomness.geometric import Geometric
+from sfumato.randomness.subsets import Subsets
+from sfumato.randomness.wheel import Wheel
+from sfumato.randomness.whole_numbers import Coins
+
+__all__ = ["Source"]
+
+
+class Source(Chances, Subsets, Geometric):
+    """A stream of uniform words, and the exact samplers that need nothing else.
+
+    Examples
+    --------
+    >>> from sfumato.randomness import ONE, seeded
+    >>> rng = seeded(7)
+    >>> rng.below(6, 5).tolist() == seeded(7).below(6, 5).tolist()
+    True
+    >>> rng.bernoulli(ONE, 3).tolist()
+    [True, True, True]
+
+    """
+
+    def bound(self, code: Iterable[int]) -> Source:
+        """Return the coins for one encoded value; fresh coins are good for any value.
+
+        Coins that can be drawn again must not be shared by two values: see :class:`Keyed`.
+        """
+        del code
+        return self
+
+    def coins(self) -> Coins:
+        """Return whole numbers one at a time, for code that handles one thing at a time."""
+        return Coins(self)
+
+    def simulator(self) -> np.random.Generator:
+        """Return a numpy generator seeded from here, to draw *simulated* people; never reports."""
+        return np.random.Generator(np.random.PCG64(int.from_bytes(self.take(16), "little")))
+
+    def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
+        """Return n outcomes of a wheel, each the place of a weight."""
+        return wheel.read(n, self)
