@@ -3,13 +3,14 @@
 The locks that SQLite takes belong to a process and a file: as soon as the process closes any other
 descriptor of that file, they are gone, and another process gets in. So a file is claimed before it
 is touched. A claim is a lock (``flock``) on a file of its own beside the one that is claimed, which
-belongs to whoever opened it and stays until that one lets go, or ends in whatever way.
+belongs to whoever opened it and stays until that one lets go, or ends in whatever way. A system
+without ``flock`` claims nothing: it says so, and whoever needs a file of its own is refused.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 import threading
 import weakref
 from contextlib import suppress
@@ -17,6 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from sfumato.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # no Unix
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Claim"]
 
@@ -53,6 +59,11 @@ class Claim:
     """
 
     def __init__(self, path: str | Path, *, private: bool = True) -> None:
+        if fcntl is None:
+            raise InputError(
+                f"{path} cannot be kept from a second owner, as {sys.platform} has no flock; "
+                "Linux, macOS or another Unix is expected, or a journal in memory."
+            )
         real = Path(path).resolve()
         lock = real.with_name(f"{real.name}.lock")
         with _GUARD:
@@ -62,7 +73,7 @@ class Claim:
             if held is None:
                 raise _taken(path)
             try:
-                identity = _made(real, private=private)
+                identity = _touched(real, private=private)
             except BaseException:
                 _unlock(held, lock)
                 raise
@@ -106,7 +117,7 @@ def _locked(lock: Path) -> int | None:
         os.close(held)  # whoever had it has removed it in between
 
 
-def _made(path: Path, *, private: bool) -> tuple[int, int]:
+def _touched(path: Path, *, private: bool) -> tuple[int, int]:
     """Make the file if it is not there; return which one it is."""
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE if private else _PUBLIC)
     try:
@@ -142,5 +153,8 @@ def _forget() -> None:
     _GUARD.release()
 
 
-# No other thread may hold the guard at a fork: the child would wait for it for ever.
-os.register_at_fork(before=_GUARD.acquire, after_in_parent=_GUARD.release, after_in_child=_forget)
+if fcntl is not None:
+    # No other thread may hold the guard at a fork: the child would wait for it for ever.
+    os.register_at_fork(
+        before=_GUARD.acquire, after_in_parent=_GUARD.release, after_in_child=_forget
+    )

@@ -19,8 +19,8 @@ from sfumato.core.exact import exp_below
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask
 from sfumato.device.keys import Chain, Root
+from sfumato.device.owner_log import BOUNDED, UNBOUNDED
 from sfumato.device.part import Part
-from sfumato.device.sdk import BOUNDED, UNBOUNDED
 from sfumato.mechanisms import GRR, OLH, OUE, Hybrid, SquareWave, SubsetSelection
 from sfumato.randomness import Coins, Source, seeded
 from sfumato.streams.asked import blurred

@@ -16,8 +16,9 @@ import pytest
 from tests.device.collecting import HOUR, published
 
 from sfumato.device import Delivery, Device, Limits, keys
+from sfumato.device.enrolment import ROOT, ROOT_OF_FORMAT_1
 from sfumato.device.keys import FORMAT, Chain, Root
-from sfumato.device.sdk import ROOT, ROOT_OF_FORMAT_1, UNBOUNDED
+from sfumato.device.owner_log import UNBOUNDED
 from sfumato.errors import BudgetError, MismatchError
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question

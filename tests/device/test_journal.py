@@ -10,8 +10,8 @@ import pytest
 from tests.device.collecting import Collector, published
 from tests.device.test_sdk import ALWAYS, Clock, lived, opened
 
+from sfumato.device.enrolment import ROOT
 from sfumato.device.journal import Journal
-from sfumato.device.sdk import ROOT
 from sfumato.errors import InputError
 
 BEFORE = """

@@ -15,7 +15,7 @@ import pytest
 from tests.device.collecting import HOUR, Collector, published
 
 from sfumato.device import Delivery, Device, Limits
-from sfumato.device.sdk import ROOT
+from sfumato.device.enrolment import ROOT
 from sfumato.errors import (
     BudgetError,
     ConfigurationError,

@@ -269,7 +269,7 @@ def test_time_that_the_machine_itself_has_counted_is_trusted(
     monkeypatch.setattr(time, "time", lambda: scene.now)
     answered: list[int] = []
     for seconds, boot in ((0, "a"), (30, "a"), (0, "a"), (30, "b")):
-        monkeypatch.setattr("sfumato.device.sdk._boot", lambda boot=boot: boot)
+        monkeypatch.setattr("sfumato.device.clock._boot", lambda boot=boot: boot)
         ticking[0] += seconds
         scene.now += 30.0  # the wall clock says so each time
         period = int(scene.now - START) // SECONDS

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sfumato.device.transport import Unreachable
+from sfumato.device.transport import Patient, Transport, Unreachable
 from sfumato.errors import SfumatoError
 
 __all__ = ["Errand", "Flushed"]
@@ -53,20 +53,41 @@ class Flushed:
 
 @dataclass(frozen=True)
 class Errand:
-    """What a flush does for one task: until when it may take, and whether patience counts."""
+    """What a flush does for one task, and how long it may take.
+
+    Parameters
+    ----------
+    task_id
+        The task.
+    end
+        When the time is up, by the steady clock.
+    force
+        Whether to try again at once what has failed a moment ago.
+    carrier
+        The transport that the device has.
+
+    """
 
     task_id: bytes
     end: float
     force: bool
+    carrier: Transport
 
     @property
     def left(self) -> float:
         """The seconds that are left of it."""
         return max(0.0, self.end - time.monotonic())
 
+    @property
+    def transport(self) -> Transport:
+        """The transport, told how long it may take; raise Unreachable if there is no time left."""
+        if not self.left:
+            raise Unreachable("there was no time left for it")
+        return self.carrier.within(self.left) if isinstance(self.carrier, Patient) else self.carrier
+
     def trouble(self, error: Exception, waiting: int = 0) -> Flushed:
         """Return what went wrong, in one sentence."""
-        said = str(error)
+        problem = str(error)
         if not isinstance(error, (SfumatoError, Unreachable)):
-            said = f"something unforeseen went wrong ({type(error).__name__}: {said})"
-        return Flushed(waiting=waiting, problems={self.task_id.hex(): said[:LONGEST_PROBLEM]})
+            problem = f"something unforeseen went wrong ({type(error).__name__}: {problem})"
+        return Flushed(waiting=waiting, problems={self.task_id.hex(): problem[:LONGEST_PROBLEM]})

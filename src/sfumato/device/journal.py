@@ -1,9 +1,9 @@
 """One file that says all a device knows: what it has spent, where it stands, what is not yet sent.
 
-A SQLite database (with its log of changes beside it while it is open) that only its owner may
-read. A period is taken in by one transaction that moves
-the state and the keys on and puts the finished report beside them; only then may the report leave.
-Whatever is overwritten is zeroed in the file (what a disk keeps of it is beyond a program's reach).
+It is a SQLite database (with its log of changes beside it while it is open) that only its owner may
+read. A period is taken in by one transaction that moves the state and the keys on and puts the
+finished report beside them; only then may the report leave. Whatever is overwritten is zeroed in
+the file (what a disk keeps of it is beyond a program's reach).
 """
 
 from __future__ import annotations
@@ -18,107 +18,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from sfumato.claims import Claim
+from sfumato.device.journal_schema import CELLS, SCHEMA, SETTINGS, STEPS, TABLES
 from sfumato.device.keys import FORMAT, Chain
 from sfumato.errors import InputError, MismatchError
 from sfumato.wire.reading import read_json
-from sfumato.wire.sqlite_tables import (
-    BYTES,
-    COUNT,
-    NUMBER,
-    TEXT,
-    TIME,
-    Cell,
-    Damaged,
-    Tables,
-    exactly,
-    optional,
-)
+from sfumato.wire.sqlite_tables import COUNT, Damaged, Tables
 
 __all__ = ["Joined", "Journal", "Waiting"]
 
-SCHEMA: Final = 4
-_TABLES: Final = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE ledger (task_id BLOB PRIMARY KEY, units INTEGER NOT NULL, title TEXT NOT NULL,
-                     at INTEGER NOT NULL, left_at INTEGER,
-                     promise TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE tasks (task_id BLOB PRIMARY KEY, published BLOB NOT NULL, state TEXT NOT NULL,
-                    ids BLOB NOT NULL, chain BLOB NOT NULL, value TEXT,
-                    format INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTEGER NOT NULL,
-                      key_id INTEGER NOT NULL, body BLOB,
-                      outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
-                      PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
-CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
-                    PRIMARY KEY (task_id, period)) WITHOUT ROWID;
-"""
-_TASK: Final = exactly(32)
-_CELLS: Final[dict[str, dict[str, Cell]]] = {
-    "facts": {"name": TEXT, "value": BYTES},
-    "ledger": {
-        "task_id": _TASK,
-        "units": COUNT,
-        "title": TEXT,
-        "at": TIME,
-        "left_at": optional(TIME),
-        "promise": TEXT,
-    },
-    "tasks": {
-        "task_id": _TASK,
-        "published": BYTES,
-        "state": TEXT,
-        "ids": exactly(32),
-        "chain": exactly(32),
-        "value": optional(TEXT),
-        "format": Cell("1 or 2", lambda value: value in (1, FORMAT)),
-    },
-    "reports": {
-        "task_id": _TASK,
-        "period": NUMBER,
-        "round": NUMBER,
-        "key_id": NUMBER,
-        "body": optional(BYTES),
-        "outcome": optional(TEXT),
-        "at": optional(TIME),
-        "tries": COUNT,
-    },
-    "later": {"task_id": _TASK, "period": NUMBER, "value": TEXT},
-}
-"""What each column may have."""
 _JOINED: Final = "task_id, published, state, ids, chain, value, format"
-_SETTINGS: Final = (
-    "locking_mode = EXCLUSIVE",
-    "secure_delete = ON",
-    "synchronous = FULL",
-    "journal_mode = WAL",
-)
-_STEPS: Final = {
-    # Tasks had one key, one report for a period, and a horizon.
-    b"1": """
-ALTER TABLE ledger ADD COLUMN promise TEXT NOT NULL DEFAULT 'for everything it will ever send';
-ALTER TABLE reports RENAME TO before;
-CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTEGER NOT NULL,
-                      key_id INTEGER NOT NULL, body BLOB,
-                      outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
-                      PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
-INSERT INTO reports SELECT task_id, period, 0,
-  (SELECT count(*) FROM tasks, json_each(tasks.published, '$.keys')
-   WHERE tasks.task_id = before.task_id), body, outcome, at, tries FROM before;
-DROP TABLE before;
-UPDATE facts SET value = X'32' WHERE name = 'schema'
-""",
-    # All keys were of format 1; new tasks need a root of their own, which keys.py makes of "root".
-    b"2": """
-ALTER TABLE tasks ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
-UPDATE facts SET value = X'33' WHERE name = 'schema'
-""",
-    # What was observed while a device was behind had to wait in the app.
-    b"3": """
-CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
-                    PRIMARY KEY (task_id, period)) WITHOUT ROWID;
-UPDATE facts SET value = X'34' WHERE name = 'schema'
-""",
-}
 
 
 @dataclass(frozen=True)
@@ -151,7 +59,7 @@ class Waiting:
 
 
 class Journal:
-    """The file, as verbs."""
+    """The file of a device, and everything that is done to it, as verbs."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
@@ -169,7 +77,7 @@ class Journal:
             raise InputError(f"{self.path} cannot be used as a journal ({error}).") from error
         self._base = Tables(connection, self.path)
         try:
-            for setting in _SETTINGS:
+            for setting in SETTINGS:
                 self._base.run(f"PRAGMA {setting}")
             with self.transaction():
                 self._prepare()
@@ -185,20 +93,20 @@ class Journal:
 
     def _prepare(self) -> None:
         if self._base.rows("SELECT count(*) FROM sqlite_schema", cells=(COUNT,)) == [(0,)]:
-            for statement in _TABLES.split(";"):
+            for statement in TABLES.split(";"):
                 self._base.run(statement)
             self.set_fact("schema", str(SCHEMA).encode())
         try:
             schema = self.fact("schema")
-            while schema in _STEPS:
-                for statement in _STEPS[schema].split(";"):
+            while schema in STEPS:
+                for statement in STEPS[schema].split(";"):
                     self._base.run(statement)
                 schema = self.fact("schema")
         except Damaged:
             schema = None
         if schema != str(SCHEMA).encode():
             raise InputError(f"{self.path} is no journal of this version; a new file is expected.")
-        self._base.demand({table: tuple(cells) for table, cells in _CELLS.items()})
+        self._base.demand({table: tuple(cells) for table, cells in CELLS.items()})
 
     def close(self) -> None:
         """Let go of the file."""
@@ -225,11 +133,11 @@ class Journal:
                 self._base.connection.execute("ROLLBACK")
             raise
 
-    def _read(self, table: str, columns: str, rest: str, *given: Any) -> list[tuple[Any, ...]]:
+    def _read(self, table: str, columns: str, rest: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return some columns of some rows of a table."""
-        cells = [_CELLS[table][column] for column in columns.split(", ")]
+        cells = [CELLS[table][column] for column in columns.split(", ")]
         query = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 -- all of it is written here
-        return self._base.rows(query, given, cells=cells)
+        return self._base.rows(query, values, cells=cells)
 
     # ---- facts -----------------------------------------------------------------------------
 
@@ -278,7 +186,7 @@ class Journal:
         return [self._joined(row) for row in self._read("tasks", _JOINED, "ORDER BY task_id")]
 
     def task(self, task_id: bytes) -> Joined:
-        """Return one of them."""
+        """Return one of the tasks; raise MismatchError if the device takes no part in it."""
         rows = self._read("tasks", _JOINED, "WHERE task_id = ?", task_id)
         if not rows:
             raise MismatchError(

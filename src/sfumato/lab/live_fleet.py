@@ -108,7 +108,7 @@ class LiveFleet:
         ]
         self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
         for device in self.devices:
-            device._parts = known  # noqa: SLF001 -- a cache
+            device.parts.built = known
         self._tiers = _tiers(part.stream, len(self.devices))
         self._lasts = part.stream.lasts
         self._folder = folder

@@ -1,0 +1,70 @@
+"""Joining a task: it is judged and paid for, and all that must be drawn is drawn, at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sfumato.accounting.ledger import Ledger, units
+from sfumato.device.journal import Joined, Journal
+from sfumato.device.keys import Chain, Root
+from sfumato.device.limits import Limits
+from sfumato.device.parts import Parts, part_of
+from sfumato.errors import SfumatoError
+from sfumato.randomness import Source
+from sfumato.wire.published import Published
+from sfumato.wire.sqlite_tables import Damaged
+
+__all__ = ["ROOT", "ROOT_OF_FORMAT_1", "enrol", "ledger", "plant"]
+
+ROOT: Final = "root 2"
+ROOT_OF_FORMAT_1: Final = "root"
+"""Facts of a journal: what the keys of its tasks hang on, today and in format 1 (see keys.py)."""
+
+
+def plant(journal: Journal, rng: Source) -> None:
+    """Write the root that tasks hang on, if there is none: a new one, or the next of format 1."""
+    if journal.fact(ROOT) is not None:
+        return
+    before = journal.fact(ROOT_OF_FORMAT_1)
+    if before is None:
+        if journal.payments():  # with another root, what was paid would be drawn anew
+            raise Damaged(journal.path, "it has paid for tasks and has no root")
+        root = Root.fresh(bytes(rng.take(32)))
+    else:
+        try:
+            root = Root.decode(before).renewed(row[0] for row in journal.payments())
+        except SfumatoError as error:
+            raise Damaged(journal.path, str(error).removesuffix(".")) from error
+    with journal.transaction():
+        journal.set_fact(ROOT, root.encode())
+        journal.forget_fact(ROOT_OF_FORMAT_1)
+    if before is not None:
+        journal.settle_down()
+
+
+def ledger(journal: Journal, limits: Limits) -> Ledger:
+    """Return what was spent on each task, and the owner's limit."""
+    return Ledger.of(limits.epsilon, (row[:2] for row in journal.payments()))
+
+
+def enrol(
+    journal: Journal, parts: Parts, limits: Limits, published: Published, tier: int, now: float
+) -> None:
+    """Take part in a task that was not joined before, in one transaction."""
+    task_id = published.task_id
+    part = part_of(published)
+    guarantee = part.stream.offer(tier)
+    limits.check(published, guarantee)
+    spent = ledger(journal, limits)
+    paid = spent.paid(task_id, guarantee.epsilon)
+    task_key, rest = Root.decode(journal.fact(ROOT) or b"").take(task_id)
+    ids, coins, chain = Chain.start(task_key)
+    machine = part.stream.device(coins, tier)
+    part.layout.fits(machine.message_bytes)
+    title = str(published.spec.get("title", ""))[:200]
+    with journal.transaction():
+        journal.set_fact(ROOT, rest.encode())
+        if len(paid.entries) > len(spent.entries):
+            journal.pay(task_id, units(guarantee.epsilon), title, int(now), guarantee.promise)
+        journal.add(Joined(task_id, published.encode(), machine.save(), ids, chain.key, None))
+    parts.built[task_id] = part

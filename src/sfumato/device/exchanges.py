@@ -1,0 +1,160 @@
+"""What a device exchanges with its collectors: questions and answers, reports and receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sfumato.device.clock import DeviceClock
+from sfumato.device.errands import Errand, Flushed
+from sfumato.device.journal import Journal, Waiting
+from sfumato.device.parts import Parts
+from sfumato.device.transport import Unreachable
+from sfumato.errors import SfumatoError
+from sfumato.randomness import Source
+from sfumato.wire import questions
+from sfumato.wire.published import Published
+from sfumato.wire.reports import Batch
+from sfumato.wire.sqlite_tables import Damaged
+
+if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any stream
+    from sfumato.device.part import Part
+
+__all__ = ["Exchanges"]
+
+FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unknown_key")
+"""Reasons of refusal after which trying again is of no use."""
+FIRST_WAIT: Final = 2.0
+LONGEST_WAIT: Final = 3600.0
+LARGEST_BATCH: Final = 1 << 20
+MOST_UNTAKEN: Final = 64
+"""How many answers may wait before further questions are left alone."""
+
+
+class Exchanges:
+    """All that goes over the network for tasks that were joined.
+
+    Parameters
+    ----------
+    journal
+        The device's journal.
+    parts
+        What it knows of its tasks.
+    clock
+        What time it is for the device.
+    rng
+        Draws how long to wait after a failure; no report depends on it.
+
+    """
+
+    def __init__(self, journal: Journal, parts: Parts, clock: DeviceClock, rng: Source) -> None:
+        self._journal, self._parts, self._clock, self._rng = journal, parts, clock, rng
+        self._patience: dict[bytes, float] = {}
+
+    def interview(self, errand: Errand) -> Flushed:
+        """Look whether anything is asked, and put the answer to what waits."""
+        part = self._parts[errand.task_id]
+        if not part.is_asked:
+            return Flushed()
+        joined = self._journal.task(errand.task_id)
+        machine = part.stream.restore(joined.state)
+        if not self._is_due(errand) or not part.expects(machine):
+            return Flushed()
+        if self._journal.count_waiting(joined.task_id) >= MOST_UNTAKEN:
+            return Flushed()  # who does not take what was answered is not answered more
+        try:
+            body = errand.transport.fetch(questions.address(part.published.endpoint))
+        except Unreachable as error:
+            self._wait(joined.task_id, 0)
+            return errand.trouble(error)
+        question = questions.Question.parse(body)
+        if question is None:
+            return Flushed()
+        message = part.answer(machine, question, joined.keys)
+        state = machine.save()
+        if state != joined.state:
+            answers = [] if message is None else [part.report(joined.ids, message)]
+            with self._journal.transaction():
+                self._journal.step(joined.task_id, state, joined.keys.key)
+                for answer in answers:
+                    self._journal.put(joined.task_id, answer)
+        return Flushed()
+
+    def upload(self, errand: Errand) -> Flushed:
+        """Send all reports of a task that wait."""
+        waiting = self._journal.waiting(errand.task_id)
+        if not waiting:
+            return Flushed()
+        if not self._is_due(errand):
+            return Flushed(waiting=len(waiting))
+        part = self._parts[errand.task_id]
+        total = Flushed()
+        by_key = attrgetter("key_id")
+        for key_id, group in groupby(sorted(waiting, key=by_key), key=by_key):
+            for batch in _batches(list(group)):
+                total += self._send(errand, part, key_id, batch)
+                if total.problems:  # the rest waits with it
+                    done = total.sent + total.refused
+                    return replace(total, waiting=len(waiting) - done)
+        return total
+
+    def _send(self, errand: Errand, part: Part, key_id: int, waiting: list[Waiting]) -> Flushed:
+        """Send what waits under one key."""
+        published, task_id = part.published, part.published.task_id
+        form = part.layout.report_dtype
+        if any(report.body is None or len(report.body) != form.itemsize for report in waiting):
+            raise Damaged(self._journal.path, "a report that waits is not whole")
+        reports = np.frombuffer(b"".join(report.body for report in waiting), dtype=form)
+        batch = Batch(task_id, key_id, reports).encode()
+        try:
+            outcome = errand.transport.send(published.endpoint, batch)
+        except Unreachable as error:
+            with self._journal.transaction():
+                self._journal.tried(task_id)
+            self._wait(task_id, waiting[0].tries)
+            return errand.trouble(error, len(waiting))
+        self._patience.pop(task_id, None)
+        sent = refused = kept = 0
+        with self._journal.transaction():
+            for place, report in enumerate(waiting):
+                reason = outcome.refused.get(place)
+                if reason is not None and reason not in FINAL:
+                    kept += 1  # too early, or not now
+                    continue
+                sent, refused = sent + (reason is None), refused + (reason is not None)
+                self._journal.settle(task_id, report, reason or "sent", int(self._clock.now))
+        if outcome.key_id not in (None, published.key_id):
+            self._pick_up(errand, published)
+        return Flushed(sent, refused, kept)
+
+    def _pick_up(self, errand: Errand, published: Published) -> None:
+        """Ask for a task's new key; it seals what is still to come, and nothing else changes."""
+        try:
+            body = errand.transport.fetch(published.endpoint.rpartition("/")[0])
+            renewed = Published.parse(body)
+        except (Unreachable, SfumatoError):
+            return  # until the next time
+        if renewed.task_id == published.task_id:
+            self._parts.renew(replace(renewed, endpoint=published.endpoint))
+
+    def _is_due(self, errand: Errand) -> bool:
+        """Return whether a task's collector may be tried (again)."""
+        return errand.force or self._clock.now >= self._patience.get(errand.task_id, 0.0)
+
+    def _wait(self, task_id: bytes, tries: int) -> None:
+        """Wait twice as long after each try, give or take a half drawn for this alone."""
+        longest = min(FIRST_WAIT * 2 ** min(tries, 16), LONGEST_WAIT)
+        share = int.from_bytes(self._rng.take(4), "little") / 2**32
+        self._patience[task_id] = self._clock.now + longest * (0.5 + share)
+
+
+def _batches(waiting: list[Waiting]) -> Iterator[list[Waiting]]:
+    """Yield the reports in batches that a collector takes at once."""
+    together = max(1, LARGEST_BATCH // len(waiting[0].body))
+    for start in range(0, len(waiting), together):
+        yield waiting[start : start + together]
