@@ -29,6 +29,7 @@ from sfumato.cli import (
     simulate,
     task_commands,
 )
+from sfumato.cli.command import add
 from sfumato.cli.failures import Commands
 from sfumato.cli.range import range_
 
@@ -42,16 +43,16 @@ app = typer.Typer(
 )
 app.add_typer(demo.app, name="demo")
 app.add_typer(mechanisms.app, name="mechanisms")
-app.command()(law_command.law)
-app.command()(compare.compare)
-app.command()(plan.plan)
-app.command()(amplify.amplify)
-app.command()(calibrate.calibrate)
-app.command()(randomize.randomize)
+add(app, law_command.law)
+add(app, compare.compare)
+add(app, plan.plan)
+add(app, amplify.amplify)
+add(app, calibrate.calibrate)
+add(app, randomize.randomize)
 app.command()(estimate_command.estimate)
 app.command()(release.release)
 app.command("range")(range_)
-app.command()(simulate.simulate)
+add(app, simulate.simulate)
 app.add_typer(device_command.app, name="device")
 app.command()(fleet_command.fleet)
 app.add_typer(lab.app, name="lab")

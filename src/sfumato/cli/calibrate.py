@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from sfumato.cli import console, text_tables
 from sfumato.cli.amplify import whole
-from sfumato.cli.options import Json
-from sfumato.cli.parameters import Given, as_options, build, takes_parameters
+from sfumato.cli.command import Parts, Result
+from sfumato.cli.parameters import TypedParameters, as_options, build
 from sfumato.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -20,33 +20,34 @@ if TYPE_CHECKING:
 __all__ = ["calibrate"]
 
 
-@takes_parameters
-def calibrate(
-    names: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="A mechanism, or several: exsub,concord.", show_default=False
-        ),
-    ],
-    *,
-    central_epsilon: Annotated[
-        float, typer.Option(help="What is promised once reports are shuffled.", show_default=False)
-    ],
-    delta: Annotated[
-        float, typer.Option(help="How likely it may be exceeded.", show_default=False)
-    ],
-    n: Annotated[
-        str | None,
-        typer.Option(
-            "--n",
-            help="Reports in the smallest batch; without it, it is found.",
-            show_default=False,
-        ),
-    ] = None,
-    colluding: Annotated[float, typer.Option(help="Fraction of people who may collude.")] = 0.0,
-    as_json: Json = False,
-    given: Given,
-) -> None:
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """The promise that shuffled reports have to keep, and the mechanisms that may keep it.
+
+    Parameters
+    ----------
+    names
+        A mechanism, or several: exsub,concord.
+    central_epsilon
+        What is promised once reports are shuffled.
+    delta
+        How likely it may be exceeded.
+    n
+        Reports in the smallest batch; without it, it is found.
+    colluding
+        Fraction of people who may collude.
+
+    """
+
+    names: Annotated[str, typer.Argument(metavar="NAME")]
+    central_epsilon: float
+    delta: float
+    typed: TypedParameters
+    n: str | None = None
+    colluding: float = 0.0
+
+
+def calibrate(asked: CalibrateOptions) -> Result:
     """Find the largest local epsilon that meets a central promise, or the people it takes.
 
     --epsilon is the owner's limit of the local epsilon (by default 20); without --n it is the local
@@ -56,29 +57,26 @@ def calibrate(
     """
     from sfumato.accounting.shuffle import Requirement
 
-    if n is None:
-        _people(names, given, central_epsilon, delta, colluding, as_json=as_json)
-        return
-    required = Requirement(central_epsilon, delta, whole(n, "n"), colluding)
-    found = []
-    with console.progress() as progress:
-        several = names.split(",")
-        bar = progress.add_task("calibrating", total=len(several))
-        for name in several:
-            found.append(_calibrated(name, given, required))
-            progress.advance(bar)
-    found.sort(key=lambda mechanism: mechanism.mse)
-    if as_json:
-        console.print_json([_record(mechanism, required) for mechanism in found])
-        return
-    _print(found, required)
+    if asked.n is None:
+        return _people(asked)
+    required = Requirement(asked.central_epsilon, asked.delta, whole(asked.n, "n"), asked.colluding)
+    names = console.each(asked.names.split(","), "calibrating")
+    mechanisms = [_calibrated(name, asked.typed, required) for name in names]
+    mechanisms.sort(key=lambda mechanism: mechanism.mse)
+    records = [_record(mechanism, required) for mechanism in mechanisms]
+    best = mechanisms[0]
+    return Result(
+        records,
+        _text(records, str(required.guarantee)),
+        next_command=f"sfumato law {best.name} {as_options(best)}",
+    )
 
 
-def _calibrated(name: str, given: Given, required: Requirement) -> Mechanism:
+def _calibrated(name: str, typed: TypedParameters, required: Requirement) -> Mechanism:
     from sfumato.accounting.shuffle import calibrated
 
-    rest = {key: text for key, text in given.items() if key != "epsilon"}
-    most = build(name, rest | {"epsilon": given.get("epsilon", "20")}).epsilon
+    rest = {key: text for key, text in typed.items() if key != "epsilon"}
+    most = build(name, rest | {"epsilon": typed.get("epsilon", "20")}).epsilon
     return calibrated(
         lambda epsilon: build(name, rest | {"epsilon": repr(epsilon)}),
         required,
@@ -105,60 +103,52 @@ def _record(mechanism: Mechanism, required: Requirement) -> dict[str, Any]:
     }
 
 
-def _print(found: list[Mechanism], required: Requirement) -> None:
-    shown = text_tables.table()
-    shown.add_column("mechanism")
-    for heading in ("local epsilon", "n x MSE", "of the best", "bytes", "central epsilon"):
-        shown.add_column(heading, justify="right")
-    records = [_record(mechanism, required) for mechanism in found]
-    for record in records:
-        shown.add_row(
-            Text(record["mechanism"], style="bold" if record is records[0] else ""),
-            f"{record['epsilon']:.6f}",
-            f"{record['mse']:.6g}",
-            f"{record['mse'] / records[0]['mse']:.3f}x",
-            f"{record['report_bytes']:,}",
-            f"{record['reached']:.6g}",
-        )
-    console.out().print(shown)
-    console.say(f"\n{required.guarantee}")
-    console.say("If shuffler and collector collude, the local epsilon is what holds.")
+def _text(records: list[dict[str, Any]], guarantee: str) -> Parts:
+    best = records[0]
+    columns: dict[str, Any] = {
+        "mechanism": "{mechanism}",
+        ">local epsilon": "{epsilon:.6f}",
+        ">n x MSE": "{mse:.6g}",
+        ">of the best": lambda record: f"{record['mse'] / best['mse']:.3f}x",
+        ">bytes": "{report_bytes:,}",
+        ">central epsilon": "{reached:.6g}",
+    }
+    yield text_tables.listing(records, columns, best)
+    yield f"\n{guarantee}"
+    yield "If shuffler and collector collude, the local epsilon is what holds."
     for clause in dict.fromkeys(record["assumes"] for record in records if record["assumes"]):
-        console.say(f"Assumed: {clause}.")
-    best_one = found[0]
-    console.say(f"\nNext:  sfumato law {best_one.name} {as_options(best_one)}")
+        yield f"Assumed: {clause}."
 
 
-def _people(
-    name: str,
-    given: Given,
-    epsilon: float,
-    delta: float,
-    colluding: float,
-    *,
-    as_json: bool,
-) -> None:
+def _people(asked: CalibrateOptions) -> Result:
+    """Find how many people a mechanism needs for the promise."""
     from sfumato.accounting.shuffle import assumption_of, people_needed
 
-    if "epsilon" not in given:
+    if "epsilon" not in asked.typed:
         raise ConfigurationError(
             "neither --n nor --epsilon is given; one of them is needed to find the other."
         )
-    mechanism = build(name, given)
+    mechanism = build(asked.names, asked.typed)
+    promise = (mechanism, asked.central_epsilon, asked.delta, asked.colluding)
     with console.waiting("counting"):
-        needed = without = people_needed(mechanism, epsilon, delta, colluding, assuming=True)
+        needed = without = people_needed(*promise, assuming=True)
         assumed = assumption_of(mechanism)
         if assumed:
-            without = people_needed(mechanism, epsilon, delta, colluding)
+            without = people_needed(*promise)
             assumed = assumed if without > needed else ""
-    if as_json:
-        extra: dict[str, Any] = {"central_epsilon": epsilon, "delta": delta, "n": needed}
-        extra |= {"colluding": colluding, "assumes": assumed, "n_without_assumptions": without}
-        console.print_json(mechanism.configuration() | extra)
-        return
-    console.say(
+    record = {
+        **mechanism.configuration(),
+        "central_epsilon": asked.central_epsilon,
+        "delta": asked.delta,
+        "n": needed,
+        "colluding": asked.colluding,
+        "assumes": assumed,
+        "n_without_assumptions": without,
+    }
+    text = (
         f"{mechanism.name} with a local epsilon of {mechanism.epsilon:g} meets epsilon "
-        f"{epsilon:g}, delta {delta:g} in batches of {needed:,} people or more."
+        f"{asked.central_epsilon:g}, delta {asked.delta:g} in batches of {needed:,} people or more."
     )
     if assumed:
-        console.say(f"Assumed: {assumed}; without that, {without:,} people or more.")
+        text += f"\nAssumed: {assumed}; without that, {without:,} people or more."
+    return Result(record, [text])

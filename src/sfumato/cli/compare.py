@@ -3,109 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 import typer
-from rich.text import Text
 
-from sfumato import files, planner
+from sfumato import planner
 from sfumato.cli import console, lab_contest, parameters, text_tables
-from sfumato.cli.options import Force, Json, reads_tables
+from sfumato.cli.command import Count, Parts, Picture, Result
 from sfumato.errors import ConfigurationError
-from sfumato.files import Dialect
+from sfumato.files.dialects import USUAL, Dialect
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CompareOptions", "compare"]
 
 _EPSILONS: Final = np.geomspace(0.1, 8, 40)
 
 
-@reads_tables
-def compare(  # noqa: PLR0913 - one for each option
-    *,
-    epsilon: Annotated[float, typer.Option(help="Privacy of one report.", show_default=False)],
-    domain: Annotated[
-        str | None,
-        typer.Option(help="Shares of items: how many, or their labels.", show_default=False),
-    ] = None,
-    interval: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="The mean of numbers between these two.", show_default=False),
-    ] = None,
-    dimension: Annotated[
-        int | None,
-        typer.Option(
-            help="Entries of a sparse vector of -1, 0 and 1: how many; needs --sparsity.",
-            show_default=False,
-        ),
-    ] = None,
-    sparsity: Annotated[
-        int | None,
-        typer.Option(help="How many of them are not zero, at most.", show_default=False),
-    ] = None,
-    goal: Annotated[
-        str,
-        typer.Option(
-            help="What to estimate of each: its mean (value) or how often it is there (frequency)."
-        ),
-    ] = "value",
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many will report: 10,000 if left out, 200,000 of an endless stream.",
-            show_default=False,
-        ),
-    ] = None,
-    window: Annotated[
-        int | None,
-        typer.Option(
-            help="Of an endless stream: over how many periods epsilon is spent; compares methods.",
-            show_default=False,
-        ),
-    ] = None,
-    stream: Annotated[
-        str,
-        typer.Option(help=f"With --window: streams, with commas: {', '.join(lab_contest.NAMES)}."),
-    ] = "lns,sin,log",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --window: a .csv or .parquet with the columns device, period and value to "
-            "take instead, or the folder of the taxi trips.",
-            show_default=False,
-        ),
-    ] = None,
-    periods: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --window: how many at most.", show_default=False),
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(help="With --window: names, with commas; all.", show_default=False),
-    ] = None,
-    oracle: Annotated[str, typer.Option(help="With --window: auto, grr, oue or ada.")] = "auto",
-    item: Annotated[
-        str | None,
-        typer.Option(
-            help="With --window: whose events are to be found, or mean; what moves most.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="With --window: how often each is run.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="With --window: of streams and coins.")] = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw the error over epsilon, or of the methods: a .png, .svg or .pdf.",
-            show_default=False,
-        ),
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-    dialect: Dialect,
-) -> None:
+@dataclass(frozen=True)
+class CompareOptions:
+    """The question that mechanisms, or methods for an endless stream, are compared for.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of one report.
+    domain
+        Shares of items: how many, or their labels.
+    interval
+        The mean of numbers between these two.
+    dimension
+        Entries of a sparse vector of -1, 0 and 1: how many; needs --sparsity.
+    sparsity
+        How many of them are not zero, at most.
+    goal
+        What to estimate of each: its mean (value) or how often it is there (frequency).
+    devices
+        How many will report: 10,000 if left out, 200,000 of an endless stream.
+    window
+        Of an endless stream: over how many periods epsilon is spent; compares methods.
+    stream
+        With --window: streams, with commas: lns, sin, log, steps, lns-con, sin-con, log-con,
+        drifting, flights, taxi.
+    data
+        With --window: a .csv or .parquet with the columns device, period and value to take instead,
+        or the folder of the taxi trips.
+    periods
+        With --window: how many at most.
+    methods
+        With --window: names, with commas; all if left out.
+    oracle
+        With --window: auto, grr, oue or ada.
+    item
+        With --window: whose events are to be found, or mean; what moves most if left out.
+    repeats
+        With --window: how often each is run.
+    seed
+        With --window: of streams and coins.
+    plot
+        Draw the error over epsilon, or of the methods: a .png, .svg or .pdf.
+
+    """
+
+    epsilon: float
+    domain: str | None = None
+    interval: tuple[float, float] | None = None
+    dimension: int | None = None
+    sparsity: int | None = None
+    goal: str = "value"
+    devices: Count | None = None
+    window: int | None = None
+    stream: str = "lns,sin,log"
+    data: Path | None = None
+    periods: Count | None = None
+    methods: str | None = None
+    oracle: str = "auto"
+    item: str | None = None
+    repeats: Count = 1
+    seed: Annotated[int, typer.Option(min=0)] = 1
+    plot: Picture | None = None
+    force: bool = False
+    dialect: Dialect = USUAL
+
+    @property
+    def items(self) -> Any:
+        """The number of items or their labels, if there are any."""
+        return None if self.domain is None else parameters.read("grr", "domain", self.domain)
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """The question in the words of the planner."""
+        entries = self.dimension is not None or self.sparsity is not None
+        if (self.domain is not None) + (self.interval is not None) + entries != 1:
+            raise ConfigurationError(
+                "the question is not clear; give one of --domain (shares of items), --interval "
+                "(the mean of a number) and --dimension with --sparsity (entries of a sparse "
+                "vector)."
+            )
+        if self.interval is not None:
+            return {"low": self.interval[0], "high": self.interval[1]}
+        if not entries:
+            return {"domain": self.items}
+        if self.dimension is None:
+            raise ConfigurationError("--sparsity is given alone; --dimension is needed, too.")
+        if self.sparsity is None:
+            raise ConfigurationError("--dimension is given alone; --sparsity is needed, too.")
+        return {"dimension": self.dimension, "sparsity": self.sparsity, "goal": self.goal}
+
+
+def compare(asked: CompareOptions) -> Result:
     """Compare all mechanisms for one question by exact error, bytes and time.
 
     With --window, compare all methods for an endless stream on simulated devices instead.
@@ -114,127 +124,70 @@ def compare(  # noqa: PLR0913 - one for each option
 
     Example:  sfumato compare --window 20 --epsilon 1 --stream sin,flights --plot methods.png
     """
-    if window is not None:
-        asked = lab_contest.Contest(
-            window=window,
-            epsilon=epsilon,
-            streams=stream,
-            data=data,
-            dialect=dialect,
-            domain=None if domain is None else parameters.read("grr", "domain", domain),
-            devices=devices,
-            periods=periods,
-            methods=methods,
-            oracle=oracle,
-            item=item,
-            repeats=repeats,
-            seed=seed,
-        )
-        lab_contest.compare_methods(asked, plot, force=force, as_json=as_json)
-        return
-    devices = devices or 10_000
-    question = _question(domain, interval, dimension, sparsity, goal)
-    if plot is not None:
-        files.refuse_target(plot, files.PICTURES, force=force)
+    if asked.window is not None:
+        return lab_contest.compare_methods(asked, asked.window)
+    question, devices = asked.question, asked.devices or 10_000
     with console.waiting("comparing"):
-        found = planner.compare(epsilon=epsilon, **question)
-        if plot is not None:
-            _draw(question, plot, force=force)
-    if as_json:
-        console.print_json([_record(one, devices) for one in found])
-        return
-    _print(found, question, devices)
-    if plot is not None:
-        console.say(f"Written: {plot}")
+        candidates = planner.compare(epsilon=asked.epsilon, **question)
+    best = candidates[0].mechanism
+    return Result(
+        record=[_record(candidate, devices) for candidate in candidates],
+        text=_text(candidates, question, devices),
+        picture=lambda: _picture(question),
+        next_command=f"sfumato law {best.name} {parameters.as_options(best)}",
+    )
 
 
-def _question(
-    domain: str | None,
-    interval: tuple[float, float] | None,
-    dimension: int | None,
-    sparsity: int | None,
-    goal: str,
-) -> dict[str, Any]:
-    entries = dimension is not None or sparsity is not None
-    if (domain is not None) + (interval is not None) + entries != 1:
-        raise ConfigurationError(
-            "the question is not clear; give one of --domain (shares of items), --interval (the "
-            "mean of a number) and --dimension with --sparsity (entries of a sparse vector)."
-        )
-    if entries:
-        if dimension is None or sparsity is None:
-            given, absent = "dimension", "sparsity"
-            if dimension is None:
-                given, absent = absent, given
-            raise ConfigurationError(f"--{given} is given alone; --{absent} is needed, too.")
-        return {"dimension": dimension, "sparsity": sparsity, "goal": goal}
-    if interval is not None:
-        return {"low": interval[0], "high": interval[1]}
-    return {"domain": parameters.read("grr", "domain", str(domain))}
-
-
-def _record(one: planner.Candidate, devices: int) -> dict[str, Any]:
-    return one.mechanism.configuration() | {
-        "mse": one.mse,
-        "half_width": one.half_width(devices),
+def _record(candidate: planner.Candidate, devices: int) -> dict[str, Any]:
+    return candidate.mechanism.configuration() | {
+        "mse": candidate.mse,
+        "half_width": candidate.half_width(devices),
         "devices": devices,
-        "report_bytes": one.report_bytes,
-        "device_seconds": one.device_seconds,
-        "server_seconds": one.server_seconds,
+        "report_bytes": candidate.report_bytes,
+        "device_seconds": candidate.device_seconds,
+        "server_seconds": candidate.server_seconds,
     }
 
 
-def _print(found: Sequence[planner.Candidate], question: dict[str, Any], devices: int) -> None:
-    sets = [one for one in found if not planner.answers(one.mechanism, **question)]
-    best = found[0]
-    shown = text_tables.table()
-    shown.add_column("mechanism")
-    error = "n x MSE, all entries" if "dimension" in question else "n x MSE"
-    for heading in (error, "of the best", f"95%, {devices:,} devices", "bytes"):
-        shown.add_column(heading, justify="right")
-    shown.add_column("device µs", justify="right")
-    shown.add_column("server µs", justify="right")
-    for one in found:
-        name = Text(one.mechanism.name, style="bold" if one is best else "")
-        name.append("*" if one in sets else "")
-        shown.add_row(
-            name,
-            f"{one.mse:.6g}",
-            f"{one.mse / best.mse:.3f}x",
-            f"± {one.half_width(devices):.3g}",
-            f"{one.report_bytes:,}",
-            f"{1e6 * one.device_seconds:.2f}",
-            f"{1e6 * one.server_seconds:.2f}",
-        )
-    console.out().print(shown)
-    for one in sets:
-        console.say(f"\n* {one.mechanism.name} is for sets: entries that are there or not, no -1.")
-    console.say(
+def _text(candidates: Sequence[planner.Candidate], question: dict[str, Any], devices: int) -> Parts:
+    best = candidates[0]
+    sets = [each for each in candidates if not planner.answers(each.mechanism, **question)]
+    yield text_tables.listing(
+        candidates,
+        {
+            "mechanism": lambda each: each.mechanism.name + "*" * (each in sets),
+            ">n x MSE" + ", all entries" * ("dimension" in question): "{mse:.6g}",
+            ">of the best": lambda each: f"{each.mse / best.mse:.3f}x",
+            f">95%, {devices:,} devices": lambda each: f"± {each.half_width(devices):.3g}",
+            ">bytes": "{report_bytes:,}",
+            ">device µs": lambda each: f"{1e6 * each.device_seconds:.2f}",
+            ">server µs": lambda each: f"{1e6 * each.server_seconds:.2f}",
+        },
+        best,
+    )
+    for each in sets:
+        yield f"\n* {each.mechanism.name} is for sets: entries that are there or not, no -1."
+    yield (
         f"\nBest: {best.mechanism.name}. Errors are exact; times were measured just now, in a "
         "batch, and are only orders of magnitude."
     )
-    console.say(f"{best.mechanism.guarantee}")
-    options = parameters.as_options(best.mechanism)
-    console.say(f"\nNext:  sfumato law {best.mechanism.name} {options}")
+    yield f"{best.mechanism.guarantee}"
 
 
-def _draw(question: dict[str, Any], target: Path, *, force: bool) -> None:
+def _picture(question: dict[str, Any]) -> Figure:
     from sfumato import plots
 
     curves: dict[str, list[float]] = {}
-    for epsilon in _EPSILONS:
-        for mechanism in planner.candidates(epsilon=float(epsilon), **question):
+    for epsilon in console.each(_EPSILONS.tolist(), "drawing"):
+        for mechanism in planner.candidates(epsilon=epsilon, **question):
             if planner.answers(mechanism, **question):
                 curves.setdefault(mechanism.name, []).append(mechanism.mse)
-    asked = "a share" if "domain" in question else "the mean"
-    if "dimension" in question:
-        asked = "all entries together"
-    figure = plots.curves(
+    asked = {"domain": "a share", "dimension": "all entries together"}
+    subject = next((words for name, words in asked.items() if name in question), "the mean")
+    return plots.curves(
         _EPSILONS,
         curves,
-        title=f"Exact error of {asked}, by mechanism",
+        title=f"Exact error of {subject}, by mechanism",
         subtitle="Mean squared error, in multiples of the least at each epsilon",
         label_across="epsilon of one report",
     )
-    with files.complete_or_absent(target, force=force) as file:
-        figure.savefig(file, format=target.suffix.lower()[1:])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
@@ -21,9 +22,22 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["bars", "err", "noticing", "out", "print_json", "progress", "say", "waiting"]
+__all__ = [
+    "bar",
+    "bars",
+    "bold",
+    "each",
+    "err",
+    "noticing",
+    "out",
+    "print_json",
+    "progress",
+    "say",
+    "waiting",
+]
 
 PIPE_WIDTH = 120
+Item = TypeVar("Item")
 
 
 def out() -> Console:
@@ -43,10 +57,16 @@ def _console(*, stderr: bool) -> Console:
     return console
 
 
-def say(sentence: str, style: str = "", *, to: Console | None = None) -> None:
-    """Print words as they are: wrapped on a terminal, in one line for anything else."""
+def say(part: RenderableType, style: str = "", *, to: Console | None = None) -> None:
+    """Print something; words as they are, wrapped on a terminal and in one line anywhere else."""
     console = to or out()
-    console.print(sentence, style=style, markup=False, soft_wrap=not console.is_terminal)
+    in_one_line = isinstance(part, (str, Text)) and not console.is_terminal
+    console.print(part, style=style, markup=False, soft_wrap=in_one_line)
+
+
+def bold(words: str) -> Text:
+    """Return words that stand out, such as a heading."""
+    return Text(words, style="bold")
 
 
 def print_json(data: Any) -> None:
@@ -91,6 +111,21 @@ def progress() -> Iterator[Progress]:
     """Show bars while something runs, on a terminal only."""
     with bars(err()) as shown:
         yield shown
+
+
+@contextmanager
+def bar(description: str, total: float | None) -> Iterator[Callable[..., None]]:
+    """Show one bar; yields a function that takes ``advance``, ``completed``, ``description``."""
+    with progress() as shown:
+        yield partial(shown.update, shown.add_task(description, total=total))
+
+
+def each(items: Sequence[Item], description: str) -> Iterator[Item]:
+    """Yield the items, and show how many of them are done."""
+    with bar(description, len(items)) as update:
+        for item in items:
+            yield item
+            update(advance=1)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Docstring", "read"]
 
@@ -21,7 +22,7 @@ class Docstring:
     sections: dict[str, str]
 
 
-def read(cls: type) -> Docstring:
+def read(cls: Any) -> Docstring:
     """Return the parts of a class docstring in numpy's format."""
     opening, *rest = _HEADING.split(inspect.getdoc(cls) or "")
     summary, _, prose = opening.strip().partition("\n\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from sfumato import catalog
-from sfumato.cli.parameters import Given, build, read_labels
+from sfumato.cli.parameters import TypedParameters, build, read_labels
 from sfumato.core.domain import Domain
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
@@ -22,22 +22,35 @@ __all__ = ["HeldColumns"]
 
 @dataclass(frozen=True)
 class HeldColumns:
-    """Which columns say who holds what, as somebody typed them."""
+    """Tables with a row for each key of each person.
 
-    person: str | None
-    key: str | None
-    value: str | None
-    keys: str | None
+    Parameters
+    ----------
+    person
+        The column that says whose a row is.
+    key
+        The column of keys (or items of a set).
+    value
+        The column of values, from --low to --high.
+    keys
+        The public list of keys: a number, cat,dog,fish or @labels.txt.
+
+    """
+
+    person: str | None = None
+    key: str | None = None
+    value: str | None = None
+    keys: str | None = None
 
     @property
     def named(self) -> bool:
-        """Whether any of them was."""
+        """Whether any column or key was named."""
         return any((self.person, self.key, self.value, self.keys))
 
-    def form(self, mechanism: str, given: Given) -> KeyValues | ItemSets:
+    def form(self, mechanism: str, typed: TypedParameters) -> KeyValues | ItemSets:
         """Return the form and its mechanism, with one entry for each key."""
-        for option, found in (("person", self.person), ("key", self.key), ("keys", self.keys)):
-            if found is None:
+        for option in ("person", "key", "keys"):
+            if getattr(self, option) is None:
                 msg = (
                     f"--{option} is missing; a table of keys needs --person, --key and the public "
                     "list --keys, and --value if keys have values."
@@ -45,7 +58,7 @@ class HeldColumns:
                 raise ConfigurationError(msg)
         listed = read_labels("keys", self.keys or "")
         known = {parameter.name for parameter in catalog.parameters(mechanism)}
-        rest = dict(given)
+        rest = dict(typed)
         ends = {name: rest.pop(name) for name in ("low", "high") if self.value and name in rest}
         if "dimension" in known:
             rest.setdefault("dimension", str(Domain.of(listed).size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -11,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli import console, text_tables
-from sfumato.cli.options import Json
-from sfumato.cli.parameters import Given, build, takes_parameters
+from sfumato.cli.command import Parts, Result
+from sfumato.cli.parameters import TypedParameters, build
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
@@ -50,28 +51,42 @@ _LISTED: Final = 16
 _COLUMNS: Final = 8
 
 
-@takes_parameters
-def law(
-    name: Annotated[str, typer.Argument(help="A mechanism.", show_default=False)],
-    *,
-    as_json: Json = False,
-    given: Given,
-) -> None:
+@dataclass(frozen=True)
+class LawOptions:
+    """The mechanism to look at.
+
+    Parameters
+    ----------
+    name
+        A mechanism.
+
+    """
+
+    name: Annotated[str, typer.Argument()]
+    typed: TypedParameters
+
+
+def law(asked: LawOptions) -> Result:
     """Say what a mechanism promises, spends and costs, before any data come.
 
     Example:  sfumato law grr --epsilon 1 --domain red,green,blue
     """
-    mechanism = build(name, given)
+    mechanism = build(asked.name, asked.typed)
     listed = _probabilities(mechanism)
-    if as_json:
-        configuration = mechanism.configuration()
-        extra = {"law": listed} if listed else {}
-        guarantee = {"guarantee": str(mechanism.guarantee)}
-        console.print_json(configuration | guarantee | mechanism.facts() | extra)
-        return
-    out = console.out()
-    console.say(f"{mechanism.name}: {mechanism.summary}", "bold")
-    console.say(f"{mechanism.guarantee}\n")
+    record = {
+        **mechanism.configuration(),
+        "guarantee": str(mechanism.guarantee),
+        **mechanism.facts(),
+        **({"law": listed} if listed else {}),
+    }
+    return Result(
+        record, _text(mechanism, listed), next_command=f"sfumato mechanisms show {asked.name}"
+    )
+
+
+def _text(mechanism: Mechanism, listed: dict[str, Any] | None) -> Parts:
+    yield console.bold(f"{mechanism.name}: {mechanism.summary}")
+    yield f"{mechanism.guarantee}\n"
     facts = dict(_facts(mechanism))
     configured = {}
     for key, value in mechanism.configuration().items():
@@ -81,12 +96,11 @@ def law(
                 f"{chosen}, chosen by the mechanism" if value is None and chosen else _shown(value)
             )
     known = {_WORDS.get(key, key.replace("_", " ")): value for key, value in facts.items()}
-    out.print(text_tables.facts(configured | known))
+    yield text_tables.facts(configured | known)
     if listed:
-        given_public = f", given the public part {listed['public']}" if listed["public"] else ""
-        console.say(f"\n{_CAPTION}{given_public}")
-        out.print(_table(listed))
-    console.say(f"\nNext:  sfumato mechanisms show {mechanism.name}")
+        public = f", given the public part {listed['public']}" if listed["public"] else ""
+        yield f"\n{_CAPTION}{public}"
+        yield _table(listed)
 
 
 def _facts(mechanism: Mechanism) -> list[tuple[str, str]]:
@@ -94,8 +108,8 @@ def _facts(mechanism: Mechanism) -> list[tuple[str, str]]:
     for key, value in mechanism.facts().items():
         sign = "± " if key.startswith("half_width") else ""
         digits = 12 if key == "epsilon_exact_upper" else 6
-        told = f"{sign}{value:.{digits}g}" if math.isfinite(value) else "not told by these reports"
-        shown.append((key, told))
+        known = math.isfinite(value)
+        shown.append((key, f"{sign}{value:.{digits}g}" if known else "not told by these reports"))
     return shown
 
 
@@ -131,10 +145,9 @@ def _probabilities(mechanism: Mechanism) -> dict[str, Any] | None:
 
 def _table(listed: dict[str, Any]) -> Table:
     values = listed["probabilities"]
-    table = text_tables.table()
-    table.add_column("report", style="dim")
-    for value in values:
-        table.add_column(Text(text_tables.label(value)[:12]), justify="right", no_wrap=True)
-    for row, report in enumerate(listed["reports"]):
-        table.add_row(report, *(f"{chances[row]:.6f}" for chances in values.values()))
-    return table
+    headings = ("report", *(f">{text_tables.label(value)[:12]}" for value in values))
+    rows = (
+        (Text(report, style="dim"), *(f"{chances[row]:.6f}" for chances in values.values()))
+        for row, report in enumerate(listed["reports"])
+    )
+    return text_tables.grid(headings, rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +18,25 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Given", "as_options", "build", "in_words", "read", "read_labels", "takes_parameters"]
+__all__ = [
+    "TypedParameters",
+    "as_options",
+    "build",
+    "in_words",
+    "options",
+    "read",
+    "read_labels",
+]
 
-Given = dict[str, str]
-"""The parameters somebody typed, still as text."""
+
+class TypedParameters(dict[str, str]):
+    """The parameters of a mechanism that somebody typed, still as text."""
+
+    @classmethod
+    def among(cls, values: Mapping[str, Any]) -> TypedParameters:
+        """Return those among the values of all options of a command."""
+        names = [option.name for option in options()]
+        return cls({name: values[name] for name in names if values[name] is not None})
 
 
 # ---- text to values and back ----------------------------------------------------------------
@@ -88,10 +103,10 @@ def read_labels(name: str, text: str) -> int | tuple[Any, ...]:
     _refuse_auto(name, text, annotation)
     for _, reader in _readers(annotation):
         try:
-            found: int | tuple[Any, ...] = reader(text)
+            labels: int | tuple[Any, ...] = reader(text)
         except (ValueError, TypeError):
             continue
-        return found
+        return labels
     msg = f"{name} is {text!r}; {in_words(annotation)} is expected."
     raise ConfigurationError(msg)
 
@@ -113,7 +128,7 @@ def read(name: str, field: str, text: str) -> Any:
     return _read(known[field], text)
 
 
-def build(name: str, given: Given) -> Mechanism:
+def build(name: str, typed: Mapping[str, str]) -> Mechanism:
     """Return the mechanism somebody asked for.
 
     Examples
@@ -123,7 +138,7 @@ def build(name: str, given: Given) -> Mechanism:
 
     """
     known = {parameter.name: parameter for parameter in catalog.parameters(name)}
-    values = {key: _read(known[key], text) if key in known else text for key, text in given.items()}
+    values = {key: _read(known[key], text) if key in known else text for key, text in typed.items()}
     return catalog.build(name, **values)
 
 
@@ -156,47 +171,27 @@ def _option(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
-# ---- commands that take them ----------------------------------------------------------------
+# ---- options of commands ---------------------------------------------------------------------
 
 
-def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command one option for each parameter of any mechanism; it gets them as ``given``."""
-    fields = {field.name for name in catalog.names() for field in catalog.parameters(name)}
-
-    @wraps(command)
-    def with_given(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in fields}
-        command(
-            **arguments,
-            given={name: text for name, text in given.items() if text is not None},
-        )
-
-    signature = inspect.signature(command, eval_str=True)
-    kept = [parameter for name, parameter in signature.parameters.items() if name != "given"]
-    with_given.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*kept, *_options()]
-    )
-    return with_given
-
-
-def _options() -> Iterable[inspect.Parameter]:
+@cache
+def options() -> tuple[inspect.Parameter, ...]:
+    """Return one option for each parameter of any mechanism."""
     holders: dict[str, list[str]] = {}
     for name in catalog.names():
         for parameter in catalog.parameters(name):
             holders.setdefault(parameter.name, []).append(name)
-    for field, names in holders.items():
-        described = docstrings.read(catalog.find(names[0])).parameters.get(field, "")
-        only = "" if len(names) == len(catalog.names()) else f" ({', '.join(names)})"
-        option = typer.Option(
-            _option(field),
-            help=described + only,
-            metavar="VALUE",
-            rich_help_panel="Parameters of the mechanism",
-            show_default=False,
-        )
-        yield inspect.Parameter(
-            field,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[str | None, option],
-        )
+    return tuple(_described(field, names) for field, names in holders.items())
+
+
+def _described(field: str, names: list[str]) -> inspect.Parameter:
+    """Return the option for a parameter that these mechanisms have."""
+    only = "" if len(names) == len(catalog.names()) else f" ({', '.join(names)})"
+    option = typer.Option(
+        _option(field),
+        help=docstrings.read(catalog.find(names[0])).parameters.get(field, "") + only,
+        metavar="VALUE",
+        rich_help_panel="Parameters of the mechanism",
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(field, kind, default=None, annotation=Annotated[str | None, option])

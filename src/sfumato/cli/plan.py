@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.table import Table as Printed
 from rich.text import Text
 
 from sfumato import catalog, planner
 from sfumato.cli import console, streams, text_tables
-from sfumato.cli.options import Json, reads_tables
+from sfumato.cli.command import Parts, Result
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
-from sfumato.files import Dialect
+from sfumato.files.dialects import USUAL, Dialect
 from sfumato.wire.task import MOST_PEOPLE, Task
 
 if TYPE_CHECKING:
     from sfumato.core.outlook import Option
+    from sfumato.files import Table
     from sfumato.planner import Plan
 
 __all__ = ["plan"]
@@ -33,115 +36,123 @@ _QUERIES: Final = {
 _SHORT: Final = {"history": "later", "ranges": "range"}
 
 
-@reads_tables
-def plan(
-    task: Annotated[Path, typer.Argument(help="The task file.", show_default=False)],
-    *,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=MOST_PEOPLE,
-            help="How many will take part; as many as the task file says, or 100,000.",
-            show_default=False,
-        ),
-    ] = None,
-    pilot: Annotated[
-        Path | None,
-        typer.Option(
-            help="What is known of people's streams: a CSV or Parquet file with the columns "
-            "device, period and value, or a histogram of how often they change, as `sfumato "
-            "estimate -o` writes it (item, estimate).",
-            show_default=False,
-        ),
-    ] = None,
-    pilot_epsilon: Annotated[
-        float | None,
-        typer.Option(help="What the histogram cost those who were asked.", show_default=False),
-    ] = None,
-    target: Annotated[
-        float | None,
-        typer.Option(
-            help="How far a 95% interval may reach to each side: says what gets there.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Json = False,
-    dialect: Dialect,
-) -> None:
+@dataclass(frozen=True)
+class PlanOptions:
+    """The task to plan, and what is known about those who will take part.
+
+    Parameters
+    ----------
+    task
+        The task file.
+    devices
+        How many will take part; as many as the task file says, or 100,000.
+    pilot
+        What is known of people's streams: a CSV or Parquet file with the columns device, period and
+        value, or a histogram of how often they change, as `sfumato estimate -o` writes it (item,
+        estimate).
+    pilot_epsilon
+        What the histogram cost those who were asked.
+    target
+        How far a 95% interval may reach to each side: says what gets there.
+
+    """
+
+    task: Annotated[Path, typer.Argument()]
+    devices: Annotated[int, typer.Option(min=1, max=MOST_PEOPLE)] | None = None
+    pilot: Path | None = None
+    pilot_epsilon: float | None = None
+    target: float | None = None
+    dialect: Dialect = USUAL
+
+
+def plan(asked: PlanOptions) -> Result:
     """Say what to expect of a task before any device takes part, and recommend how to run it.
 
     Example:  sfumato plan task.toml --devices 250000 --target 0.01
     """
-    asked = catalog.read(task)
-    known = None if pilot is None else _pilot(pilot, asked, pilot_epsilon, dialect)
-    if pilot is None and pilot_epsilon is not None:
-        msg = f"--pilot-epsilon is {pilot_epsilon:g} and there is no pilot; name it with --pilot."
-        raise InputError(msg)
+    task = catalog.read(asked.task)
+    pilot = _pilot(asked, task)
     with console.noticing("planning") as notice:
-        made = planner.plan(asked, devices, pilot=known, target=target, notice=notice)
-        record = _record(made)
-    if as_json:
-        console.print_json(record)
-        return
-    _print(made)
-    console.say(f"\nNext:  sfumato simulate {task} --devices {made.devices}")
+        planned = planner.plan(task, asked.devices, pilot=pilot, target=asked.target, notice=notice)
+        record = _record(planned)
+    return Result(
+        record,
+        _text(planned),
+        next_command=f"sfumato simulate {asked.task} --devices {planned.devices}",
+    )
 
 
-def _pilot(path: Path, task: Task, epsilon: float | None, dialect: Dialect) -> planner.Pilot:
-    from sfumato.files import Kind, Table
+def _pilot(asked: PlanOptions, task: Task) -> planner.Pilot | None:
+    """Return what a file says about the streams of people, if one is named."""
+    from sfumato.files import Table
     from sfumato.simulation.observed import Held
     from sfumato.streams.kinds import values_of
     from sfumato.streams.registry import find
 
+    path, epsilon = asked.pilot, asked.pilot_epsilon
+    if path is None:
+        if epsilon is not None:
+            raise InputError(
+                f"--pilot-epsilon is {epsilon:g} and there is no pilot; name it with --pilot."
+            )
+        return None
     if not find(task.stream).takes_pilots:
-        msg = f"--pilot is {path} where the stream is {task.stream!r}; only a horizon takes one."
-        raise InputError(msg)
+        raise InputError(
+            f"--pilot is {path} where the stream is {task.stream!r}; only a horizon takes one."
+        )
     values = values_of(task.values)
-    table = Table(path, dialect)
+    table = Table(path, asked.dialect)
     names = table.header()
     if "device" in names:
         if epsilon is not None:
-            msg = f"--pilot-epsilon is {epsilon:g}; streams that are read as they are have none."
-            raise InputError(msg)
+            raise InputError(
+                f"--pilot-epsilon is {epsilon:g}; streams that are read as they are have none."
+            )
         return planner.Pilot(values, streams.read(table, Held(values, task.periods)))
     if not {"item", "value"} <= set(names):
-        msg = (
+        raise InputError(
             f"{path} has the columns {', '.join(names)}; device, period and value, or item and "
             "value are expected."
         )
-        raise InputError(msg)
     if epsilon is None or not epsilon > 0:
-        given = "missing" if epsilon is None else f"{epsilon:g}"
-        msg = f"--pilot-epsilon is {given}; what the histogram cost those who were asked."
-        raise InputError(msg)
+        typed = "missing" if epsilon is None else f"{epsilon:g}"
+        raise InputError(
+            f"--pilot-epsilon is {typed}; what the histogram cost those who were asked."
+        )
+    return planner.Pilot.of_changes(values, task.periods, _histogram(table), epsilon=epsilon)
+
+
+def _histogram(table: Table) -> dict[int, float]:
+    """Return the share of people for each number of changes."""
+    from sfumato.files import Kind
+
     cells = table.columns({name: (name, Kind.NUMBER) for name in ("item", "value")})
     counts, shares = cells["item"], cells["value"]
     if any(count is None or count != int(count) for count in counts) or None in shares:
-        msg = f"{path} has an item that is no number of changes, or no estimate of it."
-        raise InputError(msg)
-    told = {int(count): float(share) for count, share in zip(counts, shares, strict=True)}
-    return planner.Pilot.of_changes(values, task.periods, told, epsilon=epsilon)
+        raise InputError(
+            f"{table.path} has an item that is no number of changes, or no estimate of it."
+        )
+    return {int(count): float(share) for count, share in zip(counts, shares, strict=True)}
 
 
 # ---- for machines ----------------------------------------------------------------------------
 
 
-def _record(made: Plan) -> dict[str, Any]:
+def _record(plan: Plan) -> dict[str, Any]:
     reach = None
-    if made.reach is not None:
-        reach = {"half_width": made.target, "query": made.outlook.target, **made.reach}
+    if plan.reach is not None:
+        reach = {"half_width": plan.target, "query": plan.outlook.target, **plan.reach}
     return {
-        "task_id": made.task.task_id,
-        "devices": made.devices,
-        "recommended": made.recommended.plain(),
-        "options": [_option_record(option) for option in made.options],
-        "simulated": None if made.simulated is None else vars(made.simulated),
+        "task_id": plan.task.task_id,
+        "devices": plan.devices,
+        "recommended": plan.recommended.plain(),
+        "options": [_option_record(option) for option in plan.options],
+        "simulated": None if plan.simulated is None else vars(plan.simulated),
         "target": reach,
-        **made.outlook.facts(made.chosen),
-        "reasons": made.reasons,
-        "warnings": made.warnings,
-        "guarantee": streams.promises(made.chosen.stream),
+        **plan.outlook.facts(plan.chosen),
+        "reasons": plan.reasons,
+        "warnings": plan.warnings,
+        "guarantee": streams.promises(plan.chosen.stream),
     }
 
 
@@ -171,34 +182,35 @@ def _option_record(option: Option) -> dict[str, Any]:
 # ---- for people ------------------------------------------------------------------------------
 
 
-def _print(made: Plan) -> None:
-    task, best = made.task, made.chosen
-    console.say(task.title, "bold")
-    console.say(
-        f"{made.devices:,} devices; {streams.about(task)}, {task.periods} periods of "
+def _text(plan: Plan) -> Parts:
+    task, best = plan.task, plan.chosen
+    yield console.bold(task.title)
+    yield (
+        f"{plan.devices:,} devices; {streams.about(task)}, {task.periods} periods of "
         f"{length(task.period_seconds)}."
     )
-    console.say(f"{streams.promises(best.stream)}\n")
-    console.say("Recommended", "bold")
-    console.out().print(text_tables.facts(_facts(made)))
-    console.say("\nWhat it will tell", "bold")
-    console.out().print(_queries(best))
-    console.say("\nAll that was tried", "bold")
-    console.out().print(_options(made))
+    yield f"{streams.promises(best.stream)}\n"
+    yield console.bold("Recommended")
+    yield text_tables.facts(_facts(plan))
+    yield console.bold("\nWhat it will tell")
+    yield _queries(best)
+    yield console.bold("\nAll that was tried")
+    yield _options(plan)
     over = "in all" if best.stream.horizon else "in a period"
-    console.say(
+    yield (
         "Errors are root mean squared ones (of sums: of values added up); - where they depend on "
         f"how the data move. messages, bytes: from a device {over}, on average. forger: how far "
         "one forged device can move an answer."
     )
-    _list("Why", made.reasons)
-    if made.reach:
-        _list("To get there", _reached(made))
-    _list("To know before", made.warnings)
+    lists = {"Why": plan.reasons, "To get there": _reached(plan), "To know before": plan.warnings}
+    for heading, sentences in lists.items():
+        if sentences:
+            yield console.bold(f"\n{heading}")
+            yield from (f"- {sentence}" for sentence in sentences)
 
 
-def _facts(made: Plan) -> dict[str, str]:
-    best, sent = made.chosen, made.chosen.sent
+def _facts(plan: Plan) -> dict[str, str]:
+    best, sent = plan.chosen, plan.chosen.sent
     shown = {name: streams.words(value) for name, value in best.stream.facts().items()}
     over = "" if best.stream.horizon else " in a period"
     return {
@@ -208,65 +220,56 @@ def _facts(made: Plan) -> dict[str, str]:
         f"{sent.most_messages:g} at most",
         "bytes": f"{sent.payload:.3g} from a device{over} on average, without envelopes",
         "time": f"{1e6 * best.device_seconds:.0f} µs in a period on the busiest devices, here",
-        "task file": _written(made),
+        "task file": _written(plan),
     }
 
 
-def _written(made: Plan) -> str:
+def _written(plan: Plan) -> str:
     """Return what the task file would have to say, beyond what it says."""
-    design = made.task.plain()
+    design = plan.task.plain()
     lines = []
-    for name, value in made.chosen.fields.items():
+    for name, value in plan.chosen.fields.items():
         if value is None or value == {} or value == design.get(name):
             continue
-        told = f'"{value}"' if isinstance(value, str) else value
+        written = f'"{value}"' if isinstance(value, str) else value
         if isinstance(value, list):
             pairs = ((span or "snapshot", share) for span, share in value)
-            told = f"{{ {', '.join(f'{span} = {share:.4f}' for span, share in pairs)} }}"
-        lines.append(f"{name} = {told}")
+            written = f"{{ {', '.join(f'{span} = {share:.4f}' for span, share in pairs)} }}"
+        lines.append(f"{name} = {written}")
     return "\n".join(lines) or "nothing to change"
 
 
-def _queries(best: Option) -> Any:
-    shown = text_tables.table()
-    for heading in ("query", "answered"):
-        shown.add_column(heading)
-    for heading in ("RMSE", "95% interval"):
-        shown.add_column(heading, justify="right")
+def _queries(best: Option) -> Printed:
+    rows = []
     for name, error in best.errors.items():
         places = decimals(error.rmse)
-        shown.add_row(
-            *_QUERIES[name], f"{error.rmse:.{places}f}", f"± {best.half_width(name):.{places}f}"
-        )
-    return shown
+        reach = f"± {best.half_width(name):.{places}f}"
+        rows.append((*_QUERIES[name], f"{error.rmse:.{places}f}", reach))
+    return text_tables.grid(("query", "answered", ">RMSE", ">95% interval"), rows)
 
 
-def _options(made: Plan) -> Any:
-    best = made.chosen
+def _options(plan: Plan) -> Printed:
+    best = plan.chosen
     design = [name for name in best.stream.facts() if name != "method"]
-    queries = list(dict.fromkeys(name for option in made.options for name in option.errors))
-    shown = text_tables.table()
-    for heading in ("way", *design):
-        shown.add_column(heading, overflow="fold")
-    for name in queries:
-        shown.add_column(_SHORT.get(name, name), justify="right")
-    for heading in ("messages", "bytes", "forger"):
-        shown.add_column(heading, justify="right")
-    if best.summary:
-        shown.add_column("")
-    for option in made.options:
+    queries = list(dict.fromkeys(name for option in plan.options for name in option.errors))
+    numbers = (*(_SHORT.get(name, name) for name in queries), "messages", "bytes", "forger")
+    rows = []
+    for option in plan.options:
         facts, name = option.stream.facts(), f"{option.name}{', path' * bool(option.decoder)}"
         errors = (option.errors.get(query) for query in queries)
-        shown.add_row(
-            Text(name, style="bold" if option is best else ""),
-            *(_cell(facts[name]) for name in design),
-            *("-" if error is None else f"{error.rmse:#.3g}" for error in errors),
-            f"{option.sent.messages:.3g}",
-            f"{option.sent.payload:.3g}",
-            "-" if option.influence is None else f"{option.influence:.2g}",
-            *((Text(option.summary),) if best.summary else ()),
+        rows.append(
+            (
+                Text(name, style="bold" if option is best else ""),
+                *(_cell(facts[name]) for name in design),
+                *("-" if error is None else f"{error.rmse:#.3g}" for error in errors),
+                f"{option.sent.messages:.3g}",
+                f"{option.sent.payload:.3g}",
+                "-" if option.influence is None else f"{option.influence:.2g}",
+                *((option.summary,) if best.summary else ()),
+            )
         )
-    return shown
+    headings = ("way", *design, *(f">{name}" for name in numbers), *([""] if best.summary else []))
+    return text_tables.grid(headings, rows)
 
 
 def _cell(value: Any) -> str:
@@ -276,24 +279,19 @@ def _cell(value: Any) -> str:
     return " ".join(f"{name.removesuffix('napshot')}:{100 * p:.0f}" for name, p in value.items())
 
 
-def _reached(made: Plan) -> list[str]:
+def _reached(plan: Plan) -> list[str]:
+    """Return what would have to change for the error that was asked for."""
+    if not plan.reach:
+        return []
     names = {"devices": "devices", "periods": "periods, each horizon asked anew,"}
-    names |= {"epsilon": "epsilon", "window": "a window"}
-    reach = made.reach or {}
-    what = f"± {made.target:g} for the {_QUERIES[made.outlook.target][0]}"
-    said = [f"{what}, each of these by itself:"]
-    for name, value in reach.items():
+    names |= {"epsilon": "Epsilon", "window": "A window"}
+    goal = f"± {plan.target:g} for the {_QUERIES[plan.outlook.target][0]}"
+    sentences = [f"{goal}, each of these by itself:"]
+    for name, value in plan.reach.items():
         if value is None:
-            said.append(f"No {name} reaches it.")
+            sentences.append(f"No {name} reaches it.")
         elif name in ("devices", "periods"):
-            said.append(f"{value:,.0f} {names[name]} reach it.")
+            sentences.append(f"{value:,.0f} {names[name]} reach it.")
         else:
-            said.append(f"{names[name].capitalize()} of {value:.3g} reaches it.")
-    return said
-
-
-def _list(heading: str, sentences: list[str]) -> None:
-    if sentences:
-        console.say(f"\n{heading}", "bold")
-    for sentence in sentences:
-        console.say(f"- {sentence}")
+            sentences.append(f"{names[name]} of {value:.3g} reaches it.")
+    return sentences

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato import files
 from sfumato.cli import console
+from sfumato.cli.command import Result, Target
 from sfumato.cli.holding_tables import HeldColumns
-from sfumato.cli.options import Force, Json, reads_tables
-from sfumato.cli.parameters import Given, build, takes_parameters
+from sfumato.cli.parameters import TypedParameters, build
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
-from sfumato.files import Dialect
+from sfumato.files.dialects import USUAL, Dialect
 from sfumato.randomness import refuse_seeded, secure
 
 if TYPE_CHECKING:
@@ -24,41 +25,39 @@ if TYPE_CHECKING:
 __all__ = ["randomize"]
 
 
-def _keys(described: str) -> Any:
-    panel = "Tables with a row for each key of each person"
-    return typer.Option(help=described, show_default=False, rich_help_panel=panel)
+@dataclass(frozen=True)
+class RandomizeOptions:
+    """The values to blur, and the file for the reports.
+
+    Parameters
+    ----------
+    source
+        A CSV or Parquet file.
+    mechanism
+        How to blur.
+    output
+        The report file.
+    column
+        Which column, if there are several.
+
+    """
+
+    source: Annotated[Path, typer.Argument(metavar="INPUT")]
+    mechanism: str
+    output: Annotated[Path, Target()]
+    held: HeldColumns
+    typed: TypedParameters
+    column: str | None = None
+    force: bool = False
+    dialect: Dialect = USUAL
 
 
-@reads_tables
-@takes_parameters
-def randomize(  # noqa: PLR0913 - one argument for each option
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A CSV or Parquet file.", show_default=False)
-    ],
-    *,
-    mechanism: Annotated[str, typer.Option(help="How to blur.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The report file.", show_default=False)
-    ],
-    column: Annotated[
-        str | None, typer.Option(help="Which column, if there are several.", show_default=False)
-    ] = None,
-    person: Annotated[str | None, _keys("The column that says whose a row is.")] = None,
-    key: Annotated[str | None, _keys("The column of keys (or items of a set).")] = None,
-    value: Annotated[str | None, _keys("The column of values, from --low to --high.")] = None,
-    keys: Annotated[
-        str | None, _keys("The public list of keys: a number, cat,dog,fish or @labels.txt.")
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-    given: Given,
-    dialect: Dialect,
-) -> None:
+def randomize(asked: RandomizeOptions) -> Result:
     """Blur each value of a column into one report; only the reports are written.
 
     Each row is one person's value; a person with two rows spends epsilon twice.
 
-    Example:  sfumato randomize pets.csv --column pet -o report_files.parquet
+    Example:  sfumato randomize pets.csv --column pet -o reports.parquet
               --mechanism grr --epsilon 1 --domain cat,dog,fish
 
     Of a table with a row for each key of each person, such as the films
@@ -66,78 +65,67 @@ def randomize(  # noqa: PLR0913 - one argument for each option
     each are kept, drawn by chance. A row without a key is a person with none.
 
     Example:  sfumato randomize stars.csv --person user --key film --value stars
-              --low 1 --high 5 --keys @films.txt -o report_files.parquet
+              --low 1 --high 5 --keys @films.txt -o reports.parquet
               --mechanism exsub --sparsity 4 --epsilon 1
     """
-    held = HeldColumns(person, key, value, keys)
-    files.refuse_target(output, force=force)
-    if held.named:
-        if column is not None:
-            msg = f"--column is {column!r}; a table of keys names --person and --key instead."
-            raise ConfigurationError(msg)
-        form = held.form(mechanism, given)
-        chosen: Mechanism = form.mechanism
-        count = _write_held(held, form, source, output, dialect, force=force)
+    form = None
+    if asked.held.named:
+        if asked.column is not None:
+            raise ConfigurationError(
+                f"--column is {asked.column!r}; a table of keys names --person and --key instead."
+            )
+        form = asked.held.form(asked.mechanism, asked.typed)
+        mechanism: Mechanism = form.mechanism
+        count = _write_held(asked, form)
     else:
-        form, chosen = None, build(mechanism, given)
-        count = _write(chosen, source, column, output, dialect, force=force)
-    size = output.stat().st_size
-    if as_json:
-        console.print_json(
-            {
-                "output": str(output),
-                "reports": count,
-                "bytes": size,
-                "configuration": chosen.configuration(),
-                **({} if form is None else {"form": form.configuration()}),
-                "guarantee": str(chosen.guarantee),
-            }
-        )
-        return
-    console.say(f"{count:,} reports ({files.size_in_words(size)}) are in {output}.")
-    console.say(f"{chosen.guarantee}\n")
-    console.say(f"Next:  sfumato estimate {shlex.quote(str(output))}")
+        mechanism = build(asked.mechanism, asked.typed)
+        count = _write(asked, mechanism)
+    size = asked.output.stat().st_size
+    return Result(
+        {
+            "output": str(asked.output),
+            "reports": count,
+            "bytes": size,
+            "configuration": mechanism.configuration(),
+            **({} if form is None else {"form": form.configuration()}),
+            "guarantee": str(mechanism.guarantee),
+        },
+        (
+            f"{count:,} reports ({files.size_in_words(size)}) are in {asked.output}.",
+            str(mechanism.guarantee),
+        ),
+        next_command=f"sfumato estimate {shlex.quote(str(asked.output))}",
+    )
 
 
-def _write(
-    mechanism: Mechanism,
-    source: Path,
-    name: str | None,
-    output: Path,
-    dialect: Dialect,
-    *,
-    force: bool,
-) -> int:
+def _write(asked: RandomizeOptions, mechanism: Mechanism) -> int:
+    """Write a report for each row; return how many there are."""
     from sfumato.files import Kind, Table
 
     rng = refuse_seeded(secure())
-    table = Table(source, dialect)
-    wanted = [(name, Kind.TEXT if _has_labels(mechanism) else Kind.NUMBER)]
-    with console.progress() as bars, files.report_writer(output, mechanism, force=force) as writer:
-        task = bars.add_task("Randomizing", total=1.0)
+    table = Table(asked.source, asked.dialect)
+    wanted = [(asked.column, Kind.TEXT if _has_labels(mechanism) else Kind.NUMBER)]
+    with (
+        console.bar("Randomizing", 1.0) as update,
+        files.report_writer(asked.output, mechanism, force=asked.force) as writer,
+    ):
         for batch in table.batches(wanted, files.rows_at_once(mechanism)):
             with table.located(batch.names[0], batch.row, len(batch)):
                 writer.write(mechanism.randomize(batch.columns[0], rng))
-            bars.update(task, completed=batch.share, count=writer.count)
+            update(completed=batch.share, count=writer.count)
     return writer.count
 
 
-def _write_held(
-    held: HeldColumns,
-    form: KeyValues | ItemSets,
-    source: Path,
-    output: Path,
-    dialect: Dialect,
-    *,
-    force: bool,
-) -> int:
+def _write_held(asked: RandomizeOptions, form: KeyValues | ItemSets) -> int:
+    """Write a report for each person; return how many there are."""
     from sfumato.files import Table
 
+    table, rng = Table(asked.source, asked.dialect), refuse_seeded(secure())
     with (
         console.waiting("Randomizing"),
-        files.report_writer(output, form.mechanism, force=force, form=form) as writer,
+        files.report_writer(asked.output, form.mechanism, force=asked.force, form=form) as writer,
     ):
-        writer.write(held.randomize(Table(source, dialect), form, refuse_seeded(secure())))
+        writer.write(asked.held.randomize(table, form, rng))
     return writer.count
 
 

