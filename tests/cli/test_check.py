@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.cli.running import answer, refused, run
 
+import sfumato
 from sfumato import catalog
 from sfumato.checks import (
     MECHANISM_CHECKS,
@@ -13,6 +15,7 @@ from sfumato.checks import (
     mechanism_checks,
     stream_checks,
     subjects,
+    verify,
 )
 from sfumato.core.mechanism import Mechanism
 from sfumato.streams import registry
@@ -85,6 +88,29 @@ def test_a_failure_is_shown_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
     verdict = json.loads(as_json.stdout)[0]
     assert verdict["ok"] is False
     assert verdict["failures"] == [{"check": "water_is_wine", "found": "it is still water"}]
+
+
+def test_a_certificate_is_written_and_true(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    assert run("check", "grr", "-j", "1", "--certificate", str(path)).exit_code == 0
+    written = json.loads(path.read_text())
+    assert verify.verify(written) == len(list(catalog.find("grr").examples()))
+    assert written["sfumato"] == sfumato.__version__
+    assert "exists" in refused("check", "grr", "--certificate", str(path))
+    assert run("check", "grr", "-j", "1", "--certificate", str(path), "--force").exit_code == 0
+    assert ".json is expected" in refused("check", "grr", "--certificate", str(tmp_path / "x.txt"))
+
+
+def test_no_certificate_is_written_of_what_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def water_is_wine(_: Mechanism) -> None:
+        raise CheckFailed("it is still water")
+
+    monkeypatch.setattr(mechanism_checks, "MECHANISM_CHECKS", (water_is_wine,))
+    path = tmp_path / "certificate.json"
+    assert run("check", "grr", "-j", "1", "--certificate", str(path)).exit_code == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_mechanism() -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "disclosure",
     "epsilon_is_spent_and_not_exceeded",
     "periods_listed",
+    "servers_of",
     "shown_values",
     "when_and_how_much_is_sent_tells_nothing",
 ]
@@ -65,9 +66,14 @@ class Disclosure:
 @lru_cache(maxsize=64)
 def disclosure(stream: Stream, tier: int) -> Disclosure:
     """Go through the servers and all streams of values of a small stream."""
+    return disclosed(stream, tier, servers_of(stream, tier))
+
+
+def servers_of(stream: Stream, tier: int) -> list[tuple[Asks, ...]]:
+    """Return what each server that is gone through asks, in each period."""
     window, periods = stream.offers[tier].window, periods_listed(stream, tier)
     most = max(2, MOST_LAWS // len(shown_values(stream, window)) ** periods)
-    return disclosed(stream, tier, every_server(stream, tier, periods, most))
+    return every_server(stream, tier, periods, most)
 
 
 def disclosed(stream: Stream, tier: int, servers: Sequence[Sequence[Asks]]) -> Disclosure:

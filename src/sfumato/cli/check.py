@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
+from sfumato import files
 from sfumato.checks import Verdict, subjects
 from sfumato.cli import console, text_tables
-from sfumato.cli.options import Json
+from sfumato.cli.options import Force, Json
 from sfumato.cli.parameters import as_options
 
 __all__ = ["check"]
@@ -43,6 +46,14 @@ def check(
             "-j", "--jobs", min=1, help="Processes; by default two, if there are two processors."
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="A JSON file to write: the digest of every law and its exact epsilon, for "
+            "`python -m sfumato.checks.verify`."
+        ),
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Check that mechanisms and streams keep their promises, exactly where that can be done.
@@ -50,10 +61,12 @@ def check(
     Privacy is decided over the very integers the sampler uses; of a stream
     over all that is ever heard of a device, whatever it is asked. Sampling,
     estimates and intervals are tested on simulated people.
-    The exit code is 1 if anything fails.
+    The exit code is 1 if anything fails; then no certificate is written.
 
     Example:  sfumato check weave
     """
+    if certificate is not None:
+        files.refuse_target(certificate, (".json",), force=force)
     names = subjects.names() if name is None else [name]
     examples = [
         (each, at) for each in names for at, _ in enumerate(subjects.subject(each).examples)
@@ -65,6 +78,17 @@ def check(
         _print(examples, verdicts)
     if not all(verdict.ok for verdict in verdicts):
         raise typer.Exit(1)
+    if certificate is not None:
+        _certify(verdicts, certificate, force=force)
+
+
+def _certify(verdicts: list[Verdict], path: Path, *, force: bool) -> None:
+    """Write a certificate of what was checked."""
+    from sfumato.checks.certificate import certificate
+
+    with console.waiting("Listing every law"), files.complete_or_absent(path, force=force) as file:
+        text = json.dumps(certificate(verdict.mechanism for verdict in verdicts), indent=1)
+        file.write(f"{text}\n".encode())
 
 
 def _judge(examples: list[Numbered], jobs: int) -> list[Verdict]:
