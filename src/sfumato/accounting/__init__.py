@@ -1,3 +1,3 @@
-"""What promises add up to: a ledger, and the shuffle model."""
+"""Accounting: the ledgers of devices, and the privacy gained by shuffling."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A budget that is never overdrawn: one ledger over all tasks, in whole units.
+"""A device's ledger over all tasks, in whole units, which is never overdrawn.
 
-Promises add up across everybody who asks, so there is one ledger, whoever the askers are: budgets
-kept for each asker are unsound as soon as one adapts to what another has learnt. A task is paid in
-full when it is joined, and nothing is ever paid back: no change of clocks can free what is spent.
+Promises add up over everybody who asks, so there is one ledger for all: separate budgets for each
+asker are unsound as soon as one adapts to what another has learnt. A task is paid in full when it
+is joined, and nothing is ever paid back: no change of clocks can free what is spent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sfumato.errors import BudgetError, ConfigurationError
 __all__ = ["UNITS", "Ledger", "Payment", "units"]
 
 UNITS: Final = 1_000_000
-"""How many units an epsilon of 1 is."""
+"""The number of units in an epsilon of 1."""
 
 
 def units(epsilon: float) -> int:
@@ -31,13 +31,13 @@ def units(epsilon: float) -> int:
     (100001, 1000000)
 
     """
-    # 0.1 is a little more than a tenth in binary, and what is promised is the binary number.
+    # As a float, 0.1 is a little more than a tenth, and the promise is about the float.
     return ceil(Fraction(epsilon) * UNITS)
 
 
 @dataclass(frozen=True)
 class Payment:
-    """One task's payment."""
+    """The payment for one task."""
 
     task_id: bytes
     units: int
@@ -45,14 +45,14 @@ class Payment:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a device has spent, and how much it may spend in all.
+    """The payments of a device, and the most that it may spend in all.
 
     Parameters
     ----------
     limit
         The largest total epsilon.
     entries
-        One for each task that was ever joined.
+        One entry for each task that was ever joined.
 
     Examples
     --------
@@ -70,13 +70,13 @@ class Ledger:
     entries: tuple[Payment, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a limit that is none."""
+        """Raise ConfigurationError unless the limit is a finite number from 0 on."""
         if not is_finite_number(self.limit) or self.limit < 0:
             raise ConfigurationError(f"limit is {self.limit!r}; a number from 0 on is expected.")
 
     @property
     def spent(self) -> int:
-        """The units that were spent in all."""
+        """The number of units spent in all."""
         return sum(entry.units for entry in self.entries)
 
     @property
@@ -85,14 +85,14 @@ class Ledger:
         return max(0, int(Fraction(self.limit) * UNITS) - self.spent) / UNITS
 
     def paid(self, task_id: bytes, epsilon: float) -> Ledger:
-        """Return the ledger after a task was paid for; raise BudgetError if it cannot be.
+        """Return the ledger after paying for a task; raise BudgetError if too little is left.
 
-        A task that was paid for before costs nothing more: all its coins are the same again.
+        A task that was paid for before costs nothing more, because its coins are the same again.
         """
         if any(entry.task_id == task_id for entry in self.entries):
             return self
         price = units(epsilon)
-        # Units are rounded up; for the only task no rounding is needed to see that it fits.
+        # Units are rounded up, but a single task is compared with the limit exactly.
         fits = Fraction(epsilon) <= Fraction(self.limit) and not self.entries
         if not fits and self.spent + price > Fraction(self.limit) * UNITS:
             raise BudgetError(
@@ -103,5 +103,5 @@ class Ledger:
 
     @classmethod
     def of(cls, limit: float, entries: Iterable[tuple[bytes, int]]) -> Ledger:
-        """Return the ledger of recorded payments."""
+        """Return a ledger from recorded pairs of task id and units."""
         return cls(limit, tuple(Payment(bytes(task_id), paid) for task_id, paid in entries))

@@ -1,8 +1,8 @@
-"""A budget over any w consecutive periods: what is spent comes back, and never too early.
+"""A budget for any w consecutive periods; what is spent becomes free again after w periods.
 
-A report counts against every window of w periods that holds its period. Of all windows that a new
-report falls into the one that ends now holds the most, so one sum decides. What was spent in period
-t is free again in period t + w, not one before: two reports of the whole budget are w apart.
+A report counts against every window of w periods that holds its period. Of all windows with a new
+report, the one that ends now has spent most, so one sum decides. What was spent in period t is free
+again in period t + w and not earlier: two reports of the whole budget are at least w periods apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_WINDOW: Final = 1 << 14
 
 
 def whole_units(epsilon: float) -> int:
-    """Return how many units a limit holds, rounded down.
+    """Return an epsilon in units, rounded down.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def whole_units(epsilon: float) -> int:
 
 
 def affordable(spent: int) -> float:
-    """Return the largest epsilon that costs no more than so many units.
+    """Return the largest epsilon that costs at most ``spent`` units.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def affordable(spent: int) -> float:
 
 @dataclass(frozen=True)
 class WindowLedger:
-    """What a device has spent in the last periods, and how much any w of them may hold.
+    """What a device has spent in recent periods, and the limit for any w consecutive ones.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class WindowLedger:
     epsilon
         The largest total epsilon of any such window.
     period
-        The last period something was asked in; time only goes forward.
+        The last period for which the ledger was used; periods never go back.
     spent
-        The periods of the present window in which something was spent, with the units.
+        Pairs of a period in the present window and the units spent in it.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class WindowLedger:
     spent: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a window that is none."""
+        """Raise ConfigurationError unless window and epsilon are in their ranges."""
         whole = isinstance(self.window, int) and not isinstance(self.window, bool)
         if not whole or not 1 <= self.window <= LONGEST_WINDOW:
             raise ConfigurationError(
@@ -95,7 +95,7 @@ class WindowLedger:
         positive("epsilon", self.epsilon)
 
     def at(self, period: int) -> WindowLedger:
-        """Return the ledger of this period: what has left the window is forgotten."""
+        """Return the ledger at this period, without payments that have left the window."""
         if period < self.period:
             raise BudgetError(
                 f"period is {period}; it was {self.period} before, and periods only go forward."
@@ -104,19 +104,19 @@ class WindowLedger:
         return WindowLedger(self.window, self.epsilon, period, kept)
 
     def units_left(self, period: int) -> int:
-        """Return how many units a period may still spend."""
+        """Return how many units may still be spent in a period."""
         return whole_units(self.epsilon) - sum(paid for _, paid in self.at(period).spent)
 
     def left(self, period: int) -> float:
-        """Return the epsilon that a period may still spend, rounded down."""
+        """Return the epsilon that may still be spent in a period, rounded down."""
         return affordable(self.units_left(period))
 
     def affords(self, period: int, epsilon: float) -> bool:
-        """Return whether a report of this epsilon may be made in a period."""
+        """Return whether the budget allows a report of this epsilon in a period."""
         return units(epsilon) <= self.units_left(period)
 
     def paid(self, period: int, epsilon: float) -> WindowLedger:
-        """Return the ledger after a report; raise BudgetError if a window would hold too much."""
+        """Return the ledger after a report; raise BudgetError if a window would exceed epsilon."""
         now = self.at(period)
         if not now.affords(period, epsilon):
             raise BudgetError(

@@ -1,4 +1,4 @@
-"""The shuffle model: how well a report hides among others, and what that takes."""
+"""The shuffle model: how well a report is hidden among others, and how many people it needs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Bounds in closed form, from the literature: looser than the exact expectation, and quick.
+"""Bounds in closed form from the literature: looser than the exact expectation, but fast.
 
-Hoeffding's and Bennett's are for the privacy blanket: with a share gamma of each report sent
-whatever the person holds, and L = gamma G on that share (mean 1 - e^c = -a), a number M ~
-Binomial(n, gamma) of reports hide the one in question, and
-delta(c) <= E[(L_1 + ... + L_M)_+]/(gamma n). For a fixed M the mean is an integral of the tail,
-which Hoeffding's or Bennett's inequality bounds; the mean over M is exact.
+Hoeffding's and Bennett's are for the privacy blanket: a share gamma of each report does not depend
+on what the person holds. With L = gamma G on that share (mean 1 - e^c = -a) and M ~ Binomial(n,
+gamma) such reports, delta(c) <= E[(L_1 + ... + L_M)_+]/(gamma n). For a fixed M the mean is an
+integral of the tail, which Hoeffding's or Bennett's inequality bounds; the mean over M is exact.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ __all__ = [
     "stronger_clones_closed",
 ]
 
-_SLACK: Final = 1 + 1e-9  # far above all rounding of a dozen operations
+_SLACK: Final = 1 + 1e-9  # far above the rounding errors of a dozen operations
 
 
 def hoeffding(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
-    """Return epsilon by Hoeffding's inequality."""
+    """Return the epsilon that Hoeffding's inequality gives, at most ``most``."""
     return _least(lambda epsilon: max(_hoeffding(c, n, epsilon) for c in contrasts), delta, most)
 
 
 def bennett(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
-    """Return epsilon by Bennett's inequality."""
+    """Return the epsilon that Bennett's inequality gives, at most ``most``."""
     return _least(lambda epsilon: max(_bennett(c, n, epsilon) for c in contrasts), delta, most)
 
 
@@ -61,7 +60,7 @@ def _bennett(contrast: Contrast, n: int, epsilon: float) -> float:
 
 
 def _least(delta_at: Callable[[float], float], delta: float, most: float) -> float:
-    """Return the least epsilon found at which delta holds, or ``most``."""
+    """Return the smallest epsilon up to ``most`` at which delta holds, by bisection."""
     low, high = 0.0, most
     for _ in range(60):
         middle = (low + high) / 2
@@ -75,23 +74,23 @@ def erlingsson(epsilon: float, n: int, delta: float) -> float:
 
 
 def clones_closed(epsilon: float, n: int, delta: float) -> float:
-    """Return the closed form of "Hiding Among the Clones"."""
+    """Return epsilon by the closed form of "Hiding Among the Clones"."""
     e = math.exp(epsilon)
     few = 8 * math.sqrt(e * math.log(4 / delta) / n) + 8 * e / n
     return math.log1p((e - 1) / (e + 1) * few)
 
 
 def stronger_clones_closed(epsilon: float, n: int, delta: float) -> float:
-    """Return the closed form of "Stronger Privacy Amplification by Shuffling"."""
+    """Return epsilon by the closed form of "Stronger Privacy Amplification by Shuffling"."""
     e = math.exp(epsilon)
     few = 4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * n)) + 4 / n
     return math.log1p((e - 1) * few)
 
 
 def online_printed(epsilon: float, n: int, delta: float, dimension: int, sparsity: int) -> float:
-    """Return the printed closed form of online shuffling for subsets of two symbols."""
+    """Return epsilon by the printed closed form of online shuffling, for subsets of two symbols."""
     e, d, s = math.exp(epsilon), dimension, sparsity
-    # All 4 C(d, 2) subsets weigh 1 or e^-epsilon; C(d, 2) E[..] of them hit no symbol of the input.
+    # All 4 C(d, 2) subsets weigh 1 or e^-epsilon; ``missed`` of them hit no symbol of the input.
     missed = math.comb(d - s, 2) * 4 + (d - s) * s * 2 + math.comb(s, 2)
     norm = 2 * d * (d - 1) - (1 - 1 / e) * missed
     pair = (s + (2 * d - s - e - 2) * (1 / e - 1 / e**2)) / norm

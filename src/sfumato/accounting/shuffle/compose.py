@@ -1,15 +1,15 @@
-"""Many reports of one person: over periods, in several tasks, at levels of a hierarchy.
+"""Composition of several reports of one person, over periods, tasks or levels.
 
 Reports of different batches compose. From upper bounds of delta at a grid of epsilons a pair of
 laws is made that is at least as far apart as the batch's outputs (between two points of the grid
 delta is at most what a straight line in e^epsilon gives, as it is convex there), and the losses of
-such pairs add up: one Fourier transform for all. What lies beyond the grid counts as lost, and
-what transforms may round off is added to delta.
-(Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the Dots", 2022.)
+such pairs add up: one Fourier transform for all. Losses beyond the grid count as infinite, and the
+rounding error of the transforms is added to delta. (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi,
+"Connect the Dots", 2022.)
 
 One report that is sent in parts, such as the symbols of a stream at the ends of its periods, is
 *one* report: whatever the shuffler mixes later can be computed from the whole reports mixed at
-once. It does not compose; see :class:`Levels` for a report that says its level.
+once. Its parts are not composed; see :class:`Levels` for a report that reveals its level.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ Floats = NDArray[np.float64]
 _POINTS: Final = 128
 _LONGEST: Final = 1 << 23
 _UNIT: Final = 2.0**-53
-_SPENT: Final = 0.01  # of delta, for what lies beyond the grid
+_SPENT: Final = 0.01  # the part of delta that losses beyond the grid may use
 
 
 @dataclass(frozen=True, eq=False)
 class BatchedReport:
-    """One person's report in a batch, and how often that happens with fresh reports.
+    """One person's report in a shuffled batch, and in how many batches the person reports.
 
     Parameters
     ----------
     mechanism
-        What makes each report.
+        The mechanism that makes each report.
     n
-        How many people's reports a batch mixes, at least.
+        The smallest number of people whose reports are in a batch.
     times
-        In how many batches the person reports.
+        In how many batches the person sends a new report.
     assuming
-        Whether bounds may rest on :attr:`assumes`, beyond the mechanism's law.
+        Whether bounds may use :attr:`assumes` in addition to the mechanism's law.
 
     """
 
@@ -71,18 +71,18 @@ class BatchedReport:
     assuming: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no batch."""
+        """Raise ConfigurationError unless both counts are in 1..1e15."""
         check_people(self.n)
         check_people(self.times, "times")
 
     @cached_property
     def local(self) -> float:
-        """The loss of one report if nothing is mixed."""
+        """The local epsilon of one report, which holds without shuffling."""
         return log_above(self.mechanism.worst_ratio)
 
     @cached_property
     def assumes(self) -> str:
-        """What has to hold beyond the mechanism's law; empty for nothing."""
+        """What must be true beyond the mechanism's law, as a clause; empty if nothing."""
         return assumption_of(self.mechanism) if self.assuming else ""
 
     @cached_property
@@ -91,11 +91,11 @@ class BatchedReport:
         return known[-1].bounding if known else (stronger_clones(self.mechanism.worst_ratio),)
 
     def delta(self, epsilon: float) -> float:
-        """Return a delta that holds for one report."""
+        """Return a delta that holds for one report at this epsilon."""
         return 0.0 if epsilon >= self.local else delta_above(self._bounding, self.n, epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """Return an epsilon that holds for one report."""
+        """Return an epsilon that holds for one report at this delta."""
         return epsilon_above(self._bounding, self.n, delta, self.local)
 
 
@@ -135,14 +135,14 @@ def composed(batches: Sequence[BatchedReport], delta: float) -> float:
 
 
 def _losses(batch: BatchedReport, width: float, most: int) -> tuple[Floats, float]:
-    """Return the law of the loss on the points -most..most of the grid, and the chance beyond."""
-    # A little below each point, so that it holds at the rational that stands for e^epsilon.
+    """Return the law of the loss on the grid points -most..most, and the probability beyond."""
+    # Slightly below each grid point, so that delta holds at the rational used for e^epsilon.
     below = width * (1 - 1e-12)
     deltas = [Fraction(batch.delta(index * below)) for index in range(most + 1)]
     ratios = [exp_above(Fraction(index) * Fraction(width)) for index in range(-most, most + 1)]
     heights = [1 - ratios[most - index] * (1 - deltas[index]) for index in range(most, 0, -1)]
     heights += deltas
-    # A convex function below all of them is still above the true one, which is convex.
+    # The true function is convex, so the largest convex function below these points is above it.
     corners = [(Fraction(0), Fraction(1), -1)]
     for index, point in enumerate(zip(ratios, heights, strict=True)):
         while len(corners) > 1 and _slope(corners[-2], corners[-1]) >= _slope(corners[-1], point):
@@ -164,7 +164,7 @@ def _slope(left: Sequence[Fraction | int], right: Sequence[Fraction | int]) -> F
 def _sum(
     times: Sequence[int], parts: Sequence[tuple[Floats, float]], width: float, delta: float
 ) -> float:
-    """Return the least epsilon on the grid that holds for the sum of all losses."""
+    """Return the smallest epsilon on the grid that holds for the sum of all losses."""
     reach = sum(
         count * (len(chances) // 2) for count, (chances, _) in zip(times, parts, strict=True)
     )
@@ -179,7 +179,8 @@ def _sum(
     law = np.maximum(np.fft.irfft(total, size), 0.0)
     losses = np.concatenate([law[size - reach :], law[: reach + 1]])
     count = sum(times)
-    # Transforms of laws are off by at most some log2(size) units each, powers by so many more.
+    # Each transform of a law is off by at most about log2(size) rounding units, and a power by that
+    # many times its exponent.
     wrong = 64 * _UNIT * math.log2(size) * count * math.sqrt(float(2 * (np.abs(total) ** 2).sum()))
     lost = sum(
         number * -math.log1p(-beyond) for number, (_, beyond) in zip(times, parts, strict=True)
@@ -187,7 +188,8 @@ def _sum(
     room = delta - lost - wrong
     if room <= 0:
         return math.inf
-    # delta at a point: the chances above it, less e^(point - loss) times the same.
+    # delta at a point is the sum over larger losses of their probability times 1 - e^(point -
+    # loss).
     points = np.arange(-reach, reach + 1) * width
     above = np.cumsum(losses[::-1])[::-1]
     discounted = np.zeros(len(losses))
@@ -201,16 +203,16 @@ def _sum(
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A report that says its level, such as the span of a stream, drawn before any data.
+    """A report that reveals its level, such as the span of a stream, drawn without the data.
 
     All n people hide each other, whatever their levels. (The alternative is to count only those of
-    the same level: :class:`Crowd` with a ``share``.) What a level's report says at the ends of its
-    periods counts as one report, as long as its sender takes part in all of them.
+    the same level: :class:`Crowd` with a ``share``.) The messages that one device sends for its
+    level over time count as one report, as long as its sender takes part in all of them.
 
     Parameters
     ----------
     parts
-        The chance of each level, and what is used there.
+        The probability of each level, and its mechanism.
 
     Examples
     --------
@@ -225,7 +227,7 @@ class Levels:
     parts: Sequence[tuple[float, Mechanism]]
 
     def __post_init__(self) -> None:
-        """Refuse chances that are none."""
+        """Raise ConfigurationError unless the probabilities are positive and sum to 1."""
         total = math.fsum(weight for weight, _ in self.parts)
         few = min((weight for weight, _ in self.parts), default=0.0)
         if abs(total - 1) > 1e-9 or few <= 0:
@@ -235,13 +237,14 @@ class Levels:
 
     @property
     def worst_ratio(self) -> Fraction:
-        """That of the worst level."""
+        """The largest ratio of two inputs' probabilities of one report, over all levels."""
         return max(mechanism.worst_ratio for _, mechanism in self.parts)
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how two inputs compare that are worst at every level.
+        """Return the contrasts of two inputs that are worst at every level.
 
-        By the laws alone and, if that says more, under what the levels' mechanisms assume.
+        There is one from the laws alone and, if it says more, one under the mechanisms'
+        assumptions.
         """
         ways = [self._worst(assuming=assuming) for assuming in (False, True)]
         return tuple(ways) if ways[1].assumption else (ways[0],)
@@ -250,8 +253,8 @@ class Levels:
         chosen, assumed = [], []
         for weight, mechanism in self.parts:
             known = described(mechanism, assuming=assuming)
-            # The orders that are worst at two levels may be those of one pair of inputs, so that
-            # a contrast counts only if it is the same in both.
+            # The worst orders at two levels may belong to one pair of inputs, so a contrast is used
+            # only if it is symmetric.
             if known and len(known[-1].bounding) == 1 and known[-1].bounding[0].symmetric:
                 chosen.append((weight, known[-1].bounding[0]))
                 assumed.append(known[-1].assumption)

@@ -1,22 +1,22 @@
-"""What other people's own reports hide, beyond the part that they send whatever they hold.
+"""How much others' reports hide beyond the part that does not depend on what they hold.
 
 Every input x favours some reports: P_x(y) is c(y) or r c(y), with r = e^epsilon and one measure c
 for all inputs. The privacy blanket hides one person's report among those of the others that come
-from c, and shows the observer which ones do not. It need not show that.
+from c, and shows the observer which ones do not. A better bound need not show that.
 
 *Slots.* Let a secret coin decide for everybody else whether the report comes from c, and let the
 one person change places with one of those, at random. Show the observer whose place each report is
-in: out of this the mixed batch can be made, so it can only tell more. A report in the place of
-somebody who holds x comes from c with chance b = c(y)/P_x(y): 1, or 1/r if x favours it. So with
-V = sum b over the n - 1 others (the same law whatever they hold: x favours its report with chance
-r a/(1 + (r-1) a), where a is the base measure it favours), and as E[1/(1 + N)] <= 1/V for the
-number N of coins that came up,
+in: the shuffled batch can be computed from this, so it can only reveal more. A report in the place
+of somebody who holds x comes from c with chance b = c(y)/P_x(y): 1, or 1/r if x favours it. So with
+V = sum b over the n - 1 others (the same law whatever they hold: x favours its report with chance r
+a/(1 + (r-1) a), where a is the base measure it favours), and as E[1/(1 + N)] <= 1/V for the number
+N of coins that came up,
 
     delta(epsilon) <= gamma ((1/v) E[(G + b_2 G_2 + ... + b_n G_n + shift)_+] + P[V < v] max G),
 
 gamma = 1/(1 + (r-1) a), G = (P_a - e^epsilon P_b)/c as in the blanket, G_i = G(y_i) for
 y_i ~ P_(x_i), and
-shift = (n - 1) max (b (1 - b) G_-)/(v - 2) for what 1/(1 + N) varies with the place. (If all others
+shift = (n - 1) max (b (1 - b) G_-)/(v - 2) because 1/(1 + N) varies with the place. (If all others
 hold one value this is nearly what truly happens: b G has the law of (P_a - e^epsilon P_b)/P_x under
 P_x. For long sums it is the value that hides least, so nothing is lost.)
 
@@ -49,15 +49,15 @@ from sfumato.core.contrast import Contrast, Cover
 __all__ = ["covered_delta", "covered_epsilon"]
 
 _SLICES: Final = 16
-_ERROR: Final = 1e-10  # of the measures
-_RARE: Final = 1e-60  # the least chance of few coins that is ever allowed for
+_ERROR: Final = 1e-10  # the error of the measures
+_RARE: Final = 1e-60  # the smallest probability of few coins that is allowed for
 _SMOOTHING: Final = 0.1
-_SPENT: Final = 1e-3  # of delta, for few coins
+_SPENT: Final = 1e-3  # the part of delta that the case of few coins may use
 _PRECISION: Final = 1e-9
 
 
 def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf) -> float:
-    """Return a delta that holds at this epsilon, infinite if none up to a limit is known."""
+    """Return a delta that holds at this epsilon; infinite if unknown or above the limit."""
     case = _CoveredCrowd(cover, n)
     if not case.applies(epsilon):
         return math.inf
@@ -72,15 +72,14 @@ def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf)
 def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: int = 1) -> float:
     """Return an epsilon that holds at this delta; ``most`` if none below it is known.
 
-    ``fineness`` is by how much to raise the number of slices and of nodes of the integral, to see
-    what they cost.
+    ``fineness`` multiplies the number of slices and of integration nodes, to see what they lose.
     """
     case = _CoveredCrowd(cover, n, fineness)
     if not delta or not case.applies(0.0):
         return most
     found = case.crossing(case.slices[0], delta, 0.0, most)
-    # The shift grows with epsilon, so what holds in a slice at an epsilon is not known to hold at
-    # a larger one: all slices are computed at the very epsilon that is returned.
+    # The shift grows with epsilon, so a bound for a slice at one epsilon need not hold at a larger
+    # one: all slices are computed at exactly the epsilon that is returned.
     for _ in case.slices:
         if found >= most:
             return most
@@ -97,7 +96,7 @@ def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: i
 
 
 class _CoveredCrowd:
-    """One cover among n people; a slice (k, l) has k others on the first side and l in doubt."""
+    """One cover among n people; in a slice (k, l), k others cover the first side and l neither."""
 
     def __init__(self, cover: Cover, n: int, fineness: int = 1) -> None:
         self.n, self.ratio = n, float(cover.ratio)
@@ -118,7 +117,7 @@ class _CoveredCrowd:
         self.slices = [(low, high - low) for low, high in pairwise(edges)]
 
     def _part(self, first: float, second: float, apart: float | None = None) -> Contrast:
-        """Return the contrast of somebody who covers so much of either side."""
+        """Return the contrast of a person who covers these amounts of the two sides."""
         r, a = self.ratio, self.accepted
         m = self.apart if apart is None else apart
         kinds = [
@@ -133,17 +132,17 @@ class _CoveredCrowd:
         return Contrast(chances / self.norm, one, two, _ERROR)
 
     def _coins(self, rare: float) -> float:
-        """Return a V below which it is with this chance only (Hoeffding)."""
+        """Return a v such that V < v has at most the probability ``rare`` (Hoeffding)."""
         spread = (1 - 1 / self.ratio) * math.sqrt((self.n - 1) * -math.log(rare) / 2)
         return ((self.n - 1) / self.norm - spread) * (1 - 1e-12)
 
     def applies(self, epsilon: float) -> bool:
-        """Return whether something is covered, by enough people, at a small epsilon."""
+        """Return whether the bound applies: enough people cover something, and epsilon is small."""
         enough = self.smallest > 3 and len(self.slices) > 1
         return self.covered > 0 and enough and math.exp(epsilon) * (1 + 1e-12) <= 1 + 1 / self.ratio
 
     def plain_delta(self, epsilon: float) -> float:
-        """Return what the pairs need of which nothing is known to be covered."""
+        """Return the delta of the pairs of inputs for which nothing is known to be covered."""
         return delta_above([self.plain], self.n, epsilon)
 
     def delta(self, epsilon: float, place: tuple[int, int]) -> float:
@@ -165,13 +164,13 @@ class _CoveredCrowd:
         return (found / self._coins(rare) + most * rare) * (1 + 1e-12)
 
     def crossing(self, place: tuple[int, int], delta: float, low: float, most: float) -> float:
-        """Return the least epsilon that holds in a slice, nearly, from above."""
+        """Return nearly the smallest epsilon that holds in a slice, rounded up."""
         if self.delta(low, place) <= delta:
             return low
         last = min(most, math.log1p(1 / self.ratio) * (1 - 1e-9))
         variance = 2 * self.apart * (self.ratio - 1) ** 2 / self.norm
         guess = math.sqrt(max(-math.log(delta), 1.0) * variance / self.n)
-        high = min(3 * guess, last)  # far beyond it, the integral takes many nodes
+        high = min(3 * guess, last)  # far beyond the guess the integral needs many nodes
         while self.delta(high, place) > delta:
             if high >= last:
                 return most

@@ -1,6 +1,6 @@
-"""In which crowd a report hides: how many are there for sure, and how many of them are on its side.
+"""The crowd that hides a report: how many people are certain to report, and are honest.
 
-Everything here errs towards fewer people: more of them never tell more.
+All numbers are rounded towards fewer people, because more people never reveal more.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Crowd:
     Parameters
     ----------
     n
-        How many reports there are: those of a batch that is never released with fewer or, with
-        ``dropout`` or ``share``, people who were asked.
+        The smallest number of reports in a batch or, with ``dropout`` or ``share``, the number of
+        people who were asked.
     colluding
-        The largest fraction of them that may tell their own reports to the observer.
+        The largest fraction of these people who may reveal their own reports to the observer.
     dropout
-        The chance with which a person, independently and whatever they hold, does not report.
+        The probability that a person does not report, independently of everything else.
     share
-        The chance with which a person is in the bucket in question, such as that of a level of a
-        hierarchy: only reports of one bucket mix.
+        The probability that a person is in the same bucket, such as a level of a hierarchy; only
+        the reports of one bucket are mixed.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Crowd:
     share: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no crowd."""
+        """Raise ConfigurationError unless all fields are in their ranges."""
         check_people(self.n)
         for name in ("colluding", "dropout"):
             given = getattr(self, name)
@@ -65,10 +65,10 @@ class Crowd:
             )
 
     def honest(self, delta: float) -> tuple[int, float]:
-        """Return how many people hide a report, and with what probability there are fewer.
+        """Return a number of people who hide a report, and the probability that there are fewer.
 
-        That probability is zero if the batch is guaranteed, else a hundredth of delta. (Of those
-        who may be absent the number is bounded by Chernoff's inequality.)
+        The probability is zero if the size of the batch is guaranteed, and a hundredth of delta
+        otherwise. (If people may be absent, Chernoff's inequality bounds their number.)
         """
         left = self.n - math.floor(Fraction(self.colluding) * self.n)
         here = self.share * (1 - self.dropout)
@@ -77,8 +77,8 @@ class Crowd:
         spent = delta * _SHARE_OF_DELTA
         if not spent:
             return 1, 0.0
-        # The one in question reports; of the others, Binomial(left - 1, here) do.
-        low, high = 0, left  # fewer than `low` others are rarer than `spent`
+        # The hidden person reports; of the others, Binomial(left - 1, here) do.
+        low, high = 0, left  # the probability of fewer than `low` others is below `spent`
         while high - low > 1:
             middle = (low + high) // 2
             rare = _at_most(middle - 1, left - 1, here * (1 - 1e-15)) <= spent
@@ -87,7 +87,7 @@ class Crowd:
 
 
 def _at_most(k: int, n: int, chance: float) -> float:
-    """Return a bound of P[Binomial(n, chance) <= k]: e^(-n D(k/n || chance))."""
+    """Return Chernoff's bound e^(-n D(k/n || chance)) of P[Binomial(n, chance) <= k]."""
     if k >= n * chance:
         return 1.0
     if k < 0:

@@ -1,17 +1,17 @@
-"""How far above zero a sum of many independent numbers is on average, between certain bounds.
+"""Certain bounds of E[S_+], the mean positive part of a sum of many independent numbers.
 
-S is the sum of n independent copies of G, which has the value x_k with chance w_k and is zero
+S is the sum of n independent copies of G, which has the value x_k with probability w_k and is zero
 otherwise; K(z) = log E[e^(zG)]. (Copies of several such numbers add up as well: then n K is a sum
 over the parts.) For every lambda > 0
 
     E[S_+] = (1/2 pi i) * integral over z = lambda + i theta of e^(n K(z)) / z^2.
 
-Three steps make this a quick and certain computation, whatever n is:
+Three steps make this computation fast and its bounds certain, for any n:
 
 1. *Smoothing.* With a normal number of deviation tau added, E[(S + noise)_+] is above E[S_+]
-   (Jensen), and by at most tau/sqrt(2 pi) E[e^(-S^2/(2 tau^2))]. In the integral the noise is a
-   factor e^(tau^2 z^2/2), and the correction a factor tau^2 z^2: what lies beyond a finite part of
-   the line is below a stated bound.
+   (Jensen), by at most tau/sqrt(2 pi) E[e^(-S^2/(2 tau^2))]. In the integral the noise is a
+   factor e^(tau^2 z^2/2), and the correction a factor tau^2 z^2: the integral beyond a finite part
+   of the line has a known bound.
 2. *Equal steps* of size h in theta turn the integral into
    sum_k e^(-lambda k L) E[(S + noise + k L)_+], with L = 2 pi/h (Poisson): the term k = 0 is what
    is wanted, all others are positive, and Markov's inequality bounds them.
@@ -44,14 +44,14 @@ _LARGE: Final = 600.0
 
 
 class Excess(NamedTuple):
-    """Bounds of E[S_+]."""
+    """A lower and an upper bound of E[S_+]."""
 
     low: float
     high: float
 
 
 class Summand(NamedTuple):
-    """Independent copies of one number; what the chances lack to 1 is the chance of zero."""
+    """Independent copies of one number; the number is zero with the remaining probability."""
 
     values: Floats
     chances: Floats
@@ -64,7 +64,7 @@ def excess(values: Floats, chances: Floats, n: int, smoothing: float = 0.01) -> 
     Parameters
     ----------
     values, chances
-        Of G; what the chances lack to 1 is the chance of zero.
+        The values of G and their probabilities; G is zero with the remaining probability.
     n
         How many numbers are added.
     smoothing
@@ -83,13 +83,13 @@ def excess_of(parts: Sequence[Summand], smoothing: float = 0.01) -> Excess:
     scale = max(float(np.abs(part.values).max()) for part in there)
     scaled = [Summand(part.values / scale, part.chances, part.copies) for part in there]
     found = _Line(scaled, smoothing).bounds()
-    # What is too small for a float is not zero.
+    # A bound that is too small for a float is not zero.
     high = max(found.high * scale * (1 + 1e-12), _SMALLEST)
     return Excess(max(0.0, found.low * scale * (1 - 1e-12)), high)
 
 
 class _Tilted:
-    """One part's law, tilted by e^(tilt x), with bounds of its relative rounding errors."""
+    """The law of one part, tilted by e^(tilt x), with bounds of its relative rounding errors."""
 
     def __init__(self, part: Summand, tilt: float) -> None:
         self.x, self.n = part.values, part.copies
@@ -99,7 +99,7 @@ class _Tilted:
         self.p = part.chances * np.exp(tilt * self.x) / (1 + shift)
         mean = float(self.p @ self.x)
         self.variance = self.n * max(float(self.p @ self.x**2) - mean * mean, 0.0)
-        # Relative error of the scale, and of t per unit of theta.
+        # The relative error of the scale, and the error of t per unit of theta.
         terms = len(self.x) + 16
         moving = float(part.chances @ np.abs(moved)) / (1 + shift)
         self.scale_error = self.n * terms * _UNIT * moving
@@ -107,7 +107,7 @@ class _Tilted:
         self.slope_error = float((self.p * np.abs(self.x)) @ each)
 
     def power(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return log |phi|^n, its angle, a bound of the relative error, and of log |phi|^n."""
+        """Return log |phi|^n, its angle, a bound of the relative error, and one of log |phi|^n."""
         half = np.outer(theta / 2, self.x)
         sine = np.sin(half)
         imaginary = (2 * sine * np.cos(half)) @ self.p
@@ -121,14 +121,14 @@ class _Tilted:
         wrong = self.n * (
             slack / phi + 8 * _UNIT * (t + t * t) / phi**2 + 4 * _UNIT * np.abs(turn)
         ) + 8 * _UNIT * (self.n * np.abs(log_size) + 16)
-        # Where phi is so small that its error counts, its size and error together bound both.
+        # If phi is so small that its error matters, its size plus its error bounds both.
         largest = np.sqrt(phi * phi + 64 * _UNIT * (1 + t) ** 2) + 2 * slack
         at_most = self.n * np.log(np.minimum(largest, 1.0))
         return self.n * log_size, self.n * turn, wrong, at_most
 
 
 class _Line:
-    """The line of integration for some laws; values lie within -1..1."""
+    """The line of integration for several parts whose values lie within -1..1."""
 
     def __init__(self, parts: Sequence[Summand], smoothing: float) -> None:
         self.parts = parts
@@ -144,7 +144,7 @@ class _Line:
         self.scale_error = math.fsum(each.scale_error for each in self.tilted)
 
     def _saddle(self) -> float:
-        """Return the lambda at which e^(n K)/lambda^2 is least, nearly; any one would do."""
+        """Return nearly the lambda that minimises e^(n K)/lambda^2; any lambda would be valid."""
         low, high = math.log(1e-15), math.log(500.0)
         for _ in range(20):
             middle = (low + high) / 2
@@ -169,7 +169,7 @@ class _Line:
             size, error = size + part[2], error + part[3]
         inverse = self.step / math.pi
         error += size * (self.scale_error + (nodes + 64) * _UNIT)
-        # Beyond the last node |phi| <= 1 and the noise alone decays.
+        # Beyond the last node |phi| <= 1, and the noise factor alone decays.
         end = nodes * self.step
         decay = math.exp((tau * tilt) ** 2 / 2 - (tau * end) ** 2 / 2)
         beyond = decay / (math.pi * tau * tau * end**3)
@@ -180,7 +180,7 @@ class _Line:
         return Excess(below - self._images(above), above)
 
     def _images(self, found: float) -> float:
-        """Return a bound of the sum over k != 0 in the second step."""
+        """Return a bound of the sum over k != 0 in step 2 of the module's docstring."""
         q = math.exp(-self.tilt * self.length)
         after = q * self.length / (1 - q) ** 2 + q / (1 - q) * found
         further, tau = self.further, self.tau
@@ -195,7 +195,7 @@ class _Line:
         return 1.001 * (after + before)
 
     def _part(self, theta: Floats, *, first: bool) -> tuple[float, float, float, float]:
-        """Return sums over some nodes: for below, for above, of sizes, of rounding errors."""
+        """Return four sums over some nodes: lower, upper, absolute sizes, rounding errors."""
         tilt, tau = self.tilt, self.tau
         powers = [each.power(theta) for each in self.tilted]
         log_size, turn, wrong, largest = (
@@ -213,7 +213,7 @@ class _Line:
         )
         at_most = np.exp(largest + noise) / square
         error = np.where(wrong < 1, size * np.expm1(np.minimum(wrong, 1.0)), 2 * at_most)
-        weigh = 1 + tau * tau * square  # the correction's factor, at most
+        weigh = 1 + tau * tau * square  # an upper bound of the factor of the correction
         error = error * weigh
         if first:
             for array in (above, below, size, error):

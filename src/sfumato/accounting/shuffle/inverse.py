@@ -1,4 +1,4 @@
-"""The other way round: how much local privacy, or how many people, a central promise takes."""
+"""The inverse questions: the local epsilon, or the people, that a central promise needs."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ __all__ = ["Requirement", "calibrated", "holds", "people_needed"]
 Hidden = TypeVar("Hidden", bound=Hiding)
 
 _GRID: Final = 10_000
-"""Local epsilons are tried on a grid of 1/10,000 where a mechanism chooses parameters by them."""
+"""The number of grid points per unit of local epsilon, for mechanisms with chosen parameters."""
 _PRECISION: Final = 1e-9
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What whoever sees the shuffled reports may learn, in which crowd.
+    """A promise about shuffled reports, and the crowd that it needs.
 
     Parameters
     ----------
     epsilon, delta
-        What is promised of a mixed batch.
+        The promise about a shuffled batch.
     min_batch
-        How many reports a batch has at least when it is released.
+        The smallest number of reports with which a batch is released.
     colluding
-        The largest fraction of them whose senders may work for the observer.
+        The largest fraction of reports whose senders may work for the observer.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Requirement:
     colluding: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be promised."""
+        """Raise ConfigurationError unless all fields are in their ranges."""
         positive("epsilon", self.epsilon)
         check_delta(self.delta)
         Crowd(self.min_batch, self.colluding)
@@ -80,12 +80,12 @@ class Requirement:
 
     @property
     def crowd(self) -> Crowd:
-        """The people who are there for sure, and hide the others."""
+        """The people who are certain to report, and who hide each other."""
         return Crowd(self.min_batch, self.colluding)
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise in words."""
+        """The promise as a guarantee that can be printed."""
         crowd = f"every batch has at least {self.min_batch:,} reports"
         collude = f"at most {100 * self.colluding:.10g}% of their senders collude"
         shuffler = "the shuffler does not collude with the collector"
@@ -100,7 +100,7 @@ def holds(
 ) -> bool:
     """Return whether a rigorous bound gives (epsilon, delta) for one report in this crowd.
 
-    With ``assuming`` the bound may rest on what :func:`assumption_of` says, beyond the law.
+    With ``assuming``, the bound may also use what :func:`assumption_of` returns.
     """
     if log_above(mechanism.worst_ratio) <= epsilon:
         return True
@@ -132,18 +132,18 @@ def calibrated(
     Parameters
     ----------
     make
-        Makes the mechanism of a local epsilon (or the :class:`Levels` of one).
+        A function that returns the mechanism (or the :class:`Levels`) for a local epsilon.
     required
-        The central promise, and the crowd.
+        The promise about shuffled reports, with its crowd.
     most
-        The owner's limit of the local epsilon, never exceeded.
+        The owner's limit of the local epsilon, which is never exceeded.
     assuming
-        Whether the promise may rest on what :func:`assumption_of` says of the mechanism: that its
-        hashes are as good as random. Without it the law alone is enough.
+        Whether the promise may use what :func:`assumption_of` returns for the mechanism, such as
+        that its hashes are as good as random. If not, it follows from the law alone.
 
-    If all parameters but epsilon are given, the answer is the largest epsilon up to a relative
-    1e-8, from below. If the mechanism chooses some by epsilon, it is the last one on a grid of 1e-4
-    before one that does not meet the requirement.
+    If all parameters but epsilon are fixed, the result is the largest epsilon, rounded down with a
+    relative precision of 1e-8. If the mechanism chooses some of them by epsilon, it is the last
+    value on a grid of 1e-4 before the first that does not meet the requirement.
 
     Examples
     --------
@@ -169,17 +169,17 @@ def calibrated(
         if low:
             return make(low / _GRID)
         most = min(most, 1 / _GRID)
-    # A little less, so that amplifying, which is as precise, does not end above the promise.
+    # Slightly less, so that amplifying, which has the same precision, does not exceed the promise.
     return make(
         max(_largest(fits, SMALLEST_EPSILON, most) * (1 - 10 * _PRECISION), SMALLEST_EPSILON)
     )
 
 
 def _follows_epsilon(mechanism: Hiding) -> bool:
-    """Return whether some parameter is chosen by epsilon, so that delta may jump."""
+    """Return whether some parameter depends on epsilon, so that delta may jump."""
     if not isinstance(mechanism, Mechanism):
         return True
-    # How long a report may be is a limit for what is chosen, and no choice.
+    # ``most_bytes`` limits what is chosen, but is not chosen itself.
     given = {
         name: value for name, value in mechanism.configuration().items() if name != "most_bytes"
     }
@@ -209,7 +209,7 @@ def people_needed(
 ) -> int:
     """Return the least number of people whose shuffled reports meet (epsilon, delta).
 
-    With ``assuming`` the answer may rest on what :func:`assumption_of` says, beyond the law.
+    With ``assuming``, the answer may also use what :func:`assumption_of` returns.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """Privacy profiles of one report among many: delta at an epsilon, epsilon at a delta.
 
-One person's report hides among n - 1 others. If every other report is of kind y with chance q(y),
-then the shuffled reports of two inputs, a and b of that one person, differ by exactly
+One person's report hides among n - 1 others. If every other report is of kind y with probability
+q(y), then the shuffled reports for two inputs a and b of that one person differ by exactly
 
     delta(epsilon) = (1/n) E[(G_1 + ... + G_n)_+],  G = (P_a(y) - e^epsilon P_b(y))/q(y)  w.p. q(y),
 
 and if q is only a part of what the others send (a *blanket*: q(y) <= P_x(y) for every x), this is
-an upper bound, since whatever else they send can be pointed out to the observer.
-(Balle, Bell, Gascon, Nissim, "The Privacy Blanket of the Shuffle Model", 2019.)
+an upper bound, since everything else they send could even be shown to the observer. (Balle, Bell,
+Gascon, Nissim, "The Privacy Blanket of the Shuffle Model", 2019.)
 
-Rounding is outward: values of G are rounded up for an upper bound, and chances are moved towards
+Rounding is outward: for an upper bound, values of G are rounded up and probability is moved towards
 larger values; for a lower bound both go the other way.
 """
 
@@ -44,12 +44,12 @@ _PRECISION: Final = 1e-9
 
 
 def delta_above(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
-    """Return a number at or above the worst delta of these contrasts, both ways round."""
+    """Return a number at or above the worst delta of these contrasts, in both orders."""
     return max(_delta(contrast, n, epsilon, up=True) for contrast in both_ways(contrasts))
 
 
 def delta_below(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
-    """Return a number at or below the worst delta of these contrasts, both ways round."""
+    """Return a number at or below the worst delta of these contrasts, in both orders."""
     deltas = (_delta(contrast, n, epsilon, up=False) for contrast in both_ways(contrasts))
     return max(deltas, default=0.0)
 
@@ -57,8 +57,8 @@ def delta_below(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
 def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
     """Return an epsilon that holds for all these contrasts at this delta; never above ``most``.
 
-    Pairs that are no worse than the one that was solved for cost a single evaluation. Without any
-    delta shuffling promises nothing beyond local privacy: all reports may be of one kind.
+    A pair of inputs that is no worse than the earlier ones costs a single evaluation. With delta 0
+    shuffling promises nothing beyond local privacy, because all reports may be of one kind.
     """
     if not delta:
         return most
@@ -70,12 +70,12 @@ def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: flo
 
 
 def epsilon_below(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
-    """Return an epsilon that does not hold for one of these contrasts at this delta, or 0."""
+    """Return an epsilon that one of these contrasts violates at this delta; 0 if none is known."""
     if not delta:
         return max((_pure(contrast) for contrast in both_ways(contrasts)), default=0.0)
     found = 0.0
     for contrast in both_ways(contrasts):
-        # Most pairs are no worse than those before, and a rough look tells.
+        # Most pairs are no worse than those before, and a rough computation shows that.
         rough = 5 * smoothing_for(n)
         if found >= most or (
             found and _delta(contrast, n, found, up=True, smoothing=rough) <= delta
@@ -89,7 +89,7 @@ def epsilon_below(contrasts: Sequence[Contrast], n: int, delta: float, most: flo
 def _crossing(
     contrast: Contrast, n: int, delta: float, low: float, most: float, *, up: bool
 ) -> tuple[float, float]:
-    """Return two epsilons close to each other, between which a contrast's delta falls to this."""
+    """Return two close epsilons between which a contrast's delta falls below this one."""
 
     def roughly(epsilon: float) -> float:
         return _delta(contrast, n, epsilon, up=up, smoothing=5 * smoothing_for(n))
@@ -104,7 +104,7 @@ def _crossing(
 
 
 def both_ways(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    """Return contrasts in both orders; those that are symmetric once."""
+    """Return the contrasts in both orders; symmetric ones come once."""
     found = []
     for contrast in contrasts:
         found.append(contrast)
@@ -114,18 +114,18 @@ def both_ways(contrasts: Sequence[Contrast]) -> list[Contrast]:
 
 
 def _pure(contrast: Contrast) -> float:
-    """Return the loss if all reports are of the kind that tells most."""
+    """Return the loss if all reports are of the kind that reveals most."""
     ratio = float((contrast.first / contrast.second).max()) * (1 - 4 * contrast.error)
     return max(0.0, math.log(ratio) * (1 - 8 * _UNIT))
 
 
 def smoothing_for(n: int) -> float:
-    """Return how finely to integrate; the sums of few people are less smooth."""
+    """Return the smoothing of the integral; sums over few people are less smooth and need less."""
     return 0.01 if n > 50 else 0.005
 
 
 def guess(contrast: Contrast, n: int, delta: float) -> float:
-    """Return where a normal sum would have about this delta."""
+    """Return the epsilon at which a normal sum would have about this delta."""
     variance = float(contrast.chances @ (contrast.first - contrast.second) ** 2)
     return math.sqrt(max(-math.log(max(delta, 1e-300)), 1.0) * variance / n)
 
@@ -139,10 +139,10 @@ def _delta(
 
 
 def rounded(contrast: Contrast, epsilon: float, *, up: bool) -> tuple[Floats, Floats]:
-    """Return values and chances of G whose sums are on average further up, or down."""
+    """Return values and probabilities of G, rounded so that mean positive parts grow or shrink."""
     side = 1.0 if up else -1.0
     error = contrast.error + 16 * _UNIT
-    # The larger e^epsilon, the smaller delta.
+    # A larger e^epsilon makes delta smaller.
     factor = math.exp(epsilon) * (1 - side * 8 * _UNIT)
     values = contrast.first * (1 + side * error) - factor * contrast.second * (1 - side * error)
     values += side * 4 * _UNIT * (contrast.first + factor * contrast.second)
@@ -151,10 +151,10 @@ def rounded(contrast: Contrast, epsilon: float, *, up: bool) -> tuple[Floats, Fl
 
 
 def _moved(values: Floats, chances: Floats, error: float, side: float) -> Floats:
-    """Return the chances with as much as may be wrong moved to the largest value, or the least."""
+    """Return the chances with their possible error moved to the largest (or smallest) value."""
     moved = chances * (1 - error)
     target = int(np.argmax(side * values))
-    # Beyond what is listed, G is zero; the true chances sum to at most 1.
+    # G is zero with the probability that is not listed; the true chances sum to at most 1.
     moved[target] += 2 * error * float(chances.sum())
     over = float(moved.sum()) * (1 + len(moved) * _UNIT) - 1
     for index in np.argsort(side * values):
@@ -168,7 +168,7 @@ def _moved(values: Floats, chances: Floats, error: float, side: float) -> Floats
 
 
 def _coarse(values: Floats, chances: Floats, *, up: bool) -> tuple[Floats, Floats]:
-    """Return a law with few values, larger (or smaller) in convex order and with the same mean."""
+    """Return a law with few values and the same mean, larger (or smaller) in convex order."""
     if len(values) <= _KINDS:
         return values, chances
     order = np.argsort(values)
@@ -200,11 +200,11 @@ def solved(
     precision: float,
     slope: float | None = None,
 ) -> tuple[float, float, float | None]:
-    """Return neighbours (low, high) such that delta_at(low) > delta and delta holds at high.
+    """Return close epsilons: delta_at is above delta at the first, and delta holds at the second.
 
-    The first is known of ``low``, the second of ``high`` by local privacy. The root of
-    -log(delta) is nearly straight in epsilon: secants find it in a few steps, each taken a little
-    too far, so that the two ends close in on it from both sides. The last slope is returned, too.
+    The arguments ``low`` and ``high`` have these properties already. The square root of -log(delta)
+    is nearly linear in epsilon, so secants find the crossing in a few steps; each goes a little too
+    far, so that the two ends approach it from both sides. The last slope is returned as well.
     """
 
     def height(epsilon: float) -> float:
