@@ -1,7 +1,6 @@
-"""One file, one mechanism. A new one needs its file and its lines here, nothing else.
+"""The mechanisms, one file each; a new one needs its file and its lines here, nothing else.
 
-A room is imported when a mechanism of it is first asked for, so that a device which uses one does
-not pay for all.
+A room is imported when one of its mechanisms is first used, so that a device does not import all.
 """
 
 from __future__ import annotations

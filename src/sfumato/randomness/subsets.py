@@ -62,7 +62,7 @@ class Subsets(WholeNumbers):
         _check_subset(k, m)
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
         few = m <= 64 or m * m <= k
-        block = 1 << 14 if few else max(1, (1 << 22) // k)  # temporaries stay in cache
+        block = 1 << 14 if few else max(1, (1 << 22) // k)  # temporary arrays stay in the cache
         for start in range(0, n, block):
             columns = chosen[:, start : start + block]
             if few:

@@ -100,9 +100,9 @@ class BatchedReport:
 
 
 def composed(batches: Sequence[BatchedReport], delta: float) -> float:
-    """Return an epsilon that holds, with delta, for all of one person's reports together.
+    """Return an epsilon that holds at this delta for all of one person's reports together.
 
-    It rests on the law alone, and on what batches assume (:attr:`Batch.assumes`).
+    It follows from the mechanisms' laws and from what the batches assume (:attr:`Batch.assumes`).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a trusted curator adds: noise on integers, and choices made with noise."""
+"""Mechanisms of a trusted curator: noise on integers, and choices made with noise."""
 
 from __future__ import annotations
 

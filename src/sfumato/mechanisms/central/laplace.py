@@ -25,9 +25,9 @@ class DiscreteLaplace(Noise):
     Parameters
     ----------
     epsilon
-        Privacy of everything that is added to at once.
+        The privacy of all integers that noise is added to in one call.
     sensitivity
-        By how much, in absolute values summed up, one event can move the integers.
+        The sum of the absolute changes that one event can make to the integers.
 
     Guarantee
     ---------
@@ -61,17 +61,17 @@ class DiscreteLaplace(Noise):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 1)
         yield cls(0.3, 2)
         yield cls(2.5, 7)
 
     def law(self) -> NoiseLaw:
-        """Return the law: its rate is epsilon / sensitivity, or the next shorter fraction."""
+        """Return the law; its rate is epsilon / sensitivity, rounded down to a short fraction."""
         return NoiseLaw(short_rate(exact_epsilon(self.epsilon) / self.sensitivity))
 
     def add(self, integers: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
-        """Return the integers with fresh noise on each."""
+        """Return the integers with independent noise added to each."""
         if integers.dtype.kind not in "iu":
             raise InputError(
                 f"integers have dtype {integers.dtype}; noise is added to whole numbers only."

@@ -1,4 +1,4 @@
-"""Noisy max: the best of many candidates, chosen with one epsilon however many there are."""
+"""Noisy max: the best of many candidates, chosen with one epsilon for any number of them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ __all__ = ["NoisyMax"]
 
 @dataclass(frozen=True)
 class NoisyMax:
-    """Report the candidate whose integer score plus noise is largest; of equal ones the first.
+    """Choose the candidate with the largest integer score plus noise; the first one of equals.
 
-    Scores must be *monotone*: between neighbours all of them move the same way, each by at most
-    ``sensitivity``. Then noise of rate epsilon / sensitivity is enough: whatever the other
-    candidates drew, moving one candidate's own noise up by the sensitivity makes it win on the
-    neighbour too, and the upper tail of geometric noise falls by e^-epsilon over that distance.
-    The argument needs upper tails only, so one-sided noise of half the variance serves as well.
+    Scores must be *monotone*: between neighbouring inputs they all change in the same direction,
+    each by at most ``sensitivity``. Then noise of rate epsilon / sensitivity is enough: for any
+    noise of the other candidates, raising one candidate's own noise by the sensitivity makes it win
+    on the neighbouring input too, and the upper tail of geometric noise falls by e^-epsilon over
+    that distance. The argument needs upper tails only, so one-sided noise of half the variance
+    serves as well.
 
     Parameters
     ----------
     epsilon
-        Privacy of the choice.
+        The privacy of the choice.
     sensitivity
-        By how much one event can move a score, in whole numbers.
+        The most by which one event can change a score, a whole number.
     noise
         ``laplace`` (two-sided, as published for ToPS) or ``geometric`` (one-sided).
 
@@ -54,7 +55,7 @@ class NoisyMax:
     noise: Literal["laplace", "geometric"] = "laplace"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Raise ConfigurationError unless all fields are allowed."""
         exact_epsilon(self.epsilon)
         if self.sensitivity < 1:
             raise ConfigurationError(f"sensitivity is {self.sensitivity}; it must be at least 1.")
@@ -63,19 +64,19 @@ class NoisyMax:
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the noise on each score."""
+        """The rate of the noise that is added to each score."""
         return short_rate(exact_epsilon(self.epsilon) / self.sensitivity)
 
     def select(self, scores: NDArray[np.int64], rng: Source) -> int:
-        """Return the index of the winner."""
+        """Return the index of the chosen candidate."""
         draw = rng.discrete_laplace if self.noise == "laplace" else rng.geometric
         return int(np.argmax(scores + draw(self.rate, scores.size)))
 
     def law(self, scores: list[int], x: Fraction, reach: int = 150) -> list[Fraction]:
-        """Return each candidate's probability to win, for noise with x = e^-rate.
+        """Return the probability that each candidate is chosen, for noise with x = e^-rate.
 
-        Exact but for own draws beyond ``reach``, which have a probability below x^reach on either
-        side. For small cases: privacy must hold for every x, and is checked over this.
+        It is exact except for draws beyond ``reach``, which have a probability below x^reach on
+        either side. It serves checks of small cases, in which privacy must hold for every x.
         """
         two_sided = self.noise == "laplace"
         powers = [x**k for k in range(reach + max(scores) - min(scores) + 3)]

@@ -16,16 +16,16 @@ from sfumato.randomness import Source
 
 __all__ = ["SmoothQuantile", "smooth_sensitivity"]
 
-_SLACK: Final = 2.0**-28  # covers the rounding of floats and of the noise's rate
+_SLACK: Final = 2.0**-28  # covers the rounding of floats and of the rate
 
 
 def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: float) -> float:
     """Return max of (x_j - x_i) e^(-b (j - i - 1)) over 0 <= i <= rank <= j <= m + 1, i < j.
 
-    x_0 is 0 and x_(m+1) is the bound: the farthest that values moved in or out can lead. For each
-    j the best i maximises a line in x_j whose slope grows with i, so that one upper hull and one
-    walk along it answer all j: O(m). Of equal values the innermost one is best, so that only
-    different values are looked at.
+    Here x_0 is 0 and x_(m+1) is the bound, the farthest values that changed numbers can take. For
+    each j the best i maximises a line in x_j whose slope grows with i, so one upper hull and one
+    walk along it serve all j, in O(m). Of equal values the innermost one is best, so only distinct
+    values are considered.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def _at(line: tuple[float, float], u: float) -> float:
 def _hidden(
     left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]
 ) -> bool:
-    """Whether the middle line is nowhere above the other two."""
+    """Return whether the middle line is nowhere above both others."""
     return (right[1] - left[1]) * (middle[0] - left[0]) >= (middle[1] - left[1]) * (
         right[0] - left[0]
     )
@@ -75,18 +75,18 @@ class SmoothQuantile:
 
     With S the smooth sensitivity at b = epsilon / (2 ln(1/delta)), plus one unit for rounding to
     integers, and a = epsilon / 2, the plain quantile is x_P + (S/a) Z. PAK adds a safety term, so
-    that the result is below the true quantile with probability ``beta`` only:
-    x_P + (K S/a) (Z + G), where G is the (1 - beta)-quantile of Z and K = 1/(1 - (e^b - 1) G/a)
-    pays for the term's own sensitivity.
+    that the result is below the true quantile only with probability ``beta``: x_P + (K S/a) (Z +
+    G), where G is the (1 - beta)-quantile of Z and K = 1/(1 - (e^b - 1) G/a) accounts for the
+    sensitivity of the term itself.
 
     Parameters
     ----------
     epsilon, delta
-        Privacy of the quantile.
+        The privacy of the quantile.
     p
-        Which quantile.
+        The quantile, between 0 and 1.
     beta
-        The chance that the result is too small; without it there is no safety term.
+        The probability that the result is too small; None for no safety term.
 
     Guarantee
     ---------
@@ -113,7 +113,7 @@ class SmoothQuantile:
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Raise ConfigurationError unless all fields are allowed."""
         exact_epsilon(self.epsilon)
         for name, value in (("delta", self.delta), ("p", self.p), ("beta", self.beta or 0.1)):
             if not 0 < value < 1:
@@ -126,21 +126,21 @@ class SmoothQuantile:
 
     @property
     def a(self) -> float:
-        """The noise is so many times smaller than the smooth sensitivity over one unit of Z."""
+        """The factor a = epsilon / 2: the scale of the noise is the smooth sensitivity over a."""
         return self.epsilon / 2
 
     @property
     def b(self) -> float:
-        """How quickly neighbours farther away stop to matter."""
+        """The rate at which the influence of more distant neighbours decays."""
         return self.epsilon / (2 * math.log(1 / self.delta))
 
     @property
     def safety(self) -> float:
-        """G, the quantile of the noise that the safety term adds."""
+        """G, the quantile of the noise that the safety term adds; 0 without that term."""
         return 0.0 if self.beta is None else -math.log(2 * self.beta)
 
     def law(self, values: NDArray[np.int64], bound: int) -> tuple[int, NoiseLaw]:
-        """Return the centre and the law of the noise around it."""
+        """Return the centre of the result and the law of the noise around it."""
         ordered = np.sort(values)
         rank = max(1, math.ceil(self.p * ordered.size))
         smooth = smooth_sensitivity(ordered, bound, rank, self.b * (1 - _SLACK))
@@ -150,6 +150,6 @@ class SmoothQuantile:
         return centre, NoiseLaw(short_rate(1 / Fraction(scale)))
 
     def release(self, values: NDArray[np.int64], bound: int, rng: Source) -> int:
-        """Return the private quantile; it may lie outside of 0..bound."""
+        """Return the private quantile, which may lie outside of 0..bound."""
         centre, law = self.law(values, bound)
         return centre + int(rng.discrete_laplace(law.rate, 1)[0])

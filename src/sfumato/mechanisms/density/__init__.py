@@ -1,4 +1,4 @@
-"""The whole distribution of a bounded number."""
+"""Mechanisms for the whole distribution of a bounded number."""
 
 from __future__ import annotations
 

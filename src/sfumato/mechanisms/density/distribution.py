@@ -1,4 +1,4 @@
-"""A whole distribution from blurred reports: density, moments and quantiles, with intervals."""
+"""A whole distribution from randomized reports: density, moments and quantiles, with intervals."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ Floats = NDArray[np.float64]
 
 TOLERANCE: Final = 1e-3
 _NAMED: Final = ("mean", "variance", "density")
-_BLOCK: Final = 16  # rounds that are fitted together: their temporaries stay in cache
+_BLOCK: Final = 16  # rounds that are fitted together, so that temporary arrays stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """How people's numbers are spread, as far as blurred reports tell.
+    """The distribution of people's numbers, estimated from their reports.
 
-    All of it is made from the tally alone: any number of questions costs no privacy. The numbers
-    of a bucket are taken as spread evenly over it.
+    It is computed from the tally alone, so any number of questions costs no privacy. Numbers are
+    assumed to be spread evenly within each bucket.
 
     Parameters
     ----------
     mechanism
-        What blurred the numbers.
+        The mechanism of the reports.
     tally
-        How often each place was reported.
+        The tally of the reports, with the number of reports of each place.
     shares
-        The share of people in each of the grid's steps.
+        The estimated share of people in each step of the grid.
     smooth
-        Whether neighbours were averaged while fitting.
+        Whether neighbouring shares were averaged while fitting.
     buckets
-        How many buckets the density is shown in.
+        The number of buckets that the density is shown in.
     log_likelihood
-        Of the reports, under these shares.
+        The log-likelihood of the reports under these shares.
     iterations
-        How many steps the fit took.
+        The number of steps that the fit took.
 
     """
 
@@ -69,7 +69,7 @@ class Distribution:
     def of(
         cls, mechanism: SlidingWindow, tally: Tally, *, smooth: bool, buckets: int | None
     ) -> Self:
-        """Return the distribution that makes a tally of places likely."""
+        """Return the distribution with the highest likelihood for a tally of places."""
         shown = mechanism.grid if buckets is None else buckets
         if not is_whole_number(shown) or shown < 1 or mechanism.grid % shown:
             raise ConfigurationError(
@@ -95,19 +95,19 @@ class Distribution:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the people behind the reports were promised."""
+        """What was promised to the people who sent the reports."""
         return self.mechanism.guarantee
 
-    # ---- what it says ----------------------------------------------------------------------
+    # ---- what it is ------------------------------------------------------------------------
 
     @property
     def points(self) -> Floats:
-        """The ends of the grid's steps."""
+        """The end points of the grid's steps."""
         return np.array(self.mechanism.inputs())
 
     @property
     def edges(self) -> Floats:
-        """The ends of the buckets."""
+        """The end points of the buckets."""
         return self.points[:: self.mechanism.grid // self.buckets]
 
     @property
@@ -117,29 +117,29 @@ class Distribution:
 
     @property
     def density(self) -> Floats:
-        """The height of each bucket, in shares per unit of the numbers."""
+        """The density in each bucket: share of people per unit of the numbers."""
         return self.masses / np.diff(self.edges)
 
     @property
     def mean(self) -> float:
-        """The mean of the numbers."""
+        """The estimated mean of the numbers."""
         points = self.points
         return float(self.shares @ (points[1:] + points[:-1]) / 2)
 
     @property
     def variance(self) -> float:
-        """The variance of the numbers."""
+        """The estimated variance of the numbers."""
         points = self.points - self.mean
         # The mean square of numbers spread evenly from a to b is (a^2 + ab + b^2) / 3.
         squares = points[1:] ** 2 + points[1:] * points[:-1] + points[:-1] ** 2
         return float(self.shares @ squares / 3)
 
     def cdf(self, values: ArrayLike) -> Floats:
-        """Return the share of numbers up to each value."""
+        """Return the share of numbers at or below each value."""
         return np.asarray(np.interp(np.asarray(values, dtype=np.float64), self.points, self._below))
 
     def quantile(self, shares: ArrayLike) -> Floats:
-        """Return the value up to which each share of the numbers lies."""
+        """Return the value below which each of these shares of the numbers lies."""
         return np.asarray(np.interp(_inside(shares), self._below, self.points))
 
     @property
@@ -147,7 +147,7 @@ class Distribution:
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
         return np.asarray(below / below[-1])
 
-    # ---- how well it is known --------------------------------------------------------------
+    # ---- its uncertainty -------------------------------------------------------------------
 
     def interval(
         self,
@@ -156,14 +156,14 @@ class Distribution:
         rounds: int = 200,
         rng: Source | None = None,
     ) -> tuple[Floats, Floats]:
-        """Return an interval for anything that is computed from the distribution.
+        """Return an interval for any statistic of the distribution, by the bootstrap.
 
-        The reports are drawn again, from themselves, and what they say is computed again; the
-        interval leaves out equal shares of the results on both sides. For the mean and the
-        variance that is their unbiased estimate from the moments of the reports. For all else it
-        is a new fit, and the interval is widened by what smoothing does to this fit when it is
-        applied once more: right for densities that change slowly over a few of the grid's steps.
-        :meth:`bounds` also holds for jumps and for peaks narrower than that.
+        The reports are resampled and the statistic is computed again; the interval leaves out equal
+        shares of the results on both sides. The mean and the variance are computed from the moments
+        of the reports, without bias. Everything else needs a new fit, and the interval is widened
+        by the change that a second smoothing makes to this fit; it is right for densities that
+        change slowly over a few steps of the grid. :meth:`bounds` also holds for jumps and for
+        narrower peaks.
 
         Parameters
         ----------
@@ -171,11 +171,11 @@ class Distribution:
             "mean", "variance", "density", or a function of a distribution:
             ``lambda it: it.quantile([0.1, 0.5, 0.9])``.
         level
-            How often such intervals contain the truth.
+            The probability that such an interval contains the truth.
         rounds
-            How often the reports are drawn again.
+            How many times the reports are resampled.
         rng
-            Where the draws come from; by default always the same, as nobody's privacy is at stake.
+            The source of the draws; by default always the same, because no privacy depends on it.
 
         """
         if not callable(statistic) and statistic not in _NAMED:
@@ -189,7 +189,8 @@ class Distribution:
             )
         n, draw = self.tally.n, (rng or seeded(0)).simulator()
         tallies = draw.multinomial(n, self.tally.sums / n, size=rounds)
-        # The k-th of m results lies above a share k/(m+1) of all that could have come.
+        # On average, the k-th smallest of m results lies above a share k/(m+1) of all possible
+        # results.
         ends = partial(np.quantile, q=[(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
         if not callable(statistic) and statistic != "density":
             low, high = ends([self._moments(sums)[statistic] for sums in tallies])
@@ -201,10 +202,10 @@ class Distribution:
         return low if callable(statistic) else np.maximum(low, 0.0), high
 
     def _drift(self, measure: Callable[[Distribution], ArrayLike]) -> Floats:
-        """Return how far smoothing moves a statistic when there is no noise.
+        """Return the change that smoothing makes to a statistic when there is no noise.
 
-        These shares are smoothed already. To fit them again, from the very counts they predict,
-        changes them about as much as the first fit changed the true ones.
+        These shares are smoothed already. Fitting them again, from the exact counts that they
+        predict, changes them about as much as the first fit changed the true shares.
         """
         counts = self.tally.n * band(self.mechanism).places(self.shares)
         (again,) = self._fitted(counts[None], start=None)
@@ -212,7 +213,7 @@ class Distribution:
         return drift
 
     def _moments(self, sums: NDArray[np.int64]) -> dict[str, float]:
-        """Return the unbiased mean and variance behind counts of places."""
+        """Return the unbiased mean and variance of the numbers, from counts of places."""
         mechanism, places = self.mechanism, np.arange(self.mechanism.size)
         total, squares = int(sums @ places), int(sums @ places**2)
         point, spread = mechanism.place_moments(self.tally.n, total, squares)
@@ -222,7 +223,7 @@ class Distribution:
         return {"mean": mechanism.low + step * point, "variance": step**2 * variance}
 
     def _fitted(self, counts: NDArray[Any], start: Floats | None) -> list[Self]:
-        """Return the distributions of other counts of places, each fitted as this one was."""
+        """Return a distribution for each row of counts of places, fitted like this one."""
         law, within = band(self.mechanism), tolerance(self.mechanism, smooth=self.smooth)
         fits = [
             fit(
@@ -238,18 +239,18 @@ class Distribution:
         return [replace(self, shares=shares) for found in fits for shares in found.shares]
 
     def bounds(self, shares: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return an interval for each quantile that holds whatever the distribution is.
+        """Return an interval for each quantile that holds for every distribution.
 
-        Nothing is assumed but that more of the numbers lie below a larger value. It is two to
-        three times as wide as :meth:`interval` for smooth densities, and still right for peaks,
-        gaps, jumps and numbers that many people share.
+        It assumes only that cumulative shares never fall. It is two to three times as wide as
+        :meth:`interval` for smooth densities, but also right for peaks, gaps, jumps and numbers
+        that many people share.
 
         Parameters
         ----------
         shares
-            Which quantiles: 0.5 is the median.
+            The quantiles, between 0 and 1; 0.5 is the median.
         level
-            How often such intervals contain the truth, at least.
+            The least probability that such an interval contains the truth.
 
         """
         wanted = _inside(shares)
@@ -287,7 +288,7 @@ Statistic = str | Callable[[Distribution], ArrayLike]
 
 
 def band(mechanism: SlidingWindow) -> Band:
-    """Return the law of a mechanism's buckets."""
+    """Return the law of reports for numbers in each bucket of a mechanism's grid."""
     floor = (ONE - mechanism.kept) / (ONE * mechanism.size)
     rise = mechanism.kept / (ONE * mechanism.width)
     return Band(mechanism.grid, mechanism.width, floor, rise)
@@ -296,7 +297,8 @@ def band(mechanism: SlidingWindow) -> Band:
 def tolerance(mechanism: SlidingWindow, *, smooth: bool) -> float:
     """Return the change of the log-likelihood at which a fit ends.
 
-    The factor e^epsilon is the paper's; beyond epsilon 4 it would end a fit that has hardly begun.
+    The factor e^epsilon comes from the paper; above epsilon 4 it would end a fit too early, so
+    epsilon is cut to 4 here.
     """
     return TOLERANCE if smooth else TOLERANCE * math.exp(min(mechanism.epsilon, 4.0))
 

@@ -1,8 +1,8 @@
-"""Maximum likelihood for a law that is a constant plus a band, without its matrix.
+"""Maximum likelihood for a law that is a constant plus a band, without a matrix.
 
-A report of a bucket lands on every place with one small probability, and on the places of a
-window with one larger one. So the probability of a place is a difference of two cumulative
-shares, and what a place says of a bucket a difference of two cumulative sums: an iteration costs
+A number in a bucket is reported as each place with a small probability, and as each place of a
+window with a larger one. So the probability of a place follows from a difference of two cumulative
+shares, and the weight of a bucket from a difference of two cumulative sums: an iteration costs
 O(grid + width) where a matrix costs O(grid (grid + width)).
 """
 
@@ -19,23 +19,23 @@ __all__ = ["Band", "Fit", "fit"]
 Floats = NDArray[np.float64]
 
 MOST_ITERATIONS: Final = 10_000
-_KERNEL: Final = 4  # 1 + 2 + 1
+_KERNEL: Final = 4  # the sum of the weights 1, 2, 1
 
 
 @dataclass(frozen=True)
 class Band:
     """The law of the reports of people whose numbers are spread evenly over a bucket.
 
-    Bucket i lies between the grid points i and i + 1. An even number between them is rounded to
+    Bucket i lies between the grid points i and i + 1. A uniform number between them is rounded to
     each of the two half of the time, so the bucket's law is exactly the average of theirs. Arrays
     have buckets or places along their last axis, and one row or several.
 
     Parameters
     ----------
     grid, width
-        How many buckets there are, and how many places a window has.
+        The number of buckets, and the number of places in a window.
     floor, rise
-        The probability of a place, and by how much it is higher in a point's window.
+        The probability of a place outside of a point's window, and the increase of it inside.
 
     """
 
@@ -50,23 +50,23 @@ class Band:
         return self.grid + self.width
 
     def places(self, shares: Floats) -> Floats:
-        """Return the probability of each place, for people of whom each bucket has its share.
+        """Return the probability of each place, given the share of people in each bucket.
 
-        Shares count in proportion to their sum.
+        Shares are divided by their sum.
         """
         rows = np.atleast_2d(shares)
         return _Room(self, len(rows)).places(rows).reshape(*shares.shape[:-1], self.size)
 
     def pull(self, weights: Floats) -> Floats:
-        """Return the mean weight that a report of each bucket lands on."""
+        """Return the mean weight of the reports from each bucket, given a weight by place."""
         rows = np.atleast_2d(weights)
         return _Room(self, len(rows)).pull(rows).reshape(*weights.shape[:-1], self.grid)
 
 
 class _Room:
-    """The two maps of a band with all the memory they need, as an iteration calls them often.
+    """The two maps of a band with memory that is allocated once, because they are called often.
 
-    What a map returns is overwritten when it is called again.
+    The array that a map returns is overwritten by the next call.
     """
 
     def __init__(self, band: Band, rows: int) -> None:
@@ -93,14 +93,14 @@ class _Room:
         return self.held.sums(self.half / self.all, self.floor)
 
     def pull(self, weights: Floats) -> Floats:
-        """Return the mean weight of each bucket."""
+        """Return the mean weight of the reports from each bucket."""
         np.add.accumulate(weights, axis=1, out=self.before)
         np.subtract(self.end, self.start, out=self.landed.values)
         return self.landed.sums(self.half, self.floor * self.total)
 
 
 class _Pairs:
-    """Values at points, and what lies between: the sum of the values at both ends."""
+    """Values at points, and memory for the sums of each two neighbours."""
 
     def __init__(self, rows: int, points: int) -> None:
         self.values = np.empty((rows, points))
@@ -108,14 +108,14 @@ class _Pairs:
         self.between = np.empty((rows, points - 1))
 
     def sums(self, factor: float | Floats, more: float | Floats) -> Floats:
-        """Return factor times the sums, and something more."""
+        """Return factor times the sums of neighbours, plus ``more``."""
         np.add(self.left, self.right, out=self.between)
         np.multiply(self.between, factor, out=self.between)
         return np.add(self.between, more, out=self.between)
 
 
 class Fit(NamedTuple):
-    """What each row of counts converged to."""
+    """The shares, log-likelihood and number of steps that each row of counts converged to."""
 
     shares: Floats
     log_likelihood: Floats
@@ -131,7 +131,7 @@ def fit(
     start: Floats | None = None,
     accelerate: bool = False,
 ) -> Fit:
-    """Return the shares of buckets that make the counts of places likely, for each row of counts.
+    """Return the shares of buckets with the highest likelihood, for each row of counts of places.
 
     An iteration is one step of expectation maximization; ``smooth`` averages neighbours after it.
     A row is done when a step changes its log-likelihood by less than the tolerance, or after
@@ -140,17 +140,17 @@ def fit(
     Parameters
     ----------
     band
-        How likely each place is reported for each value.
+        The law of the reports.
     counts
-        How often each place was reported; one row for each collection.
+        The number of reports of each place, one row for each data set.
     tolerance
         The change of the log-likelihood below which a row is done.
     smooth
         Whether each share is averaged with its neighbours after each step.
     start
-        Where to start; by default from equal shares.
+        The shares to start from; equal shares by default.
     accelerate
-        Whether to leap ahead after every second step (see :func:`_leap`). What ends the iteration
+        Whether to extrapolate after every second step (see :func:`_leap`). The rule for stopping
         stays the same: a plain step that changes too little.
 
     """
@@ -188,7 +188,7 @@ def fit(
 
 
 def _normal(shares: Floats) -> Floats:
-    """Return shares that sum to 1."""
+    """Return the shares divided by their sum, for each row."""
     normal: Floats = shares / shares.sum(axis=1, keepdims=True)
     return normal
 
@@ -198,15 +198,15 @@ def _smoothed(shares: Floats) -> Floats:
     total = shares + shares
     total[:, 1:] += shares[:, :-1]
     total[:, :-1] += shares[:, 1:]
-    total[:, :: shares.shape[1] - 1] *= _KERNEL / 3  # the ends have one neighbour less
+    total[:, :: shares.shape[1] - 1] *= _KERNEL / 3  # the two ends have one neighbour only
     return total
 
 
 def _leap(older: Floats, old: Floats, new: Floats) -> Floats:
-    """Return where the last two steps lead to if they go on as they began, for each row.
+    """Return an extrapolation of the last two steps, for each row.
 
-    Varadhan and Roland's squared extrapolation: its length is the ratio of the last step to how
-    much the steps differ. No share falls below a hundredth of what the plain step gave it.
+    This is Varadhan and Roland's squared extrapolation; its length is the ratio of a step to the
+    difference of the two steps. No share falls below a hundredth of its value after the plain step.
     """
     first = old - older
     bend = (new - old) - first

@@ -1,4 +1,4 @@
-"""The square wave mechanism: a report near the number is likely, and places are counted."""
+"""The square wave mechanism: reports near the number are likely, and all places are counted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class SquareWave(SlidingWindow):
 
     A number v of [0, 1] is reported as a number of [-b, 1 + b], with density
     p = e^epsilon/(2b e^epsilon + 1) within b of v and q = 1/(2b e^epsilon + 1) elsewhere, where
-    b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)) lets a report
-    tell the most. On the grid the window has 2b of the grid's steps, rounded, and the law is the
+    b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)) makes a report
+    most informative. On the grid the window has 2b of the grid's steps, rounded, and the law is the
     one of :class:`~sfumato.mechanisms.mean.sliding_law.SlidingWindow`, with the rounded b in all of
     this. The tally counts how often each place was reported.
 
@@ -39,9 +39,9 @@ class SquareWave(SlidingWindow):
     low, high
         The public interval the numbers lie in.
     clip
-        Whether numbers outside are cut to the interval; by default they are refused.
+        Whether numbers outside are clipped to the interval; by default they are refused.
     grid
-        Number of grid steps: how fine the distribution is told.
+        Number of grid steps, which is the resolution of the distribution.
 
     Guarantee
     ---------
@@ -80,15 +80,15 @@ class SquareWave(SlidingWindow):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 0, 1, grid=8)
         yield cls(0.5, -20, 100, grid=64)
         yield cls(3.0, -5, 1, grid=16)
 
     @cached_property
     def width(self) -> int:
-        """The window's share of the grid is 2b, which is 1 for epsilon 0 and falls to 0."""
-        # The differences lose the square of epsilon, 12 digits at most, of the 50 there are.
+        """The number of places in a window: 2b times the number of grid steps, rounded."""
+        # The differences cancel up to 12 of the 50 digits.
         epsilon, e = Fraction(self.epsilon), exp_below(self.epsilon)
         return max(1, round(self.grid * (epsilon * e - e + 1) / (e * (e - 1 - epsilon))))
 
@@ -96,19 +96,19 @@ class SquareWave(SlidingWindow):
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """How often each place was reported."""
+        """The shape of a tally: one count for each place."""
         return (self.size,)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         return np.bincount(reports["symbol"], minlength=self.size)
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the moments behind the sum and the sum of squares of the places."""
+        """Return the moments of the grid points, from the sum and the sum of squares of places."""
         places = np.arange(self.size)
         return self.place_moments(tally.n, int(tally.sums @ places), int(tally.sums @ places**2))
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
-        """Return a tally from its exact law: who stays in the window, and where all land."""
+        """Return a tally drawn from its exact law: who stays in the window, then all places."""
         held = np.asarray(histogram, dtype=np.int64)
         n = int(held.sum())
         draw = rng.simulator()
@@ -124,18 +124,19 @@ class SquareWave(SlidingWindow):
     ) -> Distribution:
         """Return the distribution of the numbers, by maximum likelihood.
 
-        From the paper are expectation maximization, the binomial average of neighbours after each
-        step, and where to stop: when a step improves the log-likelihood by less than 0.001, or
-        0.001 e^epsilon without smoothing. Ours are e^4 for any larger epsilon, a limit of 10,000
-        steps, the exact law of the grid, and steps that need no matrix.
+        The paper has expectation maximization, the binomial average of neighbours after each step,
+        and the rule for stopping: when a step improves the log-likelihood by less than 0.001, or
+        0.001 e^epsilon without smoothing. Added here are e^4 for any epsilon above 4, a limit of
+        10,000 steps, the exact law of the grid, and steps that need no matrix.
 
         Parameters
         ----------
         tally
             The tally of this mechanism's reports.
         smooth
-            Whether neighbours are averaged: right for densities that change slowly over a few of
-            the grid's steps. Without, the density is rough, and single numbers keep their share.
+            Whether neighbours are averaged, which is right for densities that change slowly over a
+            few steps of the grid. If not, the density is rough, and single numbers keep their
+            share.
         buckets
             How many buckets to show the density in; a divisor of the grid, by default the grid
             itself. The fit always has the grid's steps.

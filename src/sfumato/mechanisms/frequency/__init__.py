@@ -1,4 +1,4 @@
-"""Which share of people holds each item."""
+"""Mechanisms for the share of people who hold each item (frequency oracles)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adaptive oracle: whichever frequency oracle is best for the domain and the epsilon."""
+"""The adaptive oracle: the best frequency oracle for the domain and the epsilon."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ from sfumato.randomness import Source
 __all__ = ["Adaptive"]
 
 _RULES: Final = ("least", "short", "papers")
-# How far above the least variance a rule goes for the sake of shorter reports. "least" only looks
-# past what rounding thresholds to 64 bits does to mechanisms that are otherwise the same.
+# How far above the least variance a rule may go for shorter reports. "least" only ignores the
+# differences that rounding thresholds to 64 bits makes between otherwise equal mechanisms.
 _SLACK: Final = {"least": 1e-9, "short": 0.05}
 
 
 @dataclass(frozen=True)
 class Adaptive(FrequencyOracle):
-    """The best frequency oracle for this domain and epsilon, chosen before any data come.
+    """The best frequency oracle for this domain and epsilon, chosen without the data.
 
-    What is compared is n times the exact variance, averaged over the domain: shares sum to 1 and
-    variances are affine in them, so the average is that of an item with the share 1/d, whatever
-    the data are.
+    It compares n times the exact variance, averaged over the domain: shares sum to 1 and variances
+    are affine in them, so the average is that of an item with the share 1/d, for any data.
 
     Parameters
     ----------
@@ -49,16 +48,16 @@ class Adaptive(FrequencyOracle):
         ``"least"``: the least variance; of mechanisms that are equal up to rounding (GRR is
         subset selection with one item) the one with the shorter report.
         ``"short"``: the shortest report among those at most 5% above the least variance; a few
-        bytes whatever the domain.
-        ``"papers"``: GRR if d < 3 e^epsilon + 2 and OUE if not, the rule of the literature.
+        bytes for any domain. ``"papers"``: GRR if d < 3 e^epsilon + 2 and OUE if not, the rule of
+        the literature.
 
     Guarantee
     ---------
-    That of the mechanism chosen. The choice looks at d and epsilon only.
+    The guarantee of the chosen mechanism; the choice depends on d and epsilon only.
 
     Error
     -----
-    That of the mechanism chosen: never above any frequency oracle's under ``"least"``.
+    The error of the chosen mechanism: under ``"least"``, never above that of any frequency oracle.
 
     Cost
     ----
@@ -88,7 +87,7 @@ class Adaptive(FrequencyOracle):
     summary: ClassVar[str] = "whichever oracle has the least error for the domain and epsilon"
 
     def __post_init__(self) -> None:
-        """Check the rule."""
+        """Raise ConfigurationError unless the rule is known."""
         super().__post_init__()
         if self.rule not in _RULES:
             raise ConfigurationError(
@@ -97,7 +96,7 @@ class Adaptive(FrequencyOracle):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances: GRR, subset selection, subset selection once more, and OUE."""
+        """Yield small instances: GRR, subset selection, subset selection once more, and OUE."""
         yield cls(1.0, 3)
         yield cls(0.5, 6)
         yield cls(1.0, ("red", "green", "blue", "black", "white", "grey"), rule="short")
@@ -105,7 +104,7 @@ class Adaptive(FrequencyOracle):
 
     @cached_property
     def chosen(self) -> FrequencyOracle:
-        """The mechanism that does the work."""
+        """The chosen mechanism, which does all the work."""
         given = (self.epsilon, self.domain)
         if self.rule == "papers":
             few = self.size < 3 * exp_below(self.epsilon) + 2
@@ -120,46 +119,46 @@ class Adaptive(FrequencyOracle):
 
     @property
     def supports(self) -> tuple[Fraction, Fraction]:
-        """p and q of the mechanism chosen."""
+        """The probabilities p and q of the chosen mechanism."""
         return self.chosen.supports
 
     @property
     def worst_ratio(self) -> Fraction:
-        """That of the mechanism chosen."""
+        """The largest ratio of two inputs' probabilities of a report, of the chosen mechanism."""
         return self.chosen.worst_ratio
 
     def meets(self, count: int) -> Fraction:
-        """That of the mechanism chosen."""
+        """Return how often a report with no own item supports ``count`` given items."""
         return self.chosen.meets(count)
 
     @property
     def meets_all(self) -> Fraction:
-        """That of the mechanism chosen."""
+        """How often a report with no own item supports all items, for the chosen mechanism."""
         return self.chosen.meets_all
 
     def publics(self) -> Sequence[Any]:
-        """Return the public values of the mechanism chosen."""
+        """Return the public values of the chosen mechanism."""
         return self.chosen.publics()
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law of the mechanism chosen."""
+        """Return the law of the chosen mechanism."""
         return self.chosen.law(value, public)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """That of the mechanism chosen."""
+        """The numpy dtype of a report of the chosen mechanism."""
         return self.chosen.report_dtype
 
     @property
     def chunk(self) -> int:
-        """That of the mechanism chosen."""
+        """How many people the chosen mechanism handles at once."""
         return self.chosen.chunk
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
         self.chosen._randomize(encoded, rng, reports)  # noqa: SLF001
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports the mechanism chosen can have sent."""
+        """Return a mask of the reports that the chosen mechanism can have sent."""
         return self.chosen.valid(reports)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -169,5 +168,5 @@ class Adaptive(FrequencyOracle):
         return self.chosen._covariance(share, n)  # noqa: SLF001
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
-        """Return a tally drawn by the mechanism chosen."""
+        """Return a tally drawn by the chosen mechanism."""
         return self.chosen.sample_tally(histogram, rng)

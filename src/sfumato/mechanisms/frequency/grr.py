@@ -69,7 +69,7 @@ class GRR(FrequencyOracle):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 2)
         yield cls(1.0, 5)
         yield cls(0.5, ("red", "green", "blue"))
@@ -77,26 +77,26 @@ class GRR(FrequencyOracle):
 
     @cached_property
     def kept(self) -> int:
-        """How often the item itself is sent, in 2^-64."""
+        """The probability of sending the item itself for certain, in units of 2^-64."""
         return kept_threshold(self.epsilon, self.size)
 
     @cached_property
     def supports(self) -> tuple[Fraction, Fraction]:
-        """Probability of the true item and of any other."""
+        """The probabilities of sending the true item and of sending any other given item."""
         other = Fraction(ONE - self.kept, ONE * self.size)
         return other + Fraction(self.kept, ONE), other
 
     @property
     def worst_ratio(self) -> Fraction:
-        """P[x | x] / P[x | other]."""
+        """The largest ratio of two inputs' probabilities of one report: P[x | x] / P[x | other]."""
         return self.supports[0] / self.supports[1]
 
     def meets(self, count: int) -> Fraction:
-        """Return 1/d for one item; a report never supports two."""
+        """Return 1/d for one item and 0 for more, because a report never supports two items."""
         return Fraction(1, self.size) if count == 1 else Fraction(0)
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law over all items."""
+        """Return the exact law over all items."""
         del public
         code = int(self.encode([value])[0])
         outputs = np.empty(self.size, dtype=self.report_dtype)
@@ -107,7 +107,7 @@ class GRR(FrequencyOracle):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The code of an item."""
+        """The numpy dtype of a report: the code of one item."""
         return np.dtype([("item", np.min_scalar_type(self.size - 1).newbyteorder("<"))])
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
@@ -116,19 +116,19 @@ class GRR(FrequencyOracle):
         reports["item"] = np.where(kept, encoded, anything)
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports name an item of the domain."""
+        """Return a mask of the reports that name an item of the domain."""
         return np.asarray(reports["item"] < self.size)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         return np.bincount(reports["item"], minlength=self.size)
 
     def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
-        # A report never supports two items, so that the covariance is minus the product of their
-        # probabilities: q q, or p q if the reporter holds one of them.
+        # A report never supports two items, so the covariance is minus the product of their
+        # probabilities: q q, or p q if the person holds one of them.
         return self._covariance_of_pairs(share, n, -self.q * self.q, -self.q * self.gap)
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
-        """Return a tally from its exact law: who keeps the item, and where the others land."""
+        """Return a tally drawn from its exact law: who keeps the item, then all other items."""
         held = np.asarray(histogram, dtype=np.int64)
         n = int(held.sum())
         draw = rng.simulator()

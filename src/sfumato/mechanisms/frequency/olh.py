@@ -22,7 +22,7 @@ __all__ = ["OLH"]
 _LARGEST_RANGE: Final = 1 << 15
 _COUNTED: Final = 30
 _EXPANDED: Final = 15
-"""What counting a report and expanding a cell take, in looks at one item of one report's table."""
+"""The costs of counting one report and of expanding one cell, in lookups of one table entry."""
 _MOST_CELLS: Final = 1 << 22
 
 
@@ -32,14 +32,15 @@ class OLH(FrequencyOracle):
 
     Each report draws a hash of the domain into g buckets and sends it together with the bucket of
     the item, the latter through randomized response: P[y | x, hash] = k [y = hash(x)] + (1-k)/g.
-    It supports the items in bucket y: the one held with p = k + (1-k)/g, any other with 1/g.
+    It supports the items in bucket y: the item held with probability p = k + (1-k)/g, any other
+    with 1/g.
 
     The hash of an item with binary digits x_i is (b + sum_i a_i x_i) mod g, with b and all a_i
     uniform in 0..g-1. For any three different items the differences of their digits contain a
-    2 x 2 minor of 1 or -1, so their buckets are independent and uniform for *every* g: exactly
-    what p, q = 1/g, the variance and vanishing covariances need. The whole table of buckets is
-    made by doubling (the items from 2^i on repeat those before, shifted by a_i), which is why
-    decoding is quick, and a hash takes only a few bits.
+    2 x 2 minor of 1 or -1, so their buckets are independent and uniform for *every* g: exactly what
+    the values of p, q = 1/g and the variance, and covariances of zero, require. The whole table of
+    buckets is made by doubling (the items from 2^i on repeat those before, shifted by a_i), so
+    decoding is fast, and a hash takes only a few bits.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class OLH(FrequencyOracle):
     domain
         Number of items, or their labels.
     hash_range
-        g, the number of buckets; by default the one of least variance, about e^epsilon + 1.
+        The number of buckets g; by default the one of least variance, about e^epsilon + 1.
 
     Guarantee
     ---------
@@ -61,8 +62,8 @@ class OLH(FrequencyOracle):
 
     Cost
     ----
-    Device O(log d), about (2 + log2 d) log2 g bits, server O(d) per report; of many reports, equal
-    hashes are counted first, and counts are expanded.
+    Device O(log d), about (2 + log2 d) log2 g bits, server O(d) per report; among many reports,
+    equal hashes are counted together first.
 
     Examples
     --------
@@ -87,14 +88,14 @@ class OLH(FrequencyOracle):
     summary: ClassVar[str] = "a few bytes whatever the domain; decoding takes time"
 
     def __post_init__(self) -> None:
-        """Check the hash range."""
+        """Raise ConfigurationError unless the hash range is allowed."""
         super().__post_init__()
         if self.hash_range is not None:
             self._check_whole("hash_range", 2, _LARGEST_RANGE)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 4)
         yield cls(0.5, ("red", "green", "blue"))
         yield cls(1.0, 6, hash_range=2)
@@ -102,7 +103,7 @@ class OLH(FrequencyOracle):
 
     @cached_property
     def buckets(self) -> int:
-        """The hash range in use: as given, or the neighbour of e^epsilon + 1 of less variance."""
+        """The number of buckets: as given, or that neighbour of e^epsilon + 1 of less variance."""
         if self.hash_range is not None:
             return self.hash_range
         gain = exp(self.epsilon) - 1
@@ -111,32 +112,32 @@ class OLH(FrequencyOracle):
 
     @cached_property
     def kept(self) -> int:
-        """How often the true bucket is sent for sure, in 2^-64."""
+        """The probability of sending the true bucket for certain, in units of 2^-64."""
         return kept_threshold(self.epsilon, self.buckets)
 
     @cached_property
     def supports(self) -> tuple[Fraction, Fraction]:
-        """Probability that the bucket sent is the item's, for a holder and for anybody else."""
+        """The probabilities that the bucket sent is the item's, for a holder and for others."""
         blur = Fraction(ONE - self.kept, ONE * self.buckets)
         return blur + Fraction(self.kept, ONE), Fraction(1, self.buckets)
 
     @property
     def worst_ratio(self) -> Fraction:
-        """The true bucket against any other, whatever the hash."""
+        """The largest ratio of a report's probabilities: the true bucket against any other."""
         return self.supports[0] / Fraction(ONE - self.kept, ONE * self.buckets)
 
     def meets(self, count: int) -> Fraction:
-        """Return g^-count, for up to three items: their buckets are independent."""
+        """Return g^-count, for up to three items, because their buckets are independent."""
         return Fraction(1, self.buckets**count)
 
     @property
     def meets_all(self) -> Fraction:
-        """Every item is in the bucket sent if all shifts a_i of the hash are zero."""
+        """The probability that all shifts a_i are zero, which puts all items in one bucket."""
         return Fraction(1, self.buckets ** (1 + self._digits))
 
     @cached_property
     def _digits(self) -> int:
-        """Binary digits of an item."""
+        """The number of binary digits of an item."""
         return (self.size - 1).bit_length()
 
     @cached_property
@@ -145,13 +146,13 @@ class OLH(FrequencyOracle):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The numbers y, b, a_0, a_1, ..., each in as many bits as g needs, lowest first."""
+        """The numpy dtype of a report: y, b, a_0, ..., each in the bits that g needs."""
         bits = (2 + self._digits) * self._symbol_bits
         return np.dtype([("packed", "u1", ((bits + 7) // 8,))])
 
     @cached_property
     def _word(self) -> np.dtype[Any] | None:
-        """The shortest unsigned integer that a report fits into; None if it is longer than that."""
+        """The shortest unsigned integer that holds a report; None if a report is too long."""
         bits = (2 + self._digits) * self._symbol_bits
         return next((np.dtype(f"<u{size}") for size in (4, 8) if bits <= 8 * size), None)
 
@@ -168,7 +169,8 @@ class OLH(FrequencyOracle):
         for row, number in enumerate(numbers):
             byte, bit = divmod(row * self._symbol_bits, 8)
             shifted = number.astype(np.uint32) << np.uint32(bit)
-            for place in range(byte, min(byte + 3, size)):  # at most 15 + 7 bits: three bytes
+            # At most 15 + 7 bits, which lie in three bytes.
+            for place in range(byte, min(byte + 3, size)):
                 packed[place] |= shifted.astype(np.uint8)
                 shifted >>= np.uint32(8)
         reports["packed"] = packed.T
@@ -198,17 +200,17 @@ class OLH(FrequencyOracle):
         return padded
 
     def publics(self) -> Sequence[Any]:
-        """Return all hashes, as (b, a_0, a_1, ...)."""
+        """Return all hashes as tuples (b, a_0, a_1, ...)."""
         return list(product(range(self.buckets), repeat=1 + self._digits))
 
     def bucket(self, code: int, public: Sequence[int]) -> int:
-        """Return the bucket of one item under one hash."""
+        """Return the bucket of an item under a hash."""
         offset, *shifts = public
         held = (shift for place, shift in enumerate(shifts) if code >> place & 1)
         return (offset + sum(held)) % self.buckets
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law over the buckets, given a hash (by default the one of zeros)."""
+        """Return the exact law over the buckets, given a hash (by default the one of zeros)."""
         code = int(self.encode([value])[0])
         seed = tuple(public) if public is not None else (0,) * (1 + self._digits)
         outputs = np.empty(self.buckets, dtype=self.report_dtype)
@@ -220,12 +222,12 @@ class OLH(FrequencyOracle):
 
     @property
     def chunk(self) -> int:
-        """Temporaries of a few dozen words for each person."""
+        """How many people are handled at once; each needs a few dozen words of memory."""
         return 1 << 13
 
     @cached_property
     def _lane(self) -> np.dtype[Any]:
-        """The shortest integer in which an item's bucket adds up before it is taken modulo g."""
+        """The shortest integer that holds the sum of a bucket before it is taken modulo g."""
         most = (1 + self._digits) * (self.buckets - 1)
         return np.min_scalar_type(most)
 
@@ -242,7 +244,7 @@ class OLH(FrequencyOracle):
         self._pack(numbers, reports)
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports hold only numbers below g and no stray bit."""
+        """Return a mask of the reports whose numbers are all below g and that set no other bit."""
         used = (2 + self._digits) * self._symbol_bits
         good = np.ones(len(reports), dtype=bool)
         if used % 8:
@@ -253,7 +255,7 @@ class OLH(FrequencyOracle):
 
     @property
     def counted_at_once(self) -> int:
-        """Many: equal hashes are counted first, and there are the more of them."""
+        """How many reports are added up at once: many, so that more of them share a hash."""
         return 1 << 20
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -261,7 +263,7 @@ class OLH(FrequencyOracle):
         sums = np.zeros(self.size, dtype=np.int64)
         if shared:
             return self._expanded(reports, shared)
-        # The table of buckets stays near a megabyte; of the largest domains near a hundred.
+        # The table of buckets takes about a megabyte; for the largest domains about a hundred.
         block = max(8, min(64, (1 << 27) // self.size), (1 << 20) // self.size)
         for first in range(0, len(reports), self.chunk):
             numbers = self._unpack(reports[first : first + self.chunk])
@@ -272,9 +274,9 @@ class OLH(FrequencyOracle):
     def shared_digits(self, n: int) -> int:
         """Return for how many of an item's lowest digits equal hashes are counted together.
 
-        The reports that agree in these digits' shifts and in the bucket that is left are one cell
-        of g^(digits + 1); a cell costs about as much as half a report, and both are gone through
-        once for each value of the other digits. 0 if each report for itself is cheaper.
+        Reports with the same shifts for these digits and the same remaining bucket form one of
+        g^(digits + 1) cells. A cell costs about half as much as a report, and both are visited once
+        for each value of the other digits. The result is 0 if counting report by report is cheaper.
         """
         each = {
             shared: (_COUNTED * n + _EXPANDED * self.buckets ** (shared + 1))
@@ -286,11 +288,11 @@ class OLH(FrequencyOracle):
         return best if best and each[best] < n * self.size else 0
 
     def _expanded(self, reports: NDArray[Any], shared: int) -> NDArray[np.int64]:
-        """Count, for each item, the reports whose bucket is the item's, by counts of hashes."""
+        """Return the number of supporting reports for each item, from counts of equal hashes."""
         g, cells, above = self.buckets, self.buckets**shared, self._digits - shared
         key = np.zeros(len(reports), dtype=np.int32)
         shifts = np.empty((above, len(reports)), dtype=np.int16)
-        # What is left of the bucket sent once the shifts of the higher digits are taken away.
+        # The bucket that remains when the shifts of the higher digits are subtracted.
         left = [np.empty(len(reports), dtype=np.int16)]
         for start in range(0, len(reports), self.chunk):
             part = slice(start, start + self.chunk)
@@ -302,7 +304,7 @@ class OLH(FrequencyOracle):
             left[0][part] = (numbers[0] + np.uint16(g) - numbers[1]) % np.uint16(g)
         sums = np.empty(1 << self._digits, dtype=np.int64)
         for prefix in range(((self.size - 1) >> shared) + 1):
-            # Prefixes come in order: each begins as the one before did, and goes on from there.
+            # Prefixes come in order, so each one reuses what it shares with the one before.
             same = above - (prefix ^ (prefix - 1)).bit_length() if prefix else 0
             del left[same + 1 :]
             for place in reversed(range(above - same)):
@@ -316,13 +318,13 @@ class OLH(FrequencyOracle):
         return sums[: self.size]
 
     def _supported(self, numbers: NDArray[np.uint16]) -> NDArray[np.int64]:
-        """Count, for each item, the reports whose bucket is the item's."""
+        """Return the number of supporting reports for each item, report by report."""
         g = self.buckets
-        lane = np.uint8 if g <= 128 else np.uint16  # the sum of two stays in range
+        lane = np.uint8 if g <= 128 else np.uint16  # the sum of two buckets stays in range
         symbol, offset, shifts = numbers[0], numbers[1], numbers[2:].astype(lane)
-        whole = g & (g - 1) == 0  # a power of two may wrap around and is masked at the end
-        # hash(item) - y, mod g. Loops are quick along the longer side, if few reports are counted
-        # in bytes.
+        whole = g & (g - 1) == 0  # powers of two may wrap around and are masked at the end
+        # hash(item) - y modulo g. Loops run along the longer side, and few reports are counted in
+        # bytes.
         few = symbol.size < min(256, self.size)
         table = np.empty((self.size, symbol.size), dtype=lane, order="F" if few else "C")
         table[0] = (offset + np.uint16(g) - symbol) % np.uint16(g)
@@ -331,7 +333,8 @@ class OLH(FrequencyOracle):
             block = table[known : 2 * known]
             np.add(table[: len(block)], shift, out=block)
             if not whole:
-                np.minimum(block, block - lane(g), out=block)  # below g wraps to a large number
+                # What is below g wraps around to a large number.
+                np.minimum(block, block - lane(g), out=block)
         if whole:
             table &= lane(g - 1)
         if few:
@@ -342,15 +345,16 @@ class OLH(FrequencyOracle):
 
 
 def _by_item(counts: NDArray[np.int64], g: int, digits: int) -> NDArray[np.int64]:
-    """Return how many reports support each item, from how many have each hash.
+    """Return the number of reports that support each item, from the counts of hashes.
 
-    ``counts`` goes by what is left of the bucket, then by the shifts a_(digits-1), ..., a_0. An
-    item whose highest digit is 0 takes all shifts of it together; one whose highest digit is 1
-    takes them from the buckets that they lead to; then the next digit is the highest one.
+    The axes of ``counts`` are the remaining bucket and the shifts a_(digits-1), ..., a_0. For items
+    whose highest digit is 0, all shifts of that digit are added up; for items whose highest digit
+    is 1, they are added up along the buckets that they lead to. Then the next digit follows.
     """
     table = counts.reshape(1, g, -1)
     for _ in range(digits):
-        shifted = table.reshape(len(table), g, g, -1)  # items, buckets, shifts, the other shifts
+        # Axes: items, buckets, shifts, the other shifts.
+        shifted = table.reshape(len(table), g, g, -1)
         halves = np.empty((len(table), 2, g, shifted.shape[3]), dtype=np.int64)
         shifted.sum(axis=2, out=halves[:, 0])
         for bucket in range(g):

@@ -1,4 +1,4 @@
-"""What all frequency oracles share: a domain, two support probabilities, estimates, intervals."""
+"""The base of frequency oracles: a domain, two support probabilities, estimates, intervals."""
 
 from __future__ import annotations
 
@@ -27,37 +27,39 @@ __all__ = ["FrequencyOracle", "bit_counts", "kept_threshold"]
 
 
 def kept_threshold(epsilon: float, size: int | Fraction) -> int:
-    """Return how often, in 2^-64, to keep a symbol that is otherwise drawn uniformly of ``size``.
+    """Return the probability, in units of 2^-64, of keeping a symbol in randomized response.
 
-    Kept with probability k, the true symbol has k + (1-k)/size and any other (1-k)/size, a ratio
-    of 1 + size k/(1-k) <= e^epsilon; rounding k down keeps it there. If w of d symbols count as
-    true the size is d/w.
+    A symbol that is not kept is drawn uniformly from ``size`` symbols. If k is the probability of
+    keeping it, the true symbol has probability k + (1-k)/size and any other (1-k)/size, a ratio of
+    1 + size k/(1-k) <= e^epsilon; k is rounded down. If w of d symbols count as true, the size is
+    d/w.
     """
     gain = exp_below(epsilon) - 1
     return int(ONE * gain / (gain + size))
 
 
 def bit_counts(bits: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
-    """Return how often each of ``size`` bits is set, from rows of bytes with the lowest first."""
+    """Return how often each of ``size`` bits is set in rows of bytes, lowest bit first."""
     unpacked = np.unpackbits(bits, axis=1, count=size, bitorder="little")
     counts = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(unpacked), 255):  # what a byte can count
+    for start in range(0, len(unpacked), 255):  # a byte can count up to 255
         counts += np.add.reduce(unpacked[start : start + 255], axis=0, dtype=np.uint8)
     return counts
 
 
 @dataclass(frozen=True)
 class FrequencyOracle(Mechanism):
-    """Estimates which share of people holds each item of a domain.
+    """A mechanism that estimates the share of people who hold each item of a domain.
 
-    A report *supports* some items. A holder's report supports the item with probability p, any
-    other report with probability q < p, so (count/n - q)/(p - q) is an unbiased share.
+    A report *supports* some items. The report of somebody who holds an item supports it with
+    probability p, any other report with probability q < p, so (count/n - q)/(p - q) is an unbiased
+    share.
     """
 
     domain: int | tuple[Label, ...]
 
     def __post_init__(self) -> None:
-        """Check the domain and keep it as plain data."""
+        """Check the domain, and keep it as plain data."""
         super().__post_init__()
         object.__setattr__(self, "domain", Domain.of(self.domain).items)
 
@@ -74,36 +76,36 @@ class FrequencyOracle(Mechanism):
     @property
     @abstractmethod
     def supports(self) -> tuple[Fraction, Fraction]:
-        """p and q: how often the report of a holder, and of anybody else, supports an item."""
+        """The probabilities p and q that a holder's and anybody else's report supports an item."""
 
     @cached_property
     def p(self) -> float:
-        """How often a holder's report supports the item."""
+        """The probability that a holder's report supports the item."""
         return float(self.supports[0])
 
     @cached_property
     def q(self) -> float:
-        """How often anybody else's report supports the item."""
+        """The probability that anybody else's report supports the item."""
         return float(self.supports[1])
 
     @cached_property
     def gap(self) -> float:
-        """p - q, without cancellation."""
+        """The difference p - q, computed without cancellation."""
         return float(self.supports[0] - self.supports[1])
 
     def variance(self, share: float | Fraction = 0.0) -> float:
-        """Return n times the variance of the estimate of an item that this share holds."""
+        """Return n times the variance of an estimated share, for an item with this true share."""
         p, q = self.supports
         exact = Fraction(share)
         return float((exact * p * (1 - p) + (1 - exact) * q * (1 - q)) / (p - q) ** 2)
 
     @property
     def mse(self) -> float:
-        """Averaged over the domain: variances are affine in the share, and shares sum to 1."""
+        """n times the mean squared error of a share, averaged over the domain (share 1/d)."""
         return self.variance(Fraction(1, self.size))
 
     def facts(self) -> dict[str, Any]:
-        """Return the support probabilities and how well 10,000 people can be counted, too."""
+        """Return the general facts, support probabilities, and the accuracy for 10,000 people."""
         return super().facts() | {
             "p": self.p,
             "q": self.q,
@@ -114,28 +116,28 @@ class FrequencyOracle(Mechanism):
 
     @property
     def influence(self) -> float:
-        """One report moves the estimated number of holders of an item by up to 1/(p - q)."""
+        """The most by which a report changes the estimated number of holders: 1/(p - q)."""
         return 1 / self.gap
 
     @abstractmethod
     def meets(self, count: int) -> Fraction:
-        """Return how often a report drawn without an own item supports ``count`` given items.
+        """Return the probability that a report with no own item supports ``count`` given items.
 
-        Up to one factor, holding an item makes the reports that support it :attr:`worst_ratio`
-        times as likely and changes nothing else; all oracles here have this form.
+        Holding an item makes the reports that support it :attr:`worst_ratio` times as likely and
+        changes nothing else, up to a common factor; all oracles here have this form.
         """
 
     @property
     def meets_all(self) -> Fraction:
-        """How often a report drawn without an own item supports every item, at least."""
+        """A lower bound of the probability that a report with no own item supports every item."""
         return self.meets(self.size) if self.size <= 64 else Fraction(0)
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how two items compare: by symmetry all pairs are alike."""
+        """Return the contrast of two items, which by symmetry is the same for all pairs."""
         one, two = self.meets(1), self.meets(2)
         pairs = alike(one, two)
         attained = [{(*pair, pair[0]): share for pair, share in pairs.items()}]
-        exposed = one - two  # by the first of the two, as a third one's input
+        exposed = one - two  # if a third person holds the first of the two items
         if self.size > 2:
             attained.append(alike(one, two, self.meets(3)))
             exposed = max(exposed, 2 * attained[1][1, 0, 0])
@@ -159,7 +161,7 @@ class FrequencyOracle(Mechanism):
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """One count of supports for each item."""
+        """The shape of a tally: one count of supports for each item."""
         return (self.size,)
 
     def _estimate(self, tally: Tally) -> FrequencyEstimate:
@@ -180,17 +182,17 @@ class FrequencyOracle(Mechanism):
         )
 
     def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
-        """Return the covariance where any two supports of one report are uncorrelated."""
+        """Return the covariance if any two supports in one report are uncorrelated."""
         return Covariance(self._variances(share, n))
 
     def _covariance_of_pairs(
         self, share: NDArray[np.float64], n: int, apart: float, more: float
     ) -> Covariance:
-        """Return the covariance, given that of two supports of one report.
+        """Return the covariance of shares, given the covariance of two supports in one report.
 
-        That is ``apart`` if the reporter holds neither item and ``more`` on top of it if one of
-        them, so the counts of items i and j have n apart + more (n_i + n_j): a matrix of rank
-        two, and the diagonal makes up for it.
+        The latter is ``apart`` if the person holds neither item, and ``apart + more`` if the person
+        holds one of them. So the counts of items i and j have covariance n apart + more (n_i +
+        n_j), a matrix of rank two, and the diagonal is corrected for it.
         """
         scale = 1 / (n * self.gap**2)
         diagonal = self._variances(share, n) - scale * (apart + 2 * more * share)

@@ -24,8 +24,8 @@ __all__ = ["OUE"]
 class OUE(FrequencyOracle):
     """Optimized unary encoding, for any domain where d bits can be sent.
 
-    The report has one bit for each item, all independent: the bit of the item held is a fair
-    coin, every other is 1 with probability q = 1/(e^epsilon + 1), rounded up to 64 bits.
+    The report has one bit for each item, all independent: the bit of the item held is a fair coin,
+    every other bit is 1 with probability q = 1/(e^epsilon + 1), rounded up to 64 bits.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class OUE(FrequencyOracle):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 2)
         yield cls(1.0, 5)
         yield cls(0.5, ("red", "green", "blue"))
@@ -74,25 +74,25 @@ class OUE(FrequencyOracle):
 
     @cached_property
     def raised(self) -> int:
-        """How often the bit of an item that is not held is 1, in 2^-64."""
+        """The probability that the bit of an item not held is 1, in units of 2^-64."""
         return ceil(ONE / (exp_below(self.epsilon) + 1))
 
     @cached_property
     def supports(self) -> tuple[Fraction, Fraction]:
-        """Probability that the bit is 1 for the item held and for any other."""
+        """The probabilities that the bit is 1 for the item held and for any other item."""
         return Fraction(1, 2), Fraction(self.raised, ONE)
 
     @property
     def worst_ratio(self) -> Fraction:
-        """The bits of the two items that differ, (1/2)(1-q) against q(1/2)."""
+        """The largest ratio of a report's probabilities: (1/2)(1-q) against q(1/2)."""
         return Fraction(ONE - self.raised, self.raised)
 
     def meets(self, count: int) -> Fraction:
-        """Return q^count: the bits of items not held are independent."""
+        """Return q^count, because the bits of items not held are independent."""
         return Fraction(self.raised, ONE) ** count
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law over all 2^d bit vectors (small domains only)."""
+        """Return the exact law over all 2^d bit vectors, for small domains only."""
         del public
         code = int(self.encode([value])[0])
         patterns = np.arange(1 << self.size, dtype="<u8")
@@ -114,12 +114,12 @@ class OUE(FrequencyOracle):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The bits of the items in order, eight to a byte, lowest first."""
+        """The numpy dtype of a report: one bit for each item, eight to a byte, lowest first."""
         return np.dtype([("bits", "u1", (self._bytes,))])
 
     @property
     def chunk(self) -> int:
-        """About a megabyte of unpacked bits at a time."""
+        """How many people are handled at once: about a megabyte of unpacked bits."""
         return max(8, (1 << 20) // self.size)
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
@@ -134,7 +134,7 @@ class OUE(FrequencyOracle):
         reports["bits"] = rows.view("u1")[:, : self._bytes]
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports have no bit beyond the last item."""
+        """Return a mask of the reports with no bit beyond the last item."""
         spare = self.size % 8
         last = reports["bits"][:, -1]
         return np.asarray(last >> spare == 0) if spare else np.ones(last.size, dtype=bool)

@@ -1,4 +1,4 @@
-"""Subset selection: send a random set of items, which holds the own item more often than not."""
+"""Subset selection: send a random set of items, which often contains the own item."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from sfumato.randomness import ONE, Source, holds
 
 __all__ = ["SubsetSelection"]
 
-_DRAWN_AT_ONCE: Final = 10**9  # people whom numpy's hypergeometric numbers can tell apart
+# The largest number of people for numpy's hypergeometric distribution.
+_DRAWN_AT_ONCE: Final = 10**9
 
 
 @dataclass(frozen=True)
 class SubsetSelection(FrequencyOracle):
-    """Subset selection, the least error of all where it fits: a set of w items is sent.
+    """Subset selection: a set of w items is sent; it has the least error if d bits can be sent.
 
     With probability k the set is uniform among those that hold the item, otherwise among all sets
     of w items: P[Z | x] = k [x in Z]/C(d-1, w-1) + (1 - k)/C(d, w), with
     k = (e^epsilon - 1)/(e^epsilon - 1 + d/w) rounded down to 64 bits. With w = 1 this is GRR.
 
     The sampler draws a uniform set of w - 1 items and one more item, uniform among the rest. The
-    own item takes the place of that last one if it is to be kept and is not among the first.
-    This is right: the items drawn make up a uniform w-set, which settles the case that the item
-    is not kept. If it is, what else the report holds is the first w - 1 (given that the item is
-    not among them) or the first w - 1 without the item and with the last (given that it is); both
-    are uniform sets of w - 1 among the d - 1 other items, as the draw favours none of these. All
-    coins are tossed before anyone looks at the item, so their number says nothing about it.
+    own item replaces the last one if it is to be kept and is not among the first. This gives the
+    right law: the items drawn make up a uniform w-set, which covers the case that the own item is
+    not kept. If it is kept, the other items in the report are the first w - 1 (if the item is not
+    among them) or the first w - 1 without the item and with the last one (if it is); both are
+    uniform sets of w - 1 among the d - 1 other items, because the draw favours none of these. All
+    coins are tossed without looking at the item, so their number reveals nothing about it.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class SubsetSelection(FrequencyOracle):
     domain
         Number of items, or their labels.
     subset_size
-        w; by default the one of least variance, near d/(e^epsilon + 1).
+        The size w of the set; by default the one of least variance, near d/(e^epsilon + 1).
 
     Guarantee
     ---------
@@ -63,8 +64,8 @@ class SubsetSelection(FrequencyOracle):
 
     Cost
     ----
-    Device O(d), server O(d) per report of d/8 bytes; where w items take fewer bytes than d bits
-    (epsilon above 2 or so) the report lists them, and device and server need O(w).
+    Device O(d), server O(d) per report of d/8 bytes; if w items take fewer bytes than d bits
+    (epsilon above about 2), the report lists them, and device and server need O(w).
 
     Examples
     --------
@@ -90,14 +91,14 @@ class SubsetSelection(FrequencyOracle):
     summary: ClassVar[str] = "a random set of items that favours the own one; least error"
 
     def __post_init__(self) -> None:
-        """Check the size of the set."""
+        """Raise ConfigurationError unless the size of the set is allowed."""
         super().__post_init__()
         if self.subset_size is not None:
             self._check_whole("subset_size", 1, self.size - 1)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances; the last one lists its items."""
+        """Yield small instances for checks; the last one lists its items."""
         yield cls(1.0, 2)
         yield cls(1.0, 6)
         yield cls(0.5, ("red", "green", "blue"))
@@ -106,7 +107,7 @@ class SubsetSelection(FrequencyOracle):
 
     @cached_property
     def members(self) -> int:
-        """How many items a report names: as given, or so many as make the mean variance least."""
+        """The number of items in a report: as given, or the one with the least mean variance."""
         if self.subset_size is not None:
             return self.subset_size
         near = int(self.size / (exp_below(self.epsilon) + 1))
@@ -127,28 +128,28 @@ class SubsetSelection(FrequencyOracle):
 
     @cached_property
     def kept(self) -> int:
-        """How often the own item is in the set for sure, in 2^-64."""
+        """The probability that the own item is in the set for certain, in units of 2^-64."""
         return self._kept(self.members)
 
     @cached_property
     def supports(self) -> tuple[Fraction, Fraction]:
-        """Probability that the set holds the own item, and any other."""
+        """The probabilities that the set contains the own item, and any other given item."""
         return self._supports(self.members)
 
     @property
     def worst_ratio(self) -> Fraction:
-        """A set under one of its members against under an item that is not in it."""
+        """The largest ratio of a set's probabilities: under a member against under another item."""
         return 1 + Fraction(self.kept * self.size, (ONE - self.kept) * self.members)
 
     def meets(self, count: int) -> Fraction:
-        """Return the share of sets of w items that hold so many given ones."""
+        """Return the share of sets of w items that contain ``count`` given items."""
         chance = Fraction(1)
         for held in range(min(count, self.members + 1)):
             chance *= Fraction(self.members - held, self.size - held)
         return chance
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law over all sets of the size (small domains only)."""
+        """Return the exact law over all sets of w items, for small domains only."""
         del public
         code = int(self.encode([value])[0])
         sets = np.array(list(combinations(range(self.size), self.members)))
@@ -159,14 +160,14 @@ class SubsetSelection(FrequencyOracle):
             outputs["items"] = sets
         else:
             outputs["bits"] = np.packbits(held, axis=1, bitorder="little")
-        # Over C(d, w) = (d/w) C(d-1, w-1); times w, so that the numerators are whole.
+        # The denominator has C(d, w) = (d/w) C(d-1, w-1); all is multiplied by w to be whole.
         anyhow, own = (ONE - self.kept) * self.members, self.kept * self.size
         numerators = tuple(anyhow + own * int(holds) for holds in held[:, code])
         return Law(outputs, numerators, ONE * self.members * comb(self.size, self.members))
 
     @cached_property
     def _listed(self) -> bool:
-        """Whether a report lists its items, as that takes fewer bytes than a bit for each."""
+        """Whether a report lists its items, because that takes fewer bytes than one bit each."""
         return self.members * self._code.itemsize < (self.size + 7) // 8
 
     @property
@@ -175,14 +176,14 @@ class SubsetSelection(FrequencyOracle):
 
     @cached_property
     def report_dtype(self) -> np.dtype[Any]:
-        """The members in increasing order, or a bit for each item, whichever is shorter."""
+        """The numpy dtype of a report: sorted items or, if shorter, one bit for each item."""
         if self._listed:
             return np.dtype([("items", self._code, (self.members,))])
         return np.dtype([("bits", "u1", ((self.size + 7) // 8,))])
 
     @property
     def chunk(self) -> int:
-        """About half a megabyte of bits, or of listed items, at a time."""
+        """How many people are handled at once: about half a megabyte of bits or items."""
         rows = (1 << 16) // self.members if self._listed else (1 << 22) // self.size
         return min(max(rows, 1), 1 << 15)
 
@@ -197,10 +198,10 @@ class SubsetSelection(FrequencyOracle):
         self, encoded: NDArray[Any], kept: NDArray[np.bool_], rng: Source, reports: NDArray[Any]
     ) -> None:
         chosen = rng.subsets(self.size, self.members, encoded.size)
-        last = rng.below(self.members, encoded.size)  # of a uniform set any member may be the last
+        last = rng.below(self.members, encoded.size)  # any member of a uniform set may be the last
         absent = np.flatnonzero(kept & (chosen != encoded[:, None]).all(axis=1))
         chosen[absent, last[absent]] = encoded[absent]
-        chosen.sort(axis=1)  # so that the place of an item says nothing
+        chosen.sort(axis=1)  # so that the position of an item reveals nothing
         reports["items"] = chosen
 
     def _raise_bits(
@@ -215,7 +216,7 @@ class SubsetSelection(FrequencyOracle):
         reports["bits"] = rows.view("u1")[:, : self.report_bytes]
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports are sets of the right size, written in their one way."""
+        """Return a mask of the reports that are sets of the right size in canonical form."""
         if self._listed:
             items = reports["items"]
             rising = (items[:, :-1] < items[:, 1:]).all(axis=1)
@@ -243,13 +244,13 @@ class SubsetSelection(FrequencyOracle):
         return self._covariance_of_pairs(share, n, float(apart), float(held - apart))
 
     def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
-        """Return a tally from its exact joint law, in about d sqrt(d) steps whatever n is.
+        """Return a tally drawn from its exact joint law, in about d sqrt(d) steps for any n.
 
-        Items are settled one after another. All that matters of a report is how many members it
-        has still to name, so reports are counted by that number: a set with s members to place
-        on r items names the next one with probability s/r. Reports that keep an item yet to come
-        have had the same law so far whichever item that is; which of them keep the next one is
-        therefore a uniform choice among them.
+        Items are drawn one after another. All that matters of a report is how many members it still
+        has to name, so reports are counted by that number: a set with s members left for r items
+        names the next item with probability s/r. Reports that keep a later item have had the same
+        law so far, whichever item that is; so those that keep the next item are a uniform choice
+        among them.
         """
         held = np.asarray(histogram, dtype=np.int64)
         n = int(held.sum())
@@ -272,7 +273,7 @@ class SubsetSelection(FrequencyOracle):
 
 
 def _name(reports: NDArray[np.int64], left: int, draw: np.random.Generator) -> int:
-    """Let reports, counted by how many members they have to place on items, name one of these."""
+    """Draw how many reports name the next item; ``reports`` counts them by members left."""
     members = np.flatnonzero(reports)
     if not members.size or not left:
         return 0

@@ -1,4 +1,4 @@
-"""The mean of a bounded number."""
+"""Mechanisms for the mean of a bounded number."""
 
 from __future__ import annotations
 

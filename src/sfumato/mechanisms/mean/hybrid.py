@@ -1,4 +1,4 @@
-"""The hybrid mechanism: piecewise or stochastic rounding, by a coin."""
+"""The hybrid mechanism: a coin chooses the piecewise mechanism or stochastic rounding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sfumato.randomness import ONE, Source
 
 __all__ = ["Hybrid"]
 
-# Below this epsilon stochastic rounding alone has the smaller worst variance.
+# Below this epsilon, stochastic rounding alone has the smaller worst variance.
 _ROUNDING_ONLY: Final = 0.6094
 
 
@@ -30,8 +30,8 @@ class Hybrid(NumericMechanism):
     """The hybrid mechanism: the best of its two parts at any epsilon, and the default for means.
 
     Above epsilon 0.61 a public coin chooses the piecewise mechanism with probability
-    1 - e^(-epsilon/2), otherwise (and always below) stochastic rounding. The report shows which,
-    and each part spends the whole epsilon, so the whole does.
+    1 - e^(-epsilon/2), otherwise (and always below) stochastic rounding. The report reveals which,
+    and each part uses the whole epsilon, so the hybrid does too.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Hybrid(NumericMechanism):
     low, high
         The public interval the numbers lie in.
     clip
-        Whether numbers outside are cut to the interval; by default they are refused.
+        Whether numbers outside are clipped to the interval; by default they are refused.
     grid
         Number of grid steps.
 
@@ -51,7 +51,7 @@ class Hybrid(NumericMechanism):
     Error
     -----
     With h = e^(epsilon/2), n Var = (((e^epsilon+1)/(e^epsilon-1))^2 + (h+3)/(3(h-1)))/h on [-1, 1]
-    above epsilon 0.61, whatever the number; below as stochastic rounding.
+    above epsilon 0.61, for every number; below, that of stochastic rounding.
 
     Cost
     ----
@@ -78,31 +78,31 @@ class Hybrid(NumericMechanism):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(0.5, -1, 1, grid=8)
         yield cls(1.0, 0, 100, grid=16)
         yield cls(3.0, -5, 1, grid=6)
 
     @cached_property
     def piecewise(self) -> Piecewise:
-        """The part that sends a place."""
+        """The piecewise part, which sends a place."""
         return Piecewise(self.epsilon, self.low, self.high, self.clip, self.grid)
 
     @cached_property
     def rounding(self) -> StochasticRounding:
-        """The part that sends a bit."""
+        """The rounding part, which sends a bit."""
         return StochasticRounding(self.epsilon, self.low, self.high, self.clip, self.grid)
 
     @cached_property
     def placed(self) -> int:
-        """How often, in 2^-64, the piecewise part is used."""
+        """The probability of the piecewise part, in units of 2^-64."""
         if self.epsilon <= _ROUNDING_ONLY:
             return 0
         return int(ONE * (1 - exp_below(Fraction(-self.epsilon) / 2)))
 
     @cached_property
     def _places(self) -> int:
-        """How many reports are places; two more stand for the bits."""
+        """The number of reports that are places; two more reports are the bits."""
         return self.piecewise.size if self.placed else 0
 
     @property
@@ -111,20 +111,20 @@ class Hybrid(NumericMechanism):
 
     @property
     def worst_ratio(self) -> Fraction:
-        """The worse of the parts in use."""
+        """The largest ratio of two inputs' probabilities of a report, over the parts in use."""
         return max(part.worst_ratio for part in self._used)
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how the ends compare, which are furthest apart under both parts."""
+        """Return the contrasts of the two ends, which are furthest apart under both parts."""
         return self._contrasts_of_ends()
 
     @property
     def symbols(self) -> int:
-        """The places, then the two bits."""
+        """The number of different reports: the places, then the two bits."""
         return self._places + 2
 
     def point_law(self, point: int) -> tuple[list[int], int]:
-        """Return the law of a grid point: the parts' laws side by side."""
+        """Return the law of a grid point: the laws of the two parts side by side."""
         bits, bit_whole = self.rounding.point_law(point)
         if not self.placed:
             return bits, bit_whole
@@ -134,7 +134,7 @@ class Hybrid(NumericMechanism):
         return numerators, ONE * bit_whole * place_whole
 
     def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
-        """Return a place or a bit for each grid point."""
+        """Return a random place or bit for each grid point."""
         bits = self._places + self.rounding.blur(points, rng)
         if not self.placed:
             return bits
@@ -143,7 +143,7 @@ class Hybrid(NumericMechanism):
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """Of the places their number, sum and sum of squares; and the number of ones."""
+        """The shape of a tally: number, sum and sum of squares of the places; number of ones."""
         return (4,)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -153,7 +153,7 @@ class Hybrid(NumericMechanism):
         return np.array([places.size, places.sum(), places @ places, ones])
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the mean over both kinds of reports, and the mean square the places tell of."""
+        """Return the mean over both kinds of reports, and the mean square from the places."""
         placed, total, squares, ones = (int(value) for value in tally.sums)
         bits = tally.n - placed
         found = []
@@ -174,5 +174,5 @@ class Hybrid(NumericMechanism):
 
     @property
     def influence(self) -> float:
-        """The larger of the parts'."""
+        """The most by which one report can change an estimated total, over the parts in use."""
         return max(part.influence for part in self._used)

@@ -1,4 +1,4 @@
-"""What mechanisms for numbers share: an interval, an integer grid on it, and the mean."""
+"""The base of mechanisms for numbers: an interval, an integer grid on it, and the mean."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NARROWEST: Final = 1e-100
 
 
 class Moments(NamedTuple):
-    """What reports say of the grid points behind them: their mean and their mean square."""
+    """The mean and the mean square of the grid points behind some reports."""
 
     point: float
     spread: float
@@ -43,12 +43,12 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class NumericMechanism(Mechanism):
-    """Blurs a number of a public interval, on an integer grid.
+    """A mechanism for a number in a public interval, on an integer grid.
 
-    Floating-point noise betrays its input: most floats can only come from some inputs. So the
-    value is first rounded to one of the points 0..grid, up or down by a coin whose bias makes the
-    rounding unbiased, and everything after that is integers. Rounding does not see the report,
-    so a law that is private for grid points is private for all values between them.
+    Floating-point noise reveals its input, because most floats can come from some inputs only. So
+    the value is first rounded to one of the points 0..grid, up or down by a coin whose bias makes
+    the rounding unbiased, and everything after that is integers. Rounding does not depend on the
+    report, so a law that is private for grid points is private for all values between them.
     """
 
     low: float
@@ -57,7 +57,7 @@ class NumericMechanism(Mechanism):
     grid: int = 4096
 
     def __post_init__(self) -> None:
-        """Check the interval and the grid."""
+        """Raise ConfigurationError unless the interval and the grid are allowed."""
         super().__post_init__()
         for name in ("low", "high"):
             end = getattr(self, name)
@@ -83,7 +83,7 @@ class NumericMechanism(Mechanism):
 
     @property
     def step(self) -> float:
-        """The distance of two grid points, in the unit of the values."""
+        """The distance between two grid points, in the unit of the values."""
         return (self.high - self.low) / self.grid
 
     # ---- values ----------------------------------------------------------------------------
@@ -95,14 +95,14 @@ class NumericMechanism(Mechanism):
         return [float(point) for point in points]
 
     def probes(self) -> Sequence[float]:
-        """Return numbers between the grid points."""
+        """Return a few numbers that lie between grid points."""
         return [self.low + share * (self.high - self.low) for share in (0.01, 0.29, 0.5001, 0.9999)]
 
     def _contrasts_of_ends(self) -> tuple[Contrasts, ...]:
-        """Return how the two ends of the grid compare.
+        """Return the contrast of the two ends of the grid.
 
-        For mechanisms under which no two points are further apart than the ends, and nothing is
-        sent less often than by one of the ends.
+        This is right for mechanisms under which no two points are further apart than the ends, and
+        every report is least likely at one of the ends.
         """
         low, high, middle = (self.point_law(point) for point in (0, self.grid, self.grid // 2))
         columns = Counter(zip(low[0], high[0], middle[0], strict=True))
@@ -119,11 +119,11 @@ class NumericMechanism(Mechanism):
         return (Contrasts((Contrast.of(bounding),), found),)
 
     def truth(self, values: Any) -> Floats:
-        """Return the mean of the people's values (clipped ones, if told to clip)."""
+        """Return the mean of the people's values, clipped if the mechanism clips."""
         return np.array([self._numbers(values).mean()])
 
     def encode(self, values: Any) -> Floats:
-        """Return each value's place on the grid, a number in [0, grid]."""
+        """Return the position of each value on the grid, a number in [0, grid]."""
         place = (self._numbers(values) - self.low) / (self.high - self.low) * self.grid
         return np.clip(place, 0.0, float(self.grid))
 
@@ -147,13 +147,13 @@ class NumericMechanism(Mechanism):
 
     @staticmethod
     def _split(encoded: Floats) -> tuple[Ints, NDArray[np.uint64]]:
-        """Return the grid point below each place and how often, in 2^-64, to round up."""
+        """Return the grid point below each position, and the 2^-64 probability to round up."""
         below = encoded.astype(np.int64)
-        # Scaling by a power of two is exact, so the coin has the bias the number really has.
+        # Scaling by a power of two is exact, so the coin has exactly the bias of the number.
         return below, ((encoded - below) * float(ONE)).astype(np.uint64)
 
     def _round(self, encoded: Floats, rng: Source) -> Ints:
-        """Return a grid point for each place, unbiased."""
+        """Return a grid point for each position, rounded at random without bias."""
         below, up = self._split(encoded)
         return below + rng.bernoulli_each(up)
 
@@ -166,10 +166,10 @@ class NumericMechanism(Mechanism):
     @property
     @abstractmethod
     def symbols(self) -> int:
-        """How many different reports there are: the numbers 0, 1, 2, ..."""
+        """The number of different reports, which are called 0, 1, 2, ..."""
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law of a value: that of its grid point, or the mixture of its two."""
+        """Return the law of a value: that of its grid point, or a mixture of two points' laws."""
         del public
         below, up = (int(part[0]) for part in self._split(self.encode([value])))
         numerators, denominator = self.point_law(below)
@@ -186,11 +186,11 @@ class NumericMechanism(Mechanism):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """A symbol, in as few bytes as it needs."""
+        """The numpy dtype of a report: one symbol, in as few bytes as possible."""
         return np.dtype([("symbol", np.min_scalar_type(self.symbols - 1).newbyteorder("<"))])
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports name a symbol that exists."""
+        """Return a mask of the reports that name an existing symbol."""
         return np.asarray(reports["symbol"] < self.symbols)
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
@@ -204,7 +204,8 @@ class NumericMechanism(Mechanism):
 
     def _estimate(self, tally: Tally) -> Estimate:
         point, spread = self.moments(tally)
-        # No points of 0..grid have a mean outside, or with their mean another mean square.
+        # Points in 0..grid cannot have a mean outside, nor a mean square that does not fit their
+        # mean.
         held = min(max(point, 0.0), float(self.grid))
         spread = min(max(spread, held * held), held * self.grid)
         noise = self.second(held, spread) - spread
@@ -219,14 +220,14 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def moments(self, tally: Tally) -> Moments:
-        """Return the unbiased mean of the points and, as far as reports tell, their mean square."""
+        """Return the unbiased mean of the points and, if reports tell it, their mean square."""
 
     @abstractmethod
     def second(self, point: float, spread: float) -> float:
-        """Return the mean square of debiased reports of points with this mean and mean square.
+        """Return the mean square of debiased reports, given the points' mean and mean square.
 
-        Less the mean square of the points it is the variance of the noise: intervals speak of
-        what the mechanism adds, so they are about the mean of those who reported.
+        Minus the mean square of the points, this is the variance of the noise. Intervals only cover
+        the noise, so they are about the mean of those who reported.
         """
 
     def point_variance(self, point: int) -> float:
@@ -243,7 +244,7 @@ class NumericMechanism(Mechanism):
         return self.step**2 * (mixed + share * (1 - share))
 
     def facts(self) -> dict[str, Any]:
-        """Return how well the mean of 10,000 numbers can be told, too."""
+        """Return the general facts, and the accuracy of the mean for 10,000 people."""
         middle = (self.low + self.high) / 2
         return super().facts() | {
             "variance_in_the_middle": self.variance(middle),
@@ -254,11 +255,11 @@ class NumericMechanism(Mechanism):
 
     @property
     def mse(self) -> float:
-        """The mean squared error of one report, for the number where it is largest."""
+        """n times the mean squared error of the mean, for the worst value."""
         return self.worst_variance
 
     @property
     def worst_variance(self) -> float:
-        """The largest of these, over all values."""
-        points = (0, self.grid // 2, self.grid)  # it is a parabola in the value
+        """The largest variance of one debiased report, over all values."""
+        points = (0, self.grid // 2, self.grid)  # the variance is a parabola in the value
         return self.step**2 * (max(self.point_variance(point) for point in points) + 0.25)

@@ -1,4 +1,4 @@
-"""The piecewise mechanism: a report near the number is likelier than one far from it."""
+"""The piecewise mechanism: a report near the number is more likely than one far from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Piecewise(SlidingWindow):
     With h = e^(epsilon/2) and C = (h+1)/(h-1) a number v of [-1, 1] is reported as a number of
     [-C, C], with density e^epsilon times higher on a window of width C - 1 that slides with v.
     On the grid the window has the share 1/h of the grid's steps, rounded, and the law is the one
-    of :class:`~sfumato.mechanisms.mean.sliding_law.SlidingWindow`: unbiased exactly, whatever the
+    of :class:`~sfumato.mechanisms.mean.sliding_law.SlidingWindow`: exactly unbiased in spite of the
     rounding.
 
     Parameters
@@ -36,7 +36,7 @@ class Piecewise(SlidingWindow):
     low, high
         The public interval the numbers lie in.
     clip
-        Whether numbers outside are cut to the interval; by default they are refused.
+        Whether numbers outside are clipped to the interval; by default they are refused.
     grid
         Number of grid steps; the default keeps the variance within 1% of the continuous one up to
         epsilon 8.
@@ -74,19 +74,19 @@ class Piecewise(SlidingWindow):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, -1, 1, grid=8)
         yield cls(0.5, 0, 100, grid=64)
         yield cls(3.0, -5, 1, grid=6)
 
     @cached_property
     def width(self) -> int:
-        """The window's share of the grid is e^(-epsilon/2)."""
+        """The number of places in a window: a share of e^(-epsilon/2) of the grid."""
         return max(1, round(self.grid * exp_below(Fraction(-self.epsilon) / 2)))
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """Sum and sum of squares of the places."""
+        """The shape of a tally: the sum and the sum of squares of the places."""
         return (2,)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -94,5 +94,5 @@ class Piecewise(SlidingWindow):
         return np.array([places.sum(), places @ places])
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the moments behind the sum and the sum of squares."""
+        """Return the moments of the grid points, from the sum and sum of squares of places."""
         return self.place_moments(tally.n, *map(int, tally.sums))

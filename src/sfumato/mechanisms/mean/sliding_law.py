@@ -1,8 +1,8 @@
-"""A window that slides with the number: the integer law behind Piecewise and Square Wave.
+"""The integer law of Piecewise and Square Wave: a window that slides with the number.
 
-Of grid + width outputs the ``width`` ones from the grid point on are more likely, all others
-equally unlikely: with probability k the report is uniform in the window, otherwise uniform over
-everything. All moments are closed forms in the point, so the debiased mean is exact.
+Of grid + width outputs (places), the ``width`` ones from the grid point on are more likely than all
+others: with probability k the report is uniform in the window, otherwise uniform over everything.
+All moments are closed forms in the point, so the debiased mean is exact.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ __all__ = ["SlidingWindow"]
 
 @dataclass(frozen=True)
 class SlidingWindow(NumericMechanism):
-    """A numeric mechanism whose report is most likely within a window at the number."""
+    """A numeric mechanism whose report most likely lies in a window that starts at the number."""
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many outputs the window has."""
+        """The number of outputs in a window."""
 
     @cached_property
     def size(self) -> int:
-        """How many outputs there are in all."""
+        """The number of all outputs."""
         return self.grid + self.width
 
     @cached_property
     def kept(self) -> int:
-        """How often, in 2^-64, the report is drawn from the window for sure."""
-        # Inside against outside: 1 + (k/width) / ((1-k)/size) <= e^epsilon.
+        """The probability of drawing the report from the window alone, in units of 2^-64."""
+        # The ratio of inside to outside is 1 + (k/width) / ((1-k)/size) <= e^epsilon.
         return kept_threshold(self.epsilon, Fraction(self.size, self.width))
 
     @property
     def worst_ratio(self) -> Fraction:
-        """Inside of the window against outside."""
+        """The largest ratio of a report's probabilities: inside of the window against outside."""
         return 1 + Fraction(self.kept * self.size, (ONE - self.kept) * self.width)
 
     def point_law(self, point: int) -> tuple[list[int], int]:
-        """Return the law of a grid point."""
+        """Return the numerators and the denominator of the law of a grid point."""
         outside = (ONE - self.kept) * self.width
         numerators = [outside] * self.size
         inside = outside + self.kept * self.size
@@ -57,16 +57,16 @@ class SlidingWindow(NumericMechanism):
         return numerators, ONE * self.size * self.width
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how the ends compare: no two windows overlap less than theirs."""
+        """Return the contrasts of the two ends; no two windows overlap less than theirs."""
         return self._contrasts_of_ends()
 
     @property
     def symbols(self) -> int:
-        """How many different reports there are: one for each place."""
+        """The number of different reports, one for each place."""
         return self.size
 
     def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
-        """Return a place for each grid point."""
+        """Return a random place for each grid point."""
         kept = rng.bernoulli(self.kept, points.size)
         near = points + rng.below(self.width, points.size)
         return np.where(kept, near, rng.below(self.size, points.size))
@@ -75,35 +75,35 @@ class SlidingWindow(NumericMechanism):
 
     @cached_property
     def slope(self) -> Fraction:
-        """By how much a grid step moves the mean place: P[kept]."""
+        """The change of the mean place for each grid step, which is the probability k."""
         return Fraction(self.kept, ONE)
 
     @cached_property
     def offset(self) -> Fraction:
-        """The mean place of a report of point 0."""
+        """The mean place of a report of grid point 0."""
         near, anywhere = Fraction(self.width - 1, 2), Fraction(self.size - 1, 2)
         return self.slope * near + (1 - self.slope) * anywhere
 
     def _place_square(self, point: float, spread: float) -> float:
-        """Return the mean square of places, from the mean and the mean square of their points."""
+        """Return the mean square of places, given the points' mean and mean square."""
         width, size, slope = self.width, self.size, float(self.slope)
         near = spread + point * (width - 1) + (width - 1) * (2 * width - 1) / 6
         return slope * near + (1 - slope) * (size - 1) * (2 * size - 1) / 6
 
     def place_moments(self, n: int, total: int, squares: int) -> Moments:
-        """Return the moments behind n places with this sum and sum of squares."""
+        """Return the moments of the points, given the sum and sum of squares of n places."""
         slope = float(self.slope)
         point = (total / n - float(self.offset)) / slope
-        # A place also tells of the square of its point: _place_square is affine in it.
+        # The mean square of places is affine in that of the points, so it is solved for the latter.
         return Moments(point, (squares / n - self._place_square(point, 0.0)) / slope)
 
     def second(self, point: float, spread: float) -> float:
-        """Return the mean square of debiased places."""
+        """Return the mean square of debiased places, given the points' mean and mean square."""
         slope, offset = float(self.slope), float(self.offset)
         place = slope * point + offset
         return (self._place_square(point, spread) - offset * (2 * place - offset)) / slope**2
 
     @property
     def influence(self) -> float:
-        """How far the last place instead of the first moves the estimated total."""
+        """The change of the estimated total from the first place to the last."""
         return self.step * float((self.size - 1) / self.slope)

@@ -1,4 +1,4 @@
-"""Stochastic rounding: one bit, more often 1 the larger the number is."""
+"""Stochastic rounding: one bit, which is 1 the more often the larger the number is."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["StochasticRounding"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitEstimate(Estimate):
-    """A mean from bits: intervals come from the number of ones, and hold for few bits too.
+    """A mean estimated from bits; its intervals use the number of ones and hold for few bits too.
 
     Parameters
     ----------
     ones
         How many bits are 1.
     zero, one
-        The numbers that a share of ones of 0 and of 1 stands for.
+        The estimated mean if all bits are 0, and if all bits are 1.
 
     """
 
@@ -41,7 +41,7 @@ class BitEstimate(Estimate):
     one: float = 1.0
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return Wilson's interval of the share of ones, as numbers."""
+        """Return Wilson's interval of the share of ones, converted to numbers."""
         ends = wilson(np.array([self.ones]), self.n, checked_level(level))
         low, high = (self.zero + end * (self.one - self.zero) for end in ends)
         return low, high
@@ -63,7 +63,7 @@ class StochasticRounding(NumericMechanism):
     low, high
         The public interval the numbers lie in.
     clip
-        Whether numbers outside are cut to the interval; by default they are refused.
+        Whether numbers outside are clipped to the interval; by default they are refused.
     grid
         Number of grid steps.
 
@@ -73,9 +73,9 @@ class StochasticRounding(NumericMechanism):
 
     Error
     -----
-    n Var = ((e^epsilon + 1)/(e^epsilon - 1))^2 - v^2 on [-1, 1]. A bit says nothing of how spread
-    out the numbers are, so the interval (Wilson's, of the share of ones) takes them as all
-    equal: it covers more than it says where numbers are spread and epsilon is above 1.
+    n Var = ((e^epsilon + 1)/(e^epsilon - 1))^2 - v^2 on [-1, 1]. Bits do not reveal how spread out
+    the numbers are, so the interval (Wilson's, of the share of ones) assumes that all are equal: it
+    covers more often than its level if numbers are spread out and epsilon is above 1.
 
     Cost
     ----
@@ -101,48 +101,48 @@ class StochasticRounding(NumericMechanism):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, -1, 1, grid=8)
         yield cls(0.5, 0, 100, grid=64)
         yield cls(3.0, -5, 1, clip=False, grid=6)
 
     @cached_property
     def slope(self) -> int:
-        """By how much, in 2^-64, a grid step raises the probability of a 1."""
+        """The increase of the probability of a 1 for each grid step, in units of 2^-64."""
         return (ONE - 2 * ceil(ONE / (exp_below(self.epsilon) + 1))) // self.grid
 
     @cached_property
     def first(self) -> int:
-        """How often, in 2^-64, the lowest number sends a 1."""
+        """The probability that the lowest number sends a 1, in units of 2^-64."""
         return (ONE - self.slope * self.grid) // 2
 
     @property
     def worst_ratio(self) -> Fraction:
-        """The highest number against the lowest."""
+        """The largest ratio of a report's probabilities: the highest number against the lowest."""
         return Fraction(ONE - self.first, self.first)
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how the ends compare: the law of every other number lies between theirs."""
+        """Return the contrasts of the two ends; all other numbers' laws lie between theirs."""
         return self._contrasts_of_ends()
 
     @property
     def symbols(self) -> int:
-        """How many different reports there are: a report is one bit."""
+        """The number of different reports, which is 2 because a report is one bit."""
         return 2
 
     def point_law(self, point: int) -> tuple[list[int], int]:
-        """Return the law of a grid point."""
+        """Return the numerators and the denominator of the law of a grid point."""
         raised = self.first + point * self.slope
         return [ONE - raised, raised], ONE
 
     def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
-        """Return a bit for each grid point."""
+        """Return a random bit for each grid point."""
         raised = np.uint64(self.first) + points.astype(np.uint64) * np.uint64(self.slope)
         return rng.bernoulli_each(raised).astype(np.int64)
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """How many ones."""
+        """The shape of a tally: the number of ones."""
         return (1,)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -155,21 +155,21 @@ class StochasticRounding(NumericMechanism):
 
     @cached_property
     def _zero(self) -> float:
-        """The point a 0 stands for; a 1 stands for one 2^64/slope above."""
+        """The debiased grid point of a 0; that of a 1 lies 2^64/slope above."""
         return -self.first / self.slope
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the mean; a bit says nothing of the square, so take all points as equal."""
+        """Return the mean; bits do not tell the mean square, which is returned as 0."""
         point = self._zero + int(tally.sums[0]) / tally.n * (ONE / self.slope)
         return Moments(point, 0.0)
 
     def second(self, point: float, spread: float) -> float:
-        """Return the mean square of the two points a bit stands for."""
+        """Return the mean square of the debiased grid points of the bits."""
         del spread
         share, one = (self.first + self.slope * point) / ONE, self._zero + ONE / self.slope
         return (1 - share) * self._zero**2 + share * one**2
 
     @property
     def influence(self) -> float:
-        """How far a flipped bit moves the estimated total."""
+        """The change of the estimated total when one bit is flipped."""
         return self.step * ONE / self.slope

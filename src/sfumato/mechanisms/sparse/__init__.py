@@ -1,6 +1,6 @@
-"""Sparse vectors and sets: key-value data, gradients, changes of a stream, baskets.
+"""Mechanisms for sparse vectors and sets: key-value data, gradients, changes, baskets.
 
-A file is imported when its mechanism is first asked for: a device uses one of them.
+A file is imported when its mechanism is first used, because a device uses only one.
 """
 
 from __future__ import annotations

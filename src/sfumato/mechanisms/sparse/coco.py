@@ -1,4 +1,4 @@
-"""CoCo: as Collision, with the two signs of an entry in opposite buckets of a pair."""
+"""CoCo: like Collision, with the two signs of an entry in the two buckets of a pair."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Buckets = NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class CoCo(HashedVector):
-    """Of the two buckets of an entry's pair that of its own sign is favoured.
+    """A hashed pair of buckets for each entry, of which the one for its sign is favoured.
 
     Every entry j is hashed to one of t/2 pairs of buckets, with a sign that says which of the two
-    is that of plus; both are one number G(j) below t, the bucket of plus, and the bucket of minus
-    is G(j) + t/2 mod t. Each pair that the input's s non-zeros take has probability T/s: K of it
-    for the bucket of its owner's symbol and 1 - K for the other; the owner of a pair that several
-    non-zeros take is any of them, by chance. What is left is spread evenly over the other buckets.
-    K = e^epsilon/(e^epsilon + 1) and T = s (e^epsilon + 1)/Omega, with
-    Omega = s (e^epsilon + 1) + t - 2 s, are rounded down to 64 bits.
+    stands for plus. Pair and sign are one number G(j) below t: the bucket of plus is G(j), and that
+    of minus is G(j) + t/2 mod t. Each pair that the input's s non-zeros take has probability T/s: K
+    of it for the bucket of its owner's symbol and 1 - K for the other; if several non-zeros take
+    one pair, its owner is one of them at random. The remaining probability is spread evenly over
+    the other buckets. K = e^epsilon/(e^epsilon + 1) and T = s (e^epsilon + 1)/Omega, with Omega = s
+    (e^epsilon + 1) + t - 2 s, are rounded down to 64 bits.
 
-    With o = t (1 - (1 - 2/t)^s)/(2 s), how often a non-zero owns its pair, a report supports its
-    symbol with p_true = (T/s)(o K + (1 - o)/2), the opposite one with
-    p_opposite = (T/s)(o (1 - K) + (1 - o)/2), and either symbol of a zero entry with 1/t.
+    With o = t (1 - (1 - 2/t)^s)/(2 s), the probability that a non-zero owns its pair, a report
+    supports its symbol with p_true = (T/s)(o K + (1 - o)/2), the opposite one with p_opposite =
+    (T/s)(o (1 - K) + (1 - o)/2), and either symbol of a zero entry with 1/t.
 
     Parameters
     ----------
@@ -47,39 +47,43 @@ class CoCo(HashedVector):
     dimension
         Number of entries of a vector.
     sparsity
-        How many of them are not zero, at most; later ones are taken as zero.
+        The largest number of non-zero entries of a vector; further ones are taken as zero.
     hash_range
-        t, even, 2 s or more (2 s + 2 for frequencies); by default the one of least exact error.
+        The number of buckets t, even, at least 2 s (2 s + 2 for frequencies); by default the one of
+        least exact error.
     exact_sparsity
-        Whether every vector has exactly so many non-zeros; then no stubs are needed.
+        Whether every vector has exactly ``sparsity`` non-zeros, so that no padding is needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency).
     paper
-        Use the printed hash range, e^epsilon s + s + 2 (for frequencies e^epsilon s + 5 s), rounded
-        up to an even number.
+        Whether to use the hash range printed in the paper, e^epsilon s + s + 2 (for frequencies
+        e^epsilon s + 5 s), rounded up to an even number.
     seed_bits
-        Length of a hash's seed. If it is 16 or less people share a pool of 2^seed_bits hashes:
-        reports are counted by hash and bucket, whatever the dimension, and decoded once. This
-        costs no privacy, but estimates are off by ``pool_bias`` however many people report.
+        The number of bits of a hash's seed. If it is 16 or less, people share a pool of 2^seed_bits
+        hashes: reports are counted by hash and bucket, for any dimension, and decoded once. This
+        costs no privacy, but estimates have an error of ``pool_bias`` that more reports do not
+        reduce.
 
     Guarantee
     ---------
     epsilon-LDP for the whole vector and for *every* hash: the hash is drawn without looking at the
     vector, and a bucket's weight lies between 1 and e^epsilon, conflicts included. Nothing is
-    assumed of the hash, so a pool of hashes is as private. (Of bounds for shuffled reports those
-    hold that hold for every hash; those that average over conflicts need a hash of one's own.)
+    assumed about the hash, so a pool of hashes is just as private. (For shuffled reports, only the
+    bounds for every hash hold with a pool; those that average over conflicts need a separate hash
+    for each report.)
 
     Error
     -----
-    Unbiased, with the stated variances, if any s + 2 entries have independent buckets: exactly so
-    if a seed numbers a hash of the family :class:`LinearHash` (small vectors), else as good as the
-    generator that makes a hash of a seed.
-    With contrast p_true - p_opposite the variance of a mean is (2/t)/contrast^2 at a zero entry and
-    (p_true + p_opposite)/contrast^2 - 1 at another.
+    Unbiased, with the stated variances, if any s + 2 entries have independent buckets: this is
+    exact if seeds number the hashes of :class:`LinearHash` (small vectors), and otherwise as good
+    as the generator that makes a hash from a seed. With contrast p_true - p_opposite the variance
+    of a mean is (2/t)/contrast^2 at a zero entry and (p_true + p_opposite)/contrast^2 - 1 at
+    another.
 
-    In a pool of N hashes two symbols share a bucket more or less often than once in t times, by
-    chance. Estimates are off by this ``pool_bias``, about sqrt(2 s/(t N)) if all people have the
-    same vector, less if they differ, and exactly by ``pool_biases(value)`` in the pool in use.
+    In a pool of N hashes the share of hashes in which two symbols share a bucket differs from 1/t
+    by chance. Estimates then have an error of ``pool_bias``, about sqrt(2 s/(t N)) if all people
+    have the same vector, less if they differ, and exactly ``pool_biases(value)`` in the pool in
+    use.
 
     Cost
     ----
@@ -112,7 +116,7 @@ class CoCo(HashedVector):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 3, 1, hash_range=2)
         yield cls(1.0, 3, 1, hash_range=4)
         yield cls(1.0, 3, 2, hash_range=4, exact_sparsity=True)
@@ -121,7 +125,7 @@ class CoCo(HashedVector):
 
     @property
     def least_range(self) -> int:
-        """A pair for each non-zero; for frequencies one more."""
+        """The smallest number of buckets: a pair for each non-zero, one more for frequencies."""
         return 2 * self.sparsity + (0 if self.goal == "value" else 2)
 
     @property
@@ -146,30 +150,31 @@ class CoCo(HashedVector):
 
     @cached_property
     def own(self) -> int:
-        """K, how often the bucket of the owner's symbol is the one of its pair, in 2^-64."""
+        """K, the probability of the bucket of the owner's symbol within its pair, times 2^64."""
         favour = exp_below(self.epsilon)
         return int(ONE * favour / (favour + 1))
 
     @cached_property
     def hit(self) -> int:
-        """T, how often one of the input's pairs is meant, in 2^-64.
+        """T, the probability of choosing one of the input's pairs, in units of 2^-64.
 
-        Rounded down, so that no other bucket is rarer than the rarer one of a pair.
+        It is rounded down, so that no other bucket is less likely than the less likely one of a
+        pair.
         """
         taken, spare = self.sparsity * ONE, self.buckets - 2 * self.sparsity
         return ONE * taken // (taken + spare * (ONE - self.own))
 
     @property
     def worst_ratio(self) -> Fraction:
-        """The bucket of an entry under its own sign and under the opposite one."""
+        """The largest ratio of a bucket's probabilities: under one sign against under the other."""
         return Fraction(self.own, ONE - self.own)
 
     def _owned(self, t: Any) -> Any:
-        """Return how often a non-zero owns its pair: E[1/(1 + others in it)]."""
+        """Return the probability that a non-zero owns its pair: E[1/(1 + others in it)]."""
         return t * (1 - (1 - 2 / t) ** self.sparsity) / (2 * self.sparsity)
 
     def _entry_law(self, pair: Any, lean: float, presence: Any, t: Any) -> BucketLaw:
-        """Return the law, given T/s and 2 K - 1."""
+        """Return the law of an entry, given T/s and 2 K - 1."""
         contrast = pair * self._owned(t) * lean
         return BucketLaw(
             self.sparsity,
@@ -190,7 +195,7 @@ class CoCo(HashedVector):
 
     @cached_property
     def probabilities(self) -> BucketLaw:
-        """The law in use, from the integers the sampler uses."""
+        """The law in use, computed from the integers of the sampler."""
         pair = Fraction(self.hit, ONE * self.sparsity)
         presence = max(pair - Fraction(2, self.buckets), Fraction(0))
         lean = Fraction(2 * self.own - ONE, ONE)
@@ -219,7 +224,7 @@ class CoCo(HashedVector):
         return chances
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how two inputs compare, for every hash and on average over random ones."""
+        """Return the contrasts of two inputs, for every hash and on average over random ones."""
         s, half, ratio = self.sparsity, self._pairs, self.worst_ratio
         first, second = set(range(s)), set(range(half, half + s))
         other = {(s + i) % half + half * (i % 2) for i in range(s)}
@@ -231,7 +236,7 @@ class CoCo(HashedVector):
         least = pair * Fraction(ONE - self.own, ONE)
         here = hashed_contrast.members(s, half)
         counts = occupied(s, half - 1) if here[0] else np.zeros(1)
-        # A pair with n members, j of them at this bucket, has the factor 1 + (e^epsilon - 1) j/n.
+        # A pair with n members, j of them in this bucket, has the factor 1 + (e^epsilon - 1) j/n.
         gain, listed = float(ratio) - 1, min(s, hashed_contrast.MEMBERS)
         met = [(n, j) for n in range(1, listed + 1) for j in range(n + 1)]
         free = [c for c in range(1, min(s, half - 1) + 1) if counts[c]]
@@ -241,7 +246,7 @@ class CoCo(HashedVector):
         shares = np.array(
             [here[n] * comb(n, j) / 2**n for n, j in met] + [here[0] * counts[c] for c in free]
         )
-        # More members than are listed: half of them are here, on average; at worst all or none.
+        # With more members than are listed, half of them are here on average; at worst all or none.
         many = float(here[listed + 1 :].sum())
         worst = hashed_contrast.opposed(
             np.append(own, [1, 1 + gain]), np.append(shares, [many / 2, many / 2])
@@ -262,7 +267,7 @@ class CoCo(HashedVector):
         return self._opposite(self.family.hash(places, seeds), signs < 0)
 
     def _opposite(self, buckets: Buckets, which: NDArray[np.bool_]) -> Buckets:
-        """Return the other bucket of the pair where told so."""
+        """Return the other bucket of the pair where ``which`` is true, else the same bucket."""
         moved = buckets + np.uint16(self._pairs) * which
         moved -= np.uint16(self.buckets) * (moved >= self.buckets)
         return moved
@@ -273,11 +278,12 @@ class CoCo(HashedVector):
         people, slot = np.arange(n), rng.below(s, n)
         pairs, mine = hashed - half * (hashed >= half), hashed[slot, people]
         members = (pairs == pairs[slot, people]).sum(axis=0, dtype=np.int16)
-        # A pair of m members is met m times as often: keep it, and this owner, once in m times.
+        # A pair with m members is chosen m times as often, so it is kept, with this owner, once in
+        # m times.
         kept = rng.bernoulli(self.hit, n) & (rng.below_each(members, 1, s) == 0)
         own = self._opposite(mine, ~rng.bernoulli(self.own, n))
         ordered, repeated = in_order(pairs)
-        # If every pair is taken nothing is left to spread, and the rank is never used.
+        # If every pair is taken, no other bucket is left, and the rank is never used.
         fewest, most = max(self._pairs - s, 1), max(self._pairs - 1, 1)
         free = self._pairs - s + repeated.sum(axis=0, dtype=np.int16)
         ranks = rng.below_each(np.maximum(free, 1), fewest, most)
@@ -287,7 +293,7 @@ class CoCo(HashedVector):
     # ---- the server ------------------------------------------------------------------------
 
     def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
-        # Plus is where the hash says, minus in the other bucket of its pair.
+        # Plus is in the hashed bucket, minus in the other bucket of the pair.
         return [buckets, (buckets.astype(np.int64) + self._pairs) % self.buckets]
 
     def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
@@ -305,12 +311,12 @@ class CoCo(HashedVector):
     def _between(self) -> tuple[float, float]:
         law, s, t = self.probabilities, self.sparsity, self.buckets
         if self.goal == "value":
-            # The signs of m members add up to m, in mean square; only their share of m counts.
+            # The mean of m random signs has a mean square of 1/m.
             owned = self._owned(t)
-            met = 1.0 if t == 2 else 0.0  # one pair is always met, by the one non-zero there is
+            met = 1.0 if t == 2 else 0.0  # a single pair is always hit, by the only non-zero
             chance = (1 - 2 / t) ** s
             for m in range(1, s + 1) if t > 2 else ():
-                chance *= 2 * (s - m + 1) / ((t - 2) * m)  # of m members
+                chance *= 2 * (s - m + 1) / ((t - 2) * m)  # the probability of m members
                 met += chance / m
             return float(met / owned**2), float(1 / owned - 1)
         pair = law.p_true + law.p_opposite
@@ -321,7 +327,7 @@ class CoCo(HashedVector):
         return absent / law.presence**2, 0.0
 
     def facts(self) -> dict[str, Any]:
-        """Return the opposite sign's probability and the error of frequencies, too."""
+        """Return the general facts, the opposite sign's probability and the frequency error."""
         law = self.probabilities
         return super().facts() | {
             "p_opposite": law.p_opposite,

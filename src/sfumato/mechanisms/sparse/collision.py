@@ -1,4 +1,4 @@
-"""Collision: hash the signed entries into a few buckets and favour those the input hits."""
+"""Collision: hash the signed entries into a few buckets and favour those that the input hits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Buckets = NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class Collision(HashedVector):
-    """A bucket that the input's symbols hit is favoured over one that they do not.
+    """Hashed buckets, of which those that the input's symbols hit are favoured.
 
     Every signed entry is hashed into t buckets by a hash drawn for each report. A bucket hit by
-    some of the input's s symbols has probability T/s, and what is left is spread evenly over the
-    others: (1 - T c/s)/(t - c) each if c different ones are hit. T is the 64-bit number next below
-    s e^epsilon/Omega, with Omega = s e^epsilon + t - s.
+    some of the input's s symbols has probability T/s, and the remaining probability is spread
+    evenly over the others: (1 - T c/s)/(t - c) each if c different buckets are hit. T is the
+    largest multiple of 2^-64 up to s e^epsilon/Omega, with Omega = s e^epsilon + t - s.
 
-    A report supports the symbols in its bucket: a symbol of the input with T/s, whatever other
-    symbols fall on it, and any other with 1/t.
+    A report supports the symbols in its bucket: a symbol of the input with probability T/s,
+    whichever other symbols share its bucket, and any other symbol with 1/t.
 
     Parameters
     ----------
@@ -43,39 +43,42 @@ class Collision(HashedVector):
     dimension
         Number of entries of a vector.
     sparsity
-        How many of them are not zero, at most; later ones are taken as zero.
+        The largest number of non-zero entries of a vector; further ones are taken as zero.
     hash_range
-        t, s + 1 or more; by default the one of least exact error.
+        The number of buckets t, at least s + 1; by default the one of least exact error.
     exact_sparsity
-        Whether every vector has exactly so many non-zeros; then no stubs are needed.
+        Whether every vector has exactly ``sparsity`` non-zeros, so that no padding is needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency);
         the supports of the two signs are independent, so both have the same error.
     paper
-        Use the printed hash range, floor(s e^epsilon + 2 s - 1).
+        Whether to use the hash range printed in the paper, floor(s e^epsilon + 2 s - 1).
     seed_bits
-        Length of a hash's seed. If it is 16 or less people share a pool of 2^seed_bits hashes:
-        reports are counted by hash and bucket, whatever the dimension, and decoded once. This
-        costs no privacy, but estimates are off by ``pool_bias`` however many people report.
+        The number of bits of a hash's seed. If it is 16 or less, people share a pool of 2^seed_bits
+        hashes: reports are counted by hash and bucket, for any dimension, and decoded once. This
+        costs no privacy, but estimates have an error of ``pool_bias`` that more reports do not
+        reduce.
 
     Guarantee
     ---------
     epsilon-LDP for the whole vector and for *every* hash: the hash is drawn without looking at the
     vector, and a bucket's weight lies between 1 and e^epsilon, conflicts included. Nothing is
-    assumed of the hash, so a pool of hashes is as private. (Of bounds for shuffled reports those
-    hold that hold for every hash; those that average over conflicts need a hash of one's own.)
+    assumed about the hash, so a pool of hashes is just as private. (For shuffled reports, only the
+    bounds for every hash hold with a pool; those that average over conflicts need a separate hash
+    for each report.)
 
     Error
     -----
-    Unbiased, with the stated variances, if any s + 2 symbols have independent buckets: exactly so
-    if a seed numbers a hash of the family :class:`LinearHash` (small vectors), else as good as the
-    generator that makes a hash of a seed.
-    With contrast p_true - 1/t the variance is (2/t)(1 - 1/t)/contrast^2 at a zero entry and
-    (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2 at another.
+    Unbiased, with the stated variances, if any s + 2 symbols have independent buckets: this is
+    exact if seeds number the hashes of :class:`LinearHash` (small vectors), and otherwise as good
+    as the generator that makes a hash from a seed. With contrast p_true - 1/t the variance is
+    (2/t)(1 - 1/t)/contrast^2 at a zero entry and (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2
+    at another.
 
-    In a pool of N hashes two symbols share a bucket more or less often than once in t times, by
-    chance. Estimates are off by this ``pool_bias``, about sqrt(2 s/(t N)) if all people have the
-    same vector, less if they differ, and exactly by ``pool_biases(value)`` in the pool in use.
+    In a pool of N hashes the share of hashes in which two symbols share a bucket differs from 1/t
+    by chance. Estimates then have an error of ``pool_bias``, about sqrt(2 s/(t N)) if all people
+    have the same vector, less if they differ, and exactly ``pool_biases(value)`` in the pool in
+    use.
 
     Cost
     ----
@@ -106,7 +109,7 @@ class Collision(HashedVector):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 3, 1, hash_range=2)
         yield cls(1.0, 3, 1, hash_range=3)
         yield cls(1.0, 3, 2, hash_range=3)
@@ -114,7 +117,7 @@ class Collision(HashedVector):
 
     @property
     def least_range(self) -> int:
-        """One bucket more than the input can hit."""
+        """The smallest number of buckets: one more than the input can hit."""
         return self.sparsity + 1
 
     @property
@@ -123,7 +126,7 @@ class Collision(HashedVector):
 
     @property
     def _symbols(self) -> int:
-        return self.dimension + self.padded_dimension  # stubs are always positive
+        return self.dimension + self.padded_dimension  # padding entries are always positive
 
     @property
     def _rows(self) -> int:
@@ -133,13 +136,13 @@ class Collision(HashedVector):
 
     @cached_property
     def hit(self) -> int:
-        """T, how often one of the input's buckets is meant, in 2^-64."""
+        """T, the probability of choosing one of the input's buckets, in units of 2^-64."""
         favour = self.sparsity * exp_below(self.epsilon)
         return int(ONE * favour / (favour + self.buckets - self.sparsity))
 
     @property
     def worst_ratio(self) -> Fraction:
-        """A bucket that one input hits, and another does not, without conflicts."""
+        """The largest ratio of a bucket's probabilities: hit by the input against not hit."""
         s = self.sparsity
         return Fraction(self.hit * (self.buckets - s), (ONE - self.hit) * s)
 
@@ -158,7 +161,7 @@ class Collision(HashedVector):
 
     @cached_property
     def probabilities(self) -> BucketLaw:
-        """The law in use, from the integers the sampler uses."""
+        """The law in use, computed from the integers of the sampler."""
         p_true = Fraction(self.hit, ONE * self.sparsity)
         contrast = p_true - Fraction(1, self.buckets)
         return self._entry_law(float(p_true), float(contrast), self.buckets)
@@ -175,7 +178,7 @@ class Collision(HashedVector):
         return [favoured if bucket in taken else rest for bucket in range(self.buckets)]
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how two inputs compare, for every hash and on average over random ones."""
+        """Return the contrasts of two inputs, for every hash and on average over random ones."""
         s, t, ratio = self.sparsity, self.buckets, self.worst_ratio
         apart = [{(turn * s + i) % t for i in range(s)} for turn in range(3)]
         every = hashed_contrast.any_hash(ratio, t, *apart)
@@ -204,7 +207,7 @@ class Collision(HashedVector):
 
     def _hashed(self, encoded: NDArray[Any], seeds: NDArray[Any]) -> Buckets:
         places, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
-        # Plus signs come first, then minus signs, then stubs.
+        # Plus signs come first, then minus signs, then padding entries.
         symbols = places + places.dtype.type(self.dimension) * (
             (signs < 0) | (places >= self.dimension)
         )
@@ -214,7 +217,8 @@ class Collision(HashedVector):
         s, n = hashed.shape
         ordered, repeated = in_order(hashed)
         people, slot = np.arange(n), rng.below(s, n)
-        # A symbol whose bucket was counted before gives its share to the buckets nobody hits.
+        # A symbol whose bucket was counted before gives its probability to the buckets that are not
+        # hit.
         kept = rng.bernoulli(self.hit, n) & ~repeated[slot, people]
         fewest = self.buckets - s
         ranks = rng.below_each(
@@ -236,18 +240,19 @@ class Collision(HashedVector):
         return np.asarray(np.where(hit, favoured, rest))
 
     def _between(self) -> tuple[float, float]:
-        # Given that c buckets are hit, a bucket is one of them with c/t; a mean is 1/t for every c.
+        # Given that c buckets are hit, a bucket is one of them with probability c/t; its mean
+        # probability is 1/t for every c.
         favoured, t = self.probabilities.p_true, self.buckets
         taken = np.arange(self.sparsity + 1)
         rest = (1 - taken * favoured) / (t - taken)
         squares = (taken * favoured**2 + (t - taken) * rest**2) / t
         one = float(occupied(self.sparsity, t) @ squares) - 1 / t**2
-        # The symbol of a non-zero is hit in every hash; any other varies by itself.
+        # The symbol of a non-zero is hit under every hash; only the other symbol's bucket varies.
         one /= self.probabilities.contrast**2
         return 2 * one, one
 
     @property
     def influence(self) -> float:
-        """How far one entry of a forged report moves the estimated total of that entry."""
+        """The most by which a forged report can change the estimated total of an entry."""
         most = 1 if self.goal == "value" else 2  # both signs may share a bucket
         return float(most / self.probabilities.contrast)

@@ -1,4 +1,4 @@
-"""What Collision and CoCo share: a public hash of the symbols, one bucket sent, its law."""
+"""The base of Collision and CoCo: a public hash of the symbols, one bucket sent, its law."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ Buckets = NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class BucketLaw(EntryLaw):
-    """What a bucket says of one entry (numbers, or arrays of them for several hash ranges).
+    """The law of the bucket sent, for one entry (numbers, or arrays for several hash ranges).
 
     Parameters
     ----------
     sparsity
-        Non-zeros of the padded vector.
+        The number of non-zeros of the padded vector.
     p_true, p_opposite, p_false
-        Probability that the bucket sent is that of a symbol: the sign of a non-zero entry, its
-        opposite, and either sign of a zero entry.
+        The probability that the bucket sent is that of the true sign of a non-zero entry, of its
+        opposite sign, and of a given sign of a zero entry.
     contrast
-        p_true - p_opposite, without cancellation.
+        p_true - p_opposite, computed without cancellation.
     presence
-        p_true + p_opposite - 2 p_false, without cancellation.
+        p_true + p_opposite - 2 p_false, computed without cancellation.
     meet_zero, meet_held
-        Probability that the bucket sent is that of both signs, at a zero and a non-zero entry.
+        The probability that the bucket sent is that of both signs, for a zero and a non-zero entry.
 
     """
 
@@ -81,9 +81,10 @@ class BucketLaw(EntryLaw):
 
 
 def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
-    """Return the numbers of each column in order, and which of them repeat the one before."""
+    """Return the numbers of each column in rising order, and which ones repeat the one before."""
     ordered = np.array(numbers)
-    for start in np.arange(len(ordered)) % 2:  # few rows: neighbours change places, row with row
+    # There are few rows, so neighbouring rows are compared and exchanged.
+    for start in np.arange(len(ordered)) % 2:
         lower, upper = ordered[start:-1:2], ordered[start + 1 :: 2]
         smaller = np.minimum(lower, upper)
         np.maximum(lower, upper, out=upper)
@@ -94,7 +95,7 @@ def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
 
 
 def step_over(ranks: Ints, ordered: Buckets, repeated: NDArray[np.bool_]) -> Buckets:
-    """Return the free number of each rank; those in the ordered rows are taken (some repeat)."""
+    """Return the free number of each rank; numbers in the ordered rows are taken (some repeat)."""
     found = ranks.astype(np.uint16)
     for taken, again in zip(ordered, repeated, strict=True):
         found += (found >= taken) > again
@@ -103,7 +104,7 @@ def step_over(ranks: Ints, ordered: Buckets, repeated: NDArray[np.bool_]) -> Buc
 
 @dataclass(frozen=True)
 class HashedVector(SparseMechanism):
-    """Hashes signed entries into a few buckets and sends a bucket and the hash."""
+    """A mechanism that hashes signed entries into buckets, and sends a bucket and the hash."""
 
     dimension: int
     sparsity: int
@@ -114,10 +115,10 @@ class HashedVector(SparseMechanism):
     seed_bits: int = 64
 
     size: ClassVar[int] = 1
-    """Symbols that one person sends."""
+    """The number of symbols that one person sends."""
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
+        """Raise ConfigurationError unless all sizes are allowed."""
         super().__post_init__()
         self._check_vectors(LARGEST_DIMENSION)
         self._check_flag("paper")
@@ -136,35 +137,35 @@ class HashedVector(SparseMechanism):
     # ---- sizes and probabilities -----------------------------------------------------------
 
     range_step: ClassVar[int] = 1
-    """What the hash range is a multiple of."""
+    """The hash range must be a multiple of this number."""
 
     @property
     @abstractmethod
     def least_range(self) -> int:
-        """The fewest buckets that can be of use."""
+        """The smallest useful number of buckets."""
 
     @property
     @abstractmethod
     def _printed_range(self) -> int:
-        """The hash range of the paper."""
+        """The hash range printed in the paper."""
 
     @property
     @abstractmethod
     def _symbols(self) -> int:
-        """How many symbols are hashed, stubs included."""
+        """The number of symbols that are hashed, padding included."""
 
     @abstractmethod
     def _ideal(self, ranges: NDArray[np.float64]) -> BucketLaw:
-        """Return the law at these hash ranges, before anything is rounded to integers."""
+        """Return the law at these hash ranges, before rounding to integers."""
 
     @property
     @abstractmethod
     def probabilities(self) -> BucketLaw:
-        """The law in use, from the integers the sampler uses."""
+        """The law in use, computed from the integers of the sampler."""
 
     @cached_property
     def buckets(self) -> int:
-        """The hash range in use: as given, as printed, or the one of least exact error."""
+        """The number of buckets: as given, as printed, or the one of least exact error."""
         if self.hash_range is not None:
             return self.hash_range
         if self.paper:
@@ -175,10 +176,11 @@ class HashedVector(SparseMechanism):
 
     @cached_property
     def family(self) -> HashFamily:
-        """The hash family: any s + 2 symbols are independent.
+        """The hash family, under which any s + 2 symbols are independent.
 
-        With an input's s, one more makes supports exact, two more variances and covariances. If a
-        seed can number all hashes of an exactly independent family, it does.
+        Independence of an input's s symbols and one more makes the support probabilities exact; two
+        more make variances and covariances exact. If the seed is long enough to number all hashes
+        of an exactly independent family, that family is used.
         """
         strength = min(self.sparsity + 2, self._symbols)
         exact = LinearHash(self._symbols, self.buckets, strength)
@@ -187,19 +189,19 @@ class HashedVector(SparseMechanism):
         return StretchedHash(self._symbols, self.buckets, self.seed_bits)
 
     def _independent(self, symbols: int) -> bool:
-        """Return whether the buckets of so many symbols are exactly independent."""
+        """Return whether the buckets of any ``symbols`` symbols are exactly independent."""
         family = self.family
         return isinstance(family, LinearHash) and family.strength >= min(symbols, family.symbols)
 
     @property
     def _random(self) -> bool:
-        """Whether hashes are so many that averages over them are those of random functions."""
+        """Whether there are so many hashes that averages over them match random functions."""
         return isinstance(self.family, StretchedHash) and self.family.seeds >= 1 << 32
 
     # ---- the law ---------------------------------------------------------------------------
 
     def publics(self) -> Sequence[int]:
-        """Return all seeds (few seeds only)."""
+        """Return all seeds; raise ConfigurationError if there are too many to list."""
         if self.family.seeds > LISTED_SEEDS:
             raise ConfigurationError(
                 f"there are {self.family.seeds} seeds; they are listed up to {LISTED_SEEDS}."
@@ -207,11 +209,11 @@ class HashedVector(SparseMechanism):
         return range(self.family.seeds)
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law over the buckets, given a seed (by default zero)."""
+        """Return the exact law over the buckets, given a seed (by default 0)."""
         return self._laws(value, np.array([public or 0], dtype=np.uint64))[0]
 
     def laws(self, value: Any) -> list[Law]:
-        """Return the laws given all seeds, which are hashed in one go."""
+        """Return the laws for all seeds, which are hashed together."""
         return self._laws(value, np.array(self.publics(), dtype=np.uint64))
 
     def _laws(self, value: Any, seeds: NDArray[np.uint64]) -> list[Law]:
@@ -232,14 +234,14 @@ class HashedVector(SparseMechanism):
     @property
     @abstractmethod
     def _denominator(self) -> int:
-        """What all probabilities are multiples of the inverse of, whatever the hash."""
+        """A common denominator of all probabilities, for every hash."""
 
     @abstractmethod
     def _chances(self, hashed: Sequence[int]) -> list[Fraction]:
         """Return the probability of each bucket, given the buckets of the input's symbols."""
 
     def log_likelihood(self, reports: NDArray[Any], value: Any) -> NDArray[np.float64]:
-        """Return log P[report | value] for each report, given its hash."""
+        """Return log P[report | value, hash] for each report."""
         self.checked(reports)
         encoded = np.repeat(self.encode(np.asarray([value])), len(reports))
         hashed = self._hashed(encoded, reports["seed"])
@@ -257,12 +259,12 @@ class HashedVector(SparseMechanism):
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The seed of the hash, and a bucket."""
+        """The numpy dtype of a report: the seed of the hash, and a bucket."""
         bucket = np.min_scalar_type(self.buckets - 1).newbyteorder("<")
         return np.dtype([("seed", self.family.seed_dtype), ("bucket", bucket)])
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports have a seed and a bucket in range."""
+        """Return a mask of the reports whose seed and bucket are in range."""
         good = reports["bucket"] < self.buckets
         if self.family.seeds < 1 << 64:
             good &= reports["seed"] < self.family.seeds
@@ -270,7 +272,7 @@ class HashedVector(SparseMechanism):
 
     @property
     def chunk(self) -> int:
-        """About a megabyte at a time."""
+        """How many people are handled at once: about a megabyte."""
         return max(16, (1 << 16) // self.sparsity)
 
     # ---- the device ------------------------------------------------------------------------
@@ -281,7 +283,7 @@ class HashedVector(SparseMechanism):
 
     @abstractmethod
     def _choose(self, hashed: Buckets, rng: Source) -> Buckets:
-        """Return the bucket to send, by coins whose number does not depend on the data."""
+        """Return each person's bucket to send; how many coins it takes ignores the data."""
 
     def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
         seeds = self.family.draw(len(encoded), rng)
@@ -293,14 +295,14 @@ class HashedVector(SparseMechanism):
     @property
     @abstractmethod
     def _rows(self) -> int:
-        """How many symbols the server hashes."""
+        """The number of symbols that the server hashes."""
 
     @abstractmethod
     def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return where a hashed symbol must be for each kind of support, given what was sent."""
+        """Return the buckets that support each kind of symbol, given the buckets that were sent."""
 
     def counted(self, reports: NDArray[Any]) -> Tally:
-        """Return what valid reports add up to, all of them at once."""
+        """Return the tally of valid reports, all at once."""
         return Tally(len(reports), self._sums(reports))
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -313,11 +315,11 @@ class HashedVector(SparseMechanism):
 
     @property
     def _pooled(self) -> bool:
-        """Whether seeds are so few that reports are counted by seed and bucket first."""
+        """Whether there are so few seeds that reports are first counted by seed and bucket."""
         return self.family.seeds <= 1 << POOL_BITS
 
     def _pool_supports(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the support of each signed entry, given how often each seed sends each bucket."""
+        """Return the support of each signed entry, given a weight for each seed and bucket."""
         places = self._targets(np.arange(self.buckets))
         return supports(self.family, self._rows, places, weights).reshape(self.tally_shape)
 
@@ -327,17 +329,17 @@ class HashedVector(SparseMechanism):
 
     @abstractmethod
     def _between(self) -> tuple[float, float]:
-        """Return the variance of what a random hash makes of a zero and of a non-zero entry.
+        """Return the variance between hashes, for a zero and for a non-zero entry.
 
-        That is, of the mean of its estimate over the reports of that hash.
+        It is the variance, over random hashes, of the mean estimate within one hash.
         """
 
     def pool_biases(self, value: Any) -> NDArray[np.float64]:
-        """Return how far each entry is off, exactly, if everybody has this value.
+        """Return the exact bias of each entry in this pool of hashes if everybody has this value.
 
-        What many people's estimates tend to, less the truth: by this much two symbols share their
-        bucket more or less often in the pool than one in t times. People with different values
-        are off by the average of theirs. Small families of hashes and pools only.
+        It is the limit of the estimates for many people, minus the truth; it comes from pairs of
+        symbols that share a bucket more or less often than once in t hashes of the pool. For people
+        with different values the biases are averaged. It needs a small family or pool of hashes.
         """
         if not self._pooled:
             raise ConfigurationError(
@@ -355,10 +357,10 @@ class HashedVector(SparseMechanism):
 
     @cached_property
     def pool_bias(self) -> float:
-        """How far an entry is off, however many people with the same value report.
+        """The typical bias of an entry that remains for any number of people with the same value.
 
-        The root of the mean square over entries and over pools of as many random hashes; zero if
-        all hashes of an exactly independent family are in use, nothing to speak of for long seeds.
+        It is the root mean square over entries and over pools of this many random hashes: zero if
+        all hashes of an exactly independent family are used, and negligible for long seeds.
         """
         if isinstance(self.family, LinearHash):
             return 0.0
@@ -368,12 +370,12 @@ class HashedVector(SparseMechanism):
 
     def _estimate(self, tally: Tally) -> Estimate:
         found = super()._estimate(tally)
-        # As wide as for people with the same value; if they differ, so do their biases.
+        # This is the width for people with the same value; the biases of different values differ.
         within = Covariance(found.covariance.diagonal + self.pool_bias**2, joint=False)
         return replace(found, covariance=within)
 
     def facts(self) -> dict[str, Any]:
-        """Return the sizes and the probabilities, too."""
+        """Return the general facts, the sizes and the probabilities."""
         law = self.probabilities
         pool = {"pool_bias": self.pool_bias} if self._pooled else {}
         return (

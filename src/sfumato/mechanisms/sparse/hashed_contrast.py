@@ -1,15 +1,15 @@
-"""How two sparse vectors compare when hashed buckets are shuffled.
+"""The contrasts of two sparse vectors whose hashed buckets are shuffled.
 
-*For every hash.* Relative to its least possible probability a bucket has some factor between 1 and
-e^epsilon under each input, whatever collides with what, and the factors of an input always sum to
-the same. A pair of factors is a mixture of the four corners (1 or e^epsilon for each input), and
-the mixture is spread more widely around the same mean; so is (only the first, only the second)
-instead of (both, neither). What is left is the case without any conflict: s buckets favoured by
+*For every hash.* Relative to its least possible probability, a bucket has a factor between 1 and
+e^epsilon under each input, for any collisions, and the factors of an input always have the same
+sum. A pair of factors is a mixture of the four corners (1 or e^epsilon for each input), and the
+mixture is spread more widely around the same mean; so is (only the first, only the second) instead
+of (both, neither). The worst case is therefore the one without any conflict: s buckets favoured by
 the first input only, s by the second only (fewer if there are fewer than 2 s buckets).
 
-*On average over hashes* conflicts cost some of that. If hashes are random functions the factor of a
-random bucket has the same law under every input, and two things remain to be known: how the factors
-of two inputs hang together, and which pair of inputs is the worst.
+*On average over hashes*, conflicts make inputs harder to tell apart. If hashes are random
+functions, the factor of a random bucket has the same law under every input, and two questions
+remain: how the factors of two inputs depend on each other, and which pair of inputs is the worst.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _NO_CONFLICT: Final = "the hashes of the reports keep the inputs in question apa
 def any_hash(
     ratio: Fraction, buckets: int, first: set[int], second: set[int], other: set[int]
 ) -> Contrasts:
-    """Return what holds whatever the hash, from the buckets that three inputs favour."""
+    """Return the contrasts that hold for every hash, given the buckets that three inputs favour."""
     shares: dict[tuple[int, ...], Fraction] = {}
     triples: dict[tuple[int, ...], Fraction] = {}
     for bucket in range(buckets):
         pattern = (int(bucket in first), int(bucket in second), int(bucket in other))
         triples[pattern] = triples.get(pattern, Fraction(0)) + Fraction(1, buckets)
         shares[pattern[:2]] = shares.get(pattern[:2], Fraction(0)) + Fraction(1, buckets)
-    error = 1e-12  # thresholds are rounded to 64 bits
+    error = 1e-12  # because thresholds are rounded to 64 bits
     return Contrasts(
         (favoured(ratio, shares, error=error),),
         (favoured(ratio, triples, error=error),),
@@ -63,7 +63,7 @@ def any_hash(
 
 
 def members(balls: int, bins: int) -> Floats:
-    """Return the law of how many of so many random balls hit one of the bins."""
+    """Return the law of the number of balls that hit one given bin."""
     if bins == 1:
         return np.array([float(n == balls) for n in range(balls + 1)])
     chances = np.empty(balls + 1)
@@ -74,9 +74,9 @@ def members(balls: int, bins: int) -> Floats:
 
 
 def fewer(levels: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return a law with few levels, each the mean of some that are next to each other.
+    """Return a law with few levels, each the mean of neighbouring ones, for lower bounds.
 
-    Whoever sees less tells less: the result is for lower bounds.
+    Merging levels hides information, so bounds computed from the result are lower bounds.
     """
     if len(levels) <= LEVELS:
         return levels, shares
@@ -91,7 +91,7 @@ def fewer(levels: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def spread(levels: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return a law with few levels, each split between two of those that stay, around its mean."""
+    """Return a law with few levels: each level is split between two of them, keeping its mean."""
     if len(levels) <= LEVELS:
         return levels, shares
     kept = np.unique(np.quantile(levels, np.linspace(0, 1, LEVELS), method="nearest"))
@@ -110,9 +110,9 @@ def unrelated(levels: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def opposed(levels: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return (first, second, share) if a large factor of one input meets a small one of the other.
+    """Return (first, second, share) if large factors of one input meet small ones of the other.
 
-    No other way for two factors of these laws to hang together spreads their difference more.
+    No other joint law of two such factors spreads their difference more.
     """
     order = np.argsort(levels)
     rising = levels[order]
@@ -127,18 +127,20 @@ def opposed(levels: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def disjoint_is_worst(factors: Sequence[Fraction], ratio: Fraction, buckets: int) -> bool:
-    """Return whether inputs that share no symbol are the worst pair of Collision.
+    """Return whether inputs that share no symbol are the worst pair for Collision.
 
-    ``factors[c]`` is that of a bucket not hit by an input whose symbols hit c different ones.
+    ``factors[c]`` is the factor of a bucket that is not hit by an input whose symbols hit c
+    different buckets.
 
-    Let two inputs share a symbol, and compare with giving the second one a symbol of its own. With
-    the buckets A and C that the other symbols of the two hit, and a bucket y outside of both, the
-    factor of y under the first input depends on the bucket B of that symbol: e^epsilon if B = y,
-    factors[|A|] if B is in A, factors[|A| + 1] if not; and likewise under the second. A shared B
-    makes factors that rise together meet, which narrows their difference (it is a submodular
-    function of them, for every convex one). Only B in A alone against B in C alone works the
-    other way, |A||C| pairs at most, by factors[|A|] - factors[|A| + 1] each; y against B outside of
-    all makes up for it, t - 1 - |A| - |C| times, if what is compared here holds.
+    Compare two inputs that share a symbol with the case in which the second one has a symbol of its
+    own instead. With the buckets A and C that the other symbols of the two hit, and a bucket y
+    outside of both, the factor of y under the first input depends on the bucket B of that symbol:
+    e^epsilon if B = y, factors[|A|] if B is in A, factors[|A| + 1] if not; and likewise under the
+    second. A shared B makes the factors rise and fall together, which narrows their difference (any
+    convex function of the difference is submodular in the two factors). Only B in A alone against B
+    in C alone has the opposite effect, for at most |A||C| pairs, by factors[|A|] - factors[|A| + 1]
+    each; the t - 1 - |A| - |C| pairs of y and a B outside of all outweigh it if the inequality
+    checked here holds.
     """
     most = len(factors) - 2
     if most > _COMPARED:
@@ -158,19 +160,19 @@ def random_hash(
     *,
     exact: bool,
 ) -> Contrasts:
-    """Return what holds on average over random hashes.
+    """Return the contrasts that hold on average over random hashes.
 
     Parameters
     ----------
     least
-        The total of the least probabilities of all buckets.
+        The sum of the least probabilities of all buckets.
     bounding, attained
-        Factors of two inputs and the share of buckets that have them: for the worst pair, and for
-        pairs that there are.
+        The factors of two inputs and the share of buckets that have them, for the worst conceivable
+        pair and for existing pairs.
     others
-        Factors under an unrelated third input and their shares, if there is room for one.
+        The factors under an unrelated third input and their shares; None if there is no such input.
     exact
-        Whether the hash family is known to be as independent as this needs.
+        Whether the hash family is known to be independent enough.
 
     """
     total, error = float(least), 1e-12

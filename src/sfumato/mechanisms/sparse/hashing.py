@@ -1,4 +1,4 @@
-"""Hash families onto any number of buckets: what they share, and a quick one."""
+"""Hash families onto any number of buckets: their base, and a fast one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LOW: Final = np.uint64((1 << 32) - 1)
 
 @dataclass(frozen=True)
 class HashFamily(ABC):
-    """Functions from symbols to buckets, each known by its seed.
+    """Functions from symbols to buckets, each identified by its seed.
 
     Parameters
     ----------
     symbols
-        How many there are.
+        The number of symbols.
     buckets
-        t, two or more.
+        The number of buckets t, two or more.
 
     """
 
@@ -45,7 +45,7 @@ class HashFamily(ABC):
     @property
     @abstractmethod
     def seeds(self) -> int:
-        """How many seeds there are."""
+        """The number of seeds."""
 
     @cached_property
     def seed_dtype(self) -> np.dtype[Any]:
@@ -58,17 +58,18 @@ class HashFamily(ABC):
 
     @abstractmethod
     def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
-        """Return the buckets of symbols (rows) by the hashes of these seeds (columns)."""
+        """Return the buckets of symbols (rows) under the hashes of these seeds (columns)."""
 
     @abstractmethod
     def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
-        """Return how many seeds put each of the first symbols into the bucket beside the seed.
+        """Return how many seeds hash each of the first ``rows`` symbols to the seed's own bucket.
 
-        One row for each list of buckets, one column for each symbol.
+        ``buckets`` has one bucket for each seed, in one or several arrays; the result has one row
+        for each array and one column for each symbol.
         """
 
     def table(self, rows: int, seeds: NDArray[Any], start: int = 0) -> NDArray[np.uint16]:
-        """Return the buckets of the symbols from start to rows by each seed (columns)."""
+        """Return the buckets of symbols ``start`` to ``rows`` - 1 under each seed (columns)."""
         symbols = np.arange(start, rows)[:, None]
         return self.hash(np.broadcast_to(symbols, (len(symbols), seeds.size)), seeds)
 
@@ -79,20 +80,21 @@ class StretchedHash(HashFamily):
 
     Every word of 64 bits is two numbers h of 32 bits, and h is in bucket floor(h t / 2^32). Over
     all seeds of 64 bits every word is exactly uniform, so a bucket has probability 1/t to within
-    2^-32; how independent the buckets of several symbols are is a matter of that generator, which
-    passes the usual batteries of tests. A pool of few seeds is as even as so many random hashes.
+    2^-32; how independent the buckets of several symbols are depends on that generator, which
+    passes the usual batteries of tests. A pool of few seeds behaves like that number of random
+    hashes.
 
-    Hashing a symbol takes a few instructions, whatever the number of symbols. To decode, no bucket
-    is computed at all: those h that fall into one are an interval.
+    Hashing a symbol takes a few instructions, for any number of symbols. Decoding computes no
+    bucket at all, because the numbers h of a bucket form an interval.
 
     Parameters
     ----------
     symbols
-        How many there are.
+        The number of symbols.
     buckets
-        t, two or more.
+        The number of buckets t, two or more.
     seed_bits
-        Length of a seed.
+        The number of bits of a seed.
 
     Examples
     --------
@@ -106,17 +108,18 @@ class StretchedHash(HashFamily):
 
     @property
     def seeds(self) -> int:
-        """How many seeds there are."""
+        """The number of seeds."""
         return 1 << self.seed_bits
 
     def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
-        """Return the buckets of symbols (rows) by the hashes of these seeds (columns)."""
+        """Return the buckets of symbols (rows) under the hashes of these seeds (columns)."""
         hashed = np.empty(symbols.shape, dtype=np.uint16)
         states, t = _mixed(seeds.astype(np.uint64)), np.uint64(self.buckets)
-        for row, column in zip(hashed, symbols, strict=True):  # a row at a time stays in cache
+        # One row at a time stays in the cache.
+        for row, column in zip(hashed, symbols, strict=True):
             places = column.astype(np.uint64)
             words = _stretched(states, places >> _ONE)
-            words >>= (places & _ONE) << _FIVE  # the lower half, or the upper one
+            words >>= (places & _ONE) << _FIVE  # the lower half or the upper half
             words &= _LOW
             words *= t
             words >>= _HALF
@@ -124,13 +127,14 @@ class StretchedHash(HashFamily):
         return hashed
 
     def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
-        """Return how many seeds put each of the first symbols into the bucket beside the seed."""
+        """Return how many seeds hash each of the first symbols to the seed's own bucket."""
         edges = np.array([-(-(b << 32) // self.buckets) for b in range(self.buckets + 1)])
         first, wide = edges[:-1].astype(np.uint32), np.diff(edges).astype(np.uint32)
         words = (rows + 1) // 2
         found = np.zeros((len(buckets), 2, words), dtype=np.int64)
         quick = seeds.size * words >= WORTH_COMPILING and available()
-        block = 1 << 14 if quick else max(1, (1 << 15) // words)  # temporaries stay in cache
+        # Temporary arrays stay in the cache.
+        block = 1 << 14 if quick else max(1, (1 << 15) // words)
         for start in range(0, seeds.size, block):
             states = _mixed(seeds[start : start + block].astype(np.uint64))
             here = [each[start : start + block] for each in buckets]
@@ -140,7 +144,7 @@ class StretchedHash(HashFamily):
 
 
 def _mixed(words: Words) -> Words:
-    """Return the finalizer of SplitMix64: a permutation of 64-bit words that looks random."""
+    """Return SplitMix64's finalizer of each word: a permutation that looks random."""
     words = words ^ words >> _SHIFTS[0]
     words *= _MIXERS[0]
     words ^= words >> _SHIFTS[1]
@@ -150,16 +154,16 @@ def _mixed(words: Words) -> Words:
 
 
 def _stretched(states: Words, places: NDArray[np.uint64]) -> Words:
-    """Return the words at these places (rows) of the generators in these states (columns)."""
+    """Return the words at these positions (rows) of generators in these states (columns)."""
     return _mixed(states + (places + _ONE) * np.uint64(_GOLDEN))
 
 
 def _count(
     states: Words, firsts: NDArray[np.uint32], widths: NDArray[np.uint32], found: Ints
 ) -> None:
-    """Add how many words, lower half and upper half, lie in the intervals beside the states."""
+    """Add to ``found`` how many half words lie in the interval that belongs to each state."""
     places = np.arange(found.shape[2], dtype=np.uint64)
-    # Loops are quick along the longer side: words beside words, or states beside states.
+    # Loops are fast along the longer side: over words, or over states.
     if places.size > states.size:
         states, firsts, widths, axis = states[:, None], firsts[..., None], widths[..., None], 0
     else:
@@ -174,7 +178,7 @@ def _count(
 def _count_quickly(
     states: Words, firsts: NDArray[np.uint32], widths: NDArray[np.uint32], found: Ints
 ) -> None:
-    """Add the same, word by word."""
+    """Add the same counts as :func:`_count`, word by word, compiled."""
     words = np.empty(found.shape[2], dtype=np.uint64)
     for person in range(states.size):
         step = states[person]

@@ -1,4 +1,4 @@
-"""How many non-zeros of a vector a random subset of entries takes."""
+"""The number of non-zeros of a vector that are in a random subset of its entries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["hits_law"]
 
 
 def hits_law(dimension: int, sparsity: int, size: int) -> tuple[int, NDArray[np.float64]]:
-    """Return the least number of non-zeros that a subset can take, and the law from there on."""
+    """Return the smallest possible number of non-zeros in a subset, and the law from there on."""
     first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
     k = np.arange(first, last, dtype=np.float64)
     up = (sparsity - k) * (size - k) / ((k + 1) * (dimension - sparsity - size + k + 1))

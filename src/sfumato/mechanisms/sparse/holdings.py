@@ -1,4 +1,4 @@
-"""Who holds which keys: rows of (person, key), and at most s of them kept for each person."""
+"""Who holds which keys: rows of (person, key), of which at most s are kept for each person."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Holdings:
-    """Rows of people's keys, each with a value.
+    """The keys that people hold, one row for each person and key, with a value.
 
     Parameters
     ----------
     people
-        How many there are, those without any key included.
+        The number of people, including those who hold no key.
     person, key
-        Of each row: whose it is (0..people-1), and the code of the key.
+        The number of the person (0..people-1) and the code of the key in each row.
     value
-        The number that each row has.
+        The value in each row.
 
     """
 
@@ -42,10 +42,10 @@ class Holdings:
     value: Floats
 
     def at_most(self, count: int, rng: Source) -> Holdings:
-        """Return so many keys of each person, drawn uniformly without a look at key or value.
+        """Return at most ``count`` keys of each person, drawn uniformly without looking at them.
 
-        Every key of somebody who holds k is kept with the same probability min(1, count / k), so
-        no key is favoured, and the kept values of a person average to all of them. Keeping the
+        Every key of somebody who holds k is kept with the same probability min(1, count / k), so no
+        key is favoured, and the mean of a person's kept values is right on average. Keeping the
         first keys of the public list would lose the last ones altogether.
         """
         order = rng.permutation(self.person.size)
@@ -55,7 +55,7 @@ class Holdings:
 
 
 def _ranks(grouped: Ints) -> Ints:
-    """Return the place of each row within its person's rows, which stand together."""
+    """Return the position of each row within its person's rows, which are adjacent."""
     starts = np.flatnonzero(np.concatenate([[True], grouped[1:] != grouped[:-1]])[: grouped.size])
     lengths = np.diff(np.concatenate([starts, [grouped.size]]))
     return np.arange(grouped.size) - np.repeat(starts, lengths)
@@ -73,24 +73,24 @@ def vectors_of(holdings: Holdings, signs: NDArray[np.int8], columns: int) -> NDA
     return vectors
 
 
-# ---- what people bring -----------------------------------------------------------------------
+# ---- reading data ----------------------------------------------------------------------------
 
 
 def read_holdings(
     data: Any, keys: Domain, person: str, key: str, value: str | None = None
 ) -> Holdings:
-    """Return the holdings in a table with a row for each key, or in one collection per person.
+    """Return the holdings in a table with one row for each key, or in one collection per person.
 
     Parameters
     ----------
     data
         A pandas, polars or pyarrow table, or a mapping from names to columns; or a list with a
-        mapping from key to value (without values: a list of keys) for each person. A row of a
-        table without a key stands for a person who holds none.
+        mapping from key to value (or, without values, a list of keys) for each person. A row of a
+        table without a key is a person who holds none.
     keys
         The public list of keys.
     person, key, value
-        Names of the columns; without ``value`` every value is 1.
+        The names of the columns; if ``value`` is None, every value is 1.
 
     """
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
@@ -99,7 +99,7 @@ def read_holdings(
     try:
         codes, people = _numbered(columns[person].tolist(), person)
         places = _places(columns[key].tolist(), keys, key)
-    except TypeError as error:  # a list in a cell
+    except TypeError as error:  # a cell contains a list
         raise InputError(
             f"{person} and {key} must hold one word or number in each row: {error}."
         ) from error
@@ -136,7 +136,7 @@ def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings
 
 
 def _numbered(people: list[Any], name: str) -> tuple[Ints, int]:
-    """Return a number for each person, in the order in which they come."""
+    """Return a number for each row's person, by first appearance, and how many people there are."""
     numbers: dict[Any, int] = {}
     codes = np.array([numbers.setdefault(who, len(numbers)) for who in people], dtype=np.int64)
     for label, number in numbers.items():
@@ -149,7 +149,7 @@ def _numbered(people: list[Any], name: str) -> tuple[Ints, int]:
 
 
 def _places(labels: list[Any], keys: Domain, name: str) -> Ints:
-    """Return the code of each key; -1 where there is none."""
+    """Return the code of each key; -1 where the key is missing."""
     known = {label: -1 if frames.absent(label) else _code(keys, label) for label in set(labels)}
     places = [known[label] for label in labels]
     if None in known.values():
@@ -159,7 +159,7 @@ def _places(labels: list[Any], keys: Domain, name: str) -> Ints:
 
 
 def _code(keys: Domain, label: Any) -> int | None:
-    # A column of whole numbers turns into one of floats where a cell is missing.
+    # A column of whole numbers becomes one of floats if a cell is missing.
     whole = isinstance(label, float) and label.is_integer()
     return keys.code(int(label) if whole else label)
 
@@ -169,7 +169,7 @@ def _refuse_key(keys: Domain, label: Any, where: str) -> NoReturn:
 
 
 def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:
-    """Return the values of these rows as finite numbers."""
+    """Return the values of these rows as finite numbers; raise InputError for any other."""
     try:
         values = column[rows].astype(np.float64)
     except (TypeError, ValueError):
@@ -187,7 +187,7 @@ def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:
 
 
 def _once(holdings: Holdings, names: NDArray[Any], keys: Domain) -> Holdings:
-    """Return the holdings if nobody has a key twice."""
+    """Return the holdings; raise InputError if somebody has a key twice."""
     order = np.lexsort((holdings.key, holdings.person))
     person, key = holdings.person[order], holdings.key[order]
     twice = np.flatnonzero((person[1:] == person[:-1]) & (key[1:] == key[:-1]))

@@ -1,4 +1,4 @@
-"""Sets of items: what people hold, as sparse vectors without signs."""
+"""Sets of items that people hold, as sparse vectors without signs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["ItemSets"]
 
 @dataclass(frozen=True)
 class ItemSets:
-    """People hold sets of items: baskets, apps, places.
+    """Sets of items that people hold, such as baskets, apps or places.
 
-    On the device at most s items are kept, drawn uniformly without a look at what they are; how
-    often that happened never leaves the device. All that leaves it is the mechanism's report.
+    The device keeps at most s items, drawn uniformly without looking at them. Only the mechanism's
+    report leaves the device, not how many items were dropped.
 
     Parameters
     ----------
     mechanism
-        PrivSet, or any other mechanism for sparse vectors. Items carry no sign, so with a signed
-        one every entry is plus, and the mean of an entry is the share of people who hold it.
+        PrivSet, or any other mechanism for sparse vectors. Items have no sign, so in a signed
+        mechanism every entry is plus, and the mean of an entry is the share of people who hold it.
     items
         The public list of items.
 
@@ -53,7 +53,7 @@ class ItemSets:
     name: ClassVar[str] = "item_sets"
 
     def __post_init__(self) -> None:
-        """Check that items and mechanism belong together."""
+        """Raise an error unless the mechanism has one entry for each item."""
         check_keys(self.mechanism, self.domain, "items")
         object.__setattr__(self, "items", self.domain.items)
 
@@ -63,18 +63,18 @@ class ItemSets:
         return Domain.of(self.items)
 
     def configuration(self) -> dict[str, Any]:
-        """Return what is public beside the mechanism, as plain data."""
+        """Return the public configuration beside the mechanism, as plain data."""
         return {"form": self.name, "items": self.items}
 
     def read(self, data: Any, person: str = "person", item: str = "item") -> Holdings:
-        """Return who holds what, from a table with a row for each item or a list per person.
+        """Return who holds which items, from a table with a row for each, or a list per person.
 
-        In a table, a row without an item stands for a person who holds none.
+        In a table, a row without an item is a person who holds none.
         """
         return read_holdings(data, self.domain, person, item)
 
     def kept(self, held: Holdings, rng: Source) -> Holdings:
-        """Return at most s items of each person, chosen without a look at what they are."""
+        """Return at most s items of each person, drawn without looking at them."""
         return held.at_most(self.mechanism.sparsity, rng)
 
     def vectors(self, kept: Holdings) -> NDArray[Any]:
@@ -93,5 +93,5 @@ class ItemSets:
         return replace(self.mechanism.estimate(tally), labels=tuple(self.domain.labels))
 
     def truth(self, kept: Holdings) -> NDArray[np.float64]:
-        """Return what the estimates are estimates of, for these people."""
+        """Return the true shares that the estimates estimate, for these people."""
         return np.bincount(kept.key, minlength=self.domain.size) / kept.people

@@ -1,19 +1,19 @@
-"""What reports say of a key's share and of its values at once, and of their ratio.
+"""Joint estimates of a key's share and of its values, and of their ratio.
 
 A report supports a key as plus (A = 1), as minus (B = 1), or as neither. With X = A - B and
-Z = A + B - 2 p_false, X / contrast and Z / presence are unbiased for a person's value (zero
-without the key) and for whether the key is there. Both come from the same two counts: X^2, Z^2 and
-XZ all have known means, so the law of any combination is known, and with it that of
+Z = A + B - 2 p_false, X / contrast is an unbiased estimate of a person's value (zero without the
+key), and Z / presence of whether the person has the key. Both come from the same two counts: X^2,
+Z^2 and XZ all have known means, so the law of any combination is known, and with it that of
 
     T(m) = X / contrast - m Z / presence,
 
-whose mean is zero at the mean m of the values of those who hold the key. The interval of m holds
-every m at which the mean of T is within z of *its own* standard deviations of zero (Fieller 1954):
-it needs no division by a small share, and it is the whole range when nothing is known.
+whose mean is zero at the mean m of the values of those who hold the key. The interval of m contains
+every m for which the mean of T is within z of *its own* standard deviations of zero (Fieller 1954):
+it needs no division by a small share, and it is the whole range if nothing is known.
 
-People's keys are taken as they are and each value as rounded to plus or minus by a coin. Values of
-one key are taken as all equal, which is the worst case: intervals cover a little more than they say
-where values are spread and epsilon is large.
+People's keys are fixed, and each value is rounded to plus or minus by a coin. The values of one key
+are assumed to be equal, which is the worst case: intervals cover slightly more often than their
+level if values are spread out and epsilon is large.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Estimates of each key's share and mean value, and how they vary together.
+    """Estimates of each key's share and mean value, with their joint law.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ class Joint:
     n
         How many reports there are.
     share, value
-        Unbiased estimates: how many hold each key, and the sum of their values over n.
+        Unbiased estimates of the share of people who hold each key, and of the sum of their values
+        divided by n.
 
     """
 
@@ -54,19 +55,19 @@ class Joint:
 
     @classmethod
     def of(cls, law: EntryLaw, n: int, counts: NDArray[np.int64]) -> Joint:
-        """Return the estimates from how often each key was supported as plus and as minus."""
+        """Return the estimates from the counts of reports that support each key as plus, minus."""
         plus, minus = counts / n
         share = (plus + minus - 2 * law.p_false) / law.presence
         return cls(law, n, share, (plus - minus) / law.contrast)
 
     @property
     def likely_share(self) -> Floats:
-        """The estimated share, cut to [0, 1]."""
+        """The estimated share, clipped to [0, 1]."""
         return np.clip(self.share, 0.0, 1.0)
 
     @property
     def ratio(self) -> Floats:
-        """The mean value of those who hold each key, in [-1, 1]; NaN if nobody seems to."""
+        """The mean value of those who hold each key, in [-1, 1]; nan if nobody seems to."""
         some = np.where(self.share > 0, self.share, np.nan)
         return np.clip(self.value / some, -1.0, 1.0)
 
@@ -90,7 +91,7 @@ class Joint:
         return np.maximum(total - held * (value * middle + share) ** 2, 0.0) / self.n
 
     def ratio_variance(self) -> Floats:
-        """Return the variance of the ratio for a key that is not rare; at most 1."""
+        """Return the variance of the ratio for keys that are not rare; at most 1."""
         xx, xz, zz = self._moments()
         middle = np.nan_to_num(self.ratio)
         noise = xx + middle**2 * (zz - 2 * self.likely_share * xz)
@@ -98,9 +99,9 @@ class Joint:
             return np.clip(noise / (self.n * self.likely_share**2), 0.0, 1.0)
 
     def ratio_interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return the ratios in [-1, 1] that the counts do not speak against.
+        """Return the smallest and largest ratios in [-1, 1] that the counts do not reject.
 
-        All of them if nobody seems to hold the key.
+        If nobody seems to hold the key, these are -1 and 1.
         """
         xx, xz, zz = self._moments()
         k = z_score(level) ** 2 / self.n
@@ -114,7 +115,8 @@ class Joint:
         inside = (a > 0) & (self.share > 0)
         low = np.where(inside, np.clip(ends[0], -1, 1), -1.0)
         high = np.where(inside, np.clip(ends[1], -1, 1), 1.0)
-        # Opening downwards, what lies between the roots is ruled out, from one end at most.
+        # If the parabola opens downwards, the ratios between the roots are rejected, at one end at
+        # most.
         outside = (a < 0) & (self.share > 0) & (b * b > a * c)
         low = np.where(outside & (ends[0] < -1) & (ends[1] < 1), np.maximum(ends[1], -1.0), low)
         high = np.where(outside & (ends[1] > 1) & (ends[0] > -1), np.minimum(ends[0], 1.0), high)
@@ -124,14 +126,14 @@ class Joint:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalMean(Estimate):
-    """The mean value of those who hold each key; NaN where nobody seems to.
+    """The mean value of those who hold each key; nan if nobody seems to.
 
     Parameters
     ----------
     joint
-        Share and value of each key on [-1, 1].
+        The estimates of share and value of each key, with values in [-1, 1].
     low, high
-        What -1 and 1 stand for.
+        The numbers that -1 and 1 stand for.
 
     """
 
@@ -140,7 +142,7 @@ class ConditionalMean(Estimate):
     high: float = 1.0
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return Fieller's interval of each ratio: all that can be, if nothing is known."""
+        """Return Fieller's interval of each mean: the whole range if nothing is known."""
         ends = self.joint.ratio_interval(checked_level(level))
         low, high = (self.low + (end + 1) / 2 * (self.high - self.low) for end in ends)
         return low, high

@@ -1,4 +1,4 @@
-"""Keys with values: what people hold, as sparse vectors, and what their reports tell of it."""
+"""Keys with values that people hold, as sparse vectors, and the estimates from their reports."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ OF_HOLDERS: Final = Quantity("mean", "Mean of holders", from_zero=False)
 
 @dataclass(frozen=True)
 class KeyValues:
-    """People hold some of many keys, each with a value: films with ratings, apps with hours.
+    """Keys that people hold, each with a value, such as films with ratings or apps with hours.
 
-    On the device at most s keys are kept, drawn uniformly without a look at what they are (how
-    often that happened never leaves the device), and each value is rounded to plus or minus by a
-    coin that is right on average: a value at v of [-1, 1] becomes plus with probability
-    (1 + v)/2, rounded to a multiple of 2^-32. What is left is a sparse vector of -1, 0 and 1, and
-    all that leaves the device is the mechanism's report of it.
+    The device keeps at most s keys, drawn uniformly without looking at them, and rounds each value
+    to plus or minus by an unbiased coin: a value v in [-1, 1] becomes plus with probability (1 +
+    v)/2, rounded to a multiple of 2^-32. The result is a sparse vector of -1, 0 and 1, and only the
+    mechanism's report of it leaves the device, not how many keys were dropped.
 
     Parameters
     ----------
     mechanism
-        ExSub with goal "frequency" is nearly the best for frequencies and values alike; Concord
-        at the size best for values alone does not tell how many hold a key.
+        A mechanism for signed sparse vectors. ExSub with goal "frequency" is nearly the best for
+        both frequencies and values; Concord at its best size for values does not tell how many
+        people hold a key.
     keys
         The public list of keys.
     low, high
@@ -58,8 +58,8 @@ class KeyValues:
 
     Error
     -----
-    Estimates are unbiased, and intervals cover the truth about the keys that were kept: of a
-    person who holds k > s keys each is kept with probability s/k.
+    Estimates are unbiased, and intervals cover the truth, for the keys that were kept: a person
+    with k > s keys keeps each of them with probability s/k.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class KeyValues:
     name: ClassVar[str] = "key_values"
 
     def __post_init__(self) -> None:
-        """Check that keys, range and mechanism belong together."""
+        """Raise an error unless keys, range and mechanism fit together."""
         check_keys(self.mechanism, self.domain, "keys")
         object.__setattr__(self, "keys", self.domain.items)
         if not isinstance(self.mechanism, SparseMechanism):
@@ -114,7 +114,7 @@ class KeyValues:
         return Domain.of(self.keys)
 
     def configuration(self) -> dict[str, Any]:
-        """Return what is public beside the mechanism, as plain data."""
+        """Return the public configuration beside the mechanism, as plain data."""
         return {"form": self.name, "keys": self.keys, "low": self.low, "high": self.high}
 
     # ---- the device ------------------------------------------------------------------------
@@ -122,9 +122,9 @@ class KeyValues:
     def read(
         self, data: Any, person: str = "person", key: str = "key", value: str = "value"
     ) -> Holdings:
-        """Return who holds what, from a table with a row for each key or a mapping per person.
+        """Return who holds which keys, from a table with a row for each, or a mapping per person.
 
-        In a table, a row without a key stands for a person who holds none.
+        In a table, a row without a key is a person who holds none.
         """
         found = read_holdings(data, self.domain, person, key, value)
         wrong = np.flatnonzero((found.value < self.low) | (found.value > self.high))
@@ -137,11 +137,11 @@ class KeyValues:
         return found
 
     def kept(self, held: Holdings, rng: Source) -> Holdings:
-        """Return at most s keys of each person, chosen without a look at what they are."""
+        """Return at most s keys of each person, drawn without looking at them."""
         return held.at_most(self.mechanism.sparsity, rng)
 
     def vectors(self, kept: Holdings, rng: Source) -> NDArray[Any]:
-        """Return one vector of -1, 0 and 1 per person: values rounded by coins."""
+        """Return one vector of -1, 0 and 1 per person, with values rounded at random."""
         share = (kept.value - self.low) / (self.high - self.low)
         plus = rng.rational(np.rint(share * COIN).astype(np.int64), COIN, share.size)
         signs = np.where(plus, 1, -1).astype(np.int8)
@@ -162,14 +162,14 @@ class KeyValues:
     # ---- the server ------------------------------------------------------------------------
 
     def estimate(self, tally: Tally) -> KeyValueEstimate:
-        """Return frequency, mean and conditional mean of each key."""
+        """Return the estimated frequency, mean and conditional mean of each key."""
         mechanism, law = self.mechanism, self.mechanism.probabilities
         if not tells_presence(law):
             raise ConfigurationError(
                 f"{mechanism.name} as configured sends every key equally often, held or not; "
                 'goal "frequency" chooses a size that tells them apart.'
             )
-        mechanism.estimate(tally)  # refuses what is not a tally of this mechanism
+        mechanism.estimate(tally)  # raises an error unless the tally belongs to this mechanism
         joint = Joint.of(law, tally.n, tally.sums)
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         common = (tuple(self.domain.labels), tally.n, mechanism.guarantee)
@@ -195,7 +195,7 @@ class KeyValues:
         noise = Covariance(joint.variance_of(0.0, 1.0), joint=False)
         if not isinstance(self.mechanism, SignedSubset):
             return Estimate(joint.share, noise, labels, tally.n, promise, quantity=HOLDERS)
-        law = self.mechanism.probabilities  # a subset holds one sign of a key at most
+        law = self.mechanism.probabilities  # a subset contains at most one sign of a key
         return FrequencyEstimate(
             joint.share,
             noise,
@@ -209,7 +209,7 @@ class KeyValues:
         )
 
     def truth(self, kept: Holdings) -> KeyValueTruth:
-        """Return what the estimates are estimates of, for these people."""
+        """Return the true quantities that the estimates estimate, for these people."""
         size = self.domain.size
         holders = np.bincount(kept.key, minlength=size)
         total = np.bincount(kept.key, weights=kept.value, minlength=size)
@@ -219,7 +219,7 @@ class KeyValues:
 
 @dataclass(frozen=True, eq=False)
 class KeyValueTruth:
-    """What is true of each key (NaN for the mean of values that nobody has)."""
+    """The true frequency, mean and conditional mean of each key; nan if nobody holds it."""
 
     frequency: Floats
     mean: Floats
@@ -228,16 +228,16 @@ class KeyValueTruth:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyValueEstimate:
-    """Three answers for each key, from the same reports.
+    """Three estimates for each key, from the same reports.
 
     Parameters
     ----------
     frequency
         The share of people who hold the key.
     mean
-        The sum of its values over the number of *all* people: its contribution.
+        The sum of the key's values divided by the number of *all* people.
     conditional_mean
-        The mean of its values among those who hold it.
+        The mean of the key's values among those who hold it.
 
     """
 
@@ -248,12 +248,12 @@ class KeyValueEstimate:
 
     @property
     def n(self) -> int:
-        """How many reports went in."""
+        """How many reports were used."""
         return self.frequency.n
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the people behind the reports were promised, for all three answers together."""
+        """What was promised to the people who sent the reports, for all three answers together."""
         return self.frequency.guarantee
 
     @property
@@ -283,7 +283,7 @@ class KeyValueEstimate:
 
 
 def check_keys(mechanism: SparseInput, domain: Domain, name: str) -> None:
-    """Raise unless a mechanism for sparse vectors has one entry for each key."""
+    """Raise an error unless a mechanism for sparse vectors has one entry for each key."""
     if not isinstance(mechanism, SparseInput):
         raise ConfigurationError(
             f"mechanism is {mechanism!r}; a mechanism for sparse vectors is expected."

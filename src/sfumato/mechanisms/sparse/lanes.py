@@ -1,7 +1,7 @@
 """Rows of bits as columns of 64-bit words: bit i of person j is bit i % 64 of lanes[i // 64, j].
 
-Long vectors of bits for many people stay eight times smaller than bytes this way, and whole words
-are handled at a time.
+In this form long bit vectors of many people are eight times smaller than as bytes, and whole words
+are handled at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["interleaved", "put", "read", "rows"]
 
 Lanes = NDArray[np.uint64]
 
-# Each step moves half of the bits that are still together apart.
+# Each step separates the bits that are still adjacent into two halves.
 _SPREAD: Final = (
     (16, 0x0000FFFF0000FFFF),
     (8, 0x00FF00FF00FF00FF),
@@ -26,21 +26,21 @@ _SPREAD: Final = (
 
 
 def _places(lanes: Lanes, items: NDArray[Any]) -> tuple[NDArray[np.int64], Lanes]:
-    """Return where the word of each person's item is in the flat lanes, and its bit."""
+    """Return the index of each person's word in the flat lanes, and a mask of the item's bit."""
     wide = items.astype(np.int64)
     place = (wide >> 6) * lanes.shape[1] + np.arange(lanes.shape[1])
     return place, np.uint64(1) << (wide & 63).astype(np.uint64)
 
 
 def read(lanes: Lanes, items: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return one bit of each person; items behind the end read as zero."""
+    """Return one bit of each person; items beyond the end read as zero."""
     inside = items < 64 * len(lanes)
     place, bit = _places(lanes, np.where(inside, items, 0))
     return np.asarray(inside & (lanes.reshape(-1)[place] & bit != 0))
 
 
 def put(lanes: Lanes, items: NDArray[Any], on: NDArray[np.bool_]) -> None:
-    """Set one bit of each person, or clear it; items behind the end are left out."""
+    """Set or clear one bit of each person; items beyond the end are ignored."""
     inside = items < 64 * len(lanes)
     place, bit = _places(lanes, np.where(inside, items, 0))
     flat = lanes.reshape(-1)
@@ -48,7 +48,7 @@ def put(lanes: Lanes, items: NDArray[Any], on: NDArray[np.bool_]) -> None:
 
 
 def interleaved(even: Lanes, odd: Lanes) -> Lanes:
-    """Return lanes of twice as many bits: those of ``even`` and ``odd`` in turn."""
+    """Return lanes of twice as many bits, taken from ``even`` and ``odd`` in turn."""
     both = np.empty((2 * len(even), even.shape[1]), dtype=np.uint64)
     for half in (0, 1):
         both[half::2] = _spread(even, half) | _spread(odd, half) << np.uint64(1)
@@ -56,7 +56,7 @@ def interleaved(even: Lanes, odd: Lanes) -> Lanes:
 
 
 def _spread(lanes: Lanes, half: int) -> Lanes:
-    """Return the lower or upper 32 bits of each word, one place apart from each other."""
+    """Return the lower or upper 32 bits of each word, with a zero bit between each two."""
     word = lanes >> np.uint64(32) if half else lanes & np.uint64((1 << 32) - 1)
     for shift, mask in _SPREAD:
         word = (word | word << np.uint64(shift)) & np.uint64(mask)
@@ -64,7 +64,7 @@ def _spread(lanes: Lanes, half: int) -> Lanes:
 
 
 def rows(lanes: Lanes, bits: int) -> NDArray[np.uint8]:
-    """Return so many bits of each person as a row of bytes, the lowest first; the rest is zero."""
+    """Return the first ``bits`` bits of each person as a row of bytes, lowest bit first."""
     words, n = lanes.shape
     full, rest = divmod(bits, 64)
     if rest:

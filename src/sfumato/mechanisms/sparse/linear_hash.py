@@ -1,4 +1,4 @@
-"""A hash family onto any number of buckets under which few symbols are exactly independent."""
+"""A hash family onto any number of buckets under which several symbols are exactly independent."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ class LinearHash(HashFamily):
 
     Any ``strength`` rows are linearly independent modulo every prime factor p of t, so with a
     uniform in Z_t^m the buckets of any ``strength`` symbols are exactly independent and uniform,
-    for *every* t. Modulo p the rows are (1, x, x^2, ...), with x in the least field of
-    characteristic p that holds all symbols; the powers x^(ip) follow from x^i and are left out
-    (as in the parity checks of a BCH code). The rows for several primes are joined by the Chinese
-    remainder theorem. Few symbols have the unit matrix: then every function is a hash.
+    for *every* t. Modulo p the rows are (1, x, x^2, ...), with x in the smallest field of
+    characteristic p that has all symbols as elements; the powers x^(ip) follow from x^i and are
+    left out (as in the parity checks of a BCH code). The rows for several primes are joined by the
+    Chinese remainder theorem. For few symbols the matrix is the identity, and every function is a
+    hash.
 
-    A seed is the number of a hash, and nothing is assumed.
+    A seed is the number of a hash, so independence is exact and not assumed.
 
     Parameters
     ----------
     symbols
-        How many there are.
+        The number of symbols.
     buckets
-        t, two or more.
+        The number of buckets t, two or more.
     strength
-        How many symbols are independent.
+        How many symbols have independent buckets.
 
     Examples
     --------
@@ -70,36 +71,37 @@ class LinearHash(HashFamily):
 
     @cached_property
     def length(self) -> int:
-        """m, how many numbers below t make up a."""
+        """m, the length of the vector a."""
         needed = (1 + _degree(p, self.symbols) * len([*self._powers(p)]) for p in self._primes)
         return min(self.symbols, max(needed))
 
     @cached_property
     def seeds(self) -> int:
-        """How many seeds there are."""
+        """The number of seeds."""
         return int(self.buckets**self.length)
 
     def fits(self, bits: int) -> bool:
-        """Return whether seeds have so many bits, or fewer."""
+        """Return whether a seed has at most ``bits`` bits."""
         return self.length <= bits and self.seeds <= 1 << bits
 
     @cached_property
     def matrix(self) -> NDArray[np.floating[Any]]:
-        """One row for each symbol; whole numbers, as floats in which every product is exact."""
+        """The matrix with one row for each symbol: whole numbers as floats, with exact products."""
         if self.length == self.symbols:
             joined = np.eye(self.symbols, dtype=np.int64)
         else:
             joined = np.zeros((self.symbols, self.length), dtype=np.int64)
             radical = 1
             for p in self._primes:
-                # Of the numbers that agree with what is joined, the one that agrees with p's rows.
+                # Adds a multiple of the earlier primes' product, so that the rows also agree with
+                # those of p.
                 joined += radical * ((self._rows(p) - joined) * pow(radical, -1, p) % p)
                 radical *= p
         largest = int(joined.max()) * (self.buckets - 1) * self.length + 2 * self.buckets
         return joined.astype(np.float32 if largest < 1 << 22 else np.float64)
 
     def _rows(self, p: int) -> Ints:
-        """Return 1, x, x^2, ... in digits, for all symbols x, modulo p."""
+        """Return the digits of 1, x, x^2, ... modulo p, for all symbols x."""
         degree = _degree(p, self.symbols)
         x = np.arange(self.symbols)[:, None] // p ** np.arange(degree) % p
         modulus = np.array(_irreducible(p, degree), dtype=np.int64)
@@ -122,7 +124,7 @@ class LinearHash(HashFamily):
         return numbers
 
     def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
-        """Return the buckets of symbols (rows) by the hashes of these seeds (columns)."""
+        """Return the buckets of symbols (rows) under the hashes of these seeds (columns)."""
         hashed = np.empty(symbols.shape, dtype=np.int64)
         vectors = self._vectors(seeds)
         for row, column in zip(hashed, symbols, strict=True):
@@ -130,9 +132,9 @@ class LinearHash(HashFamily):
         return (hashed % self.buckets).astype(np.uint16)
 
     def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
-        """Return how many seeds put each of the first symbols into the bucket beside the seed."""
+        """Return how many seeds hash each of the first symbols to the seed's own bucket."""
         found = np.zeros((len(buckets), rows), dtype=np.int64)
-        block = max(16, (1 << 18) // rows)  # temporaries stay in cache
+        block = max(16, (1 << 18) // rows)  # temporary arrays stay in the cache
         for start in range(0, seeds.size, block):
             products = self.matrix[:rows] @ self._vectors(seeds[start : start + block]).T
             for target, each in enumerate(buckets):
@@ -140,18 +142,18 @@ class LinearHash(HashFamily):
         return found
 
     def _zeros(self, numbers: NDArray[np.floating[Any]]) -> Ints:
-        """Return how many numbers of each row are multiples of t."""
+        """Return how many numbers in each row are multiples of t."""
         turns = numbers * numbers.dtype.type(1 / self.buckets)
         np.rint(turns, out=turns)
         turns *= numbers.dtype.type(self.buckets)
         return np.asarray(np.count_nonzero(turns == numbers, axis=1))
 
 
-# ---- fields -----------------------------------------------------------------------------------
+# ---- finite fields ----------------------------------------------------------------------------
 
 
 def _degree(p: int, size: int) -> int:
-    """Return the degree of the least field of characteristic p with so many elements."""
+    """Return the degree of the smallest field of characteristic p that has ``size`` elements."""
     degree, held = 1, p
     while held < size:
         degree, held = degree + 1, held * p
@@ -167,7 +169,7 @@ def _irreducible(p: int, degree: int) -> tuple[int, ...]:
         )
         if not any(_divides(divisor, candidate, p) for divisor in divisors):
             return candidate[:-1]
-    raise AssertionError  # there is one of every degree
+    raise AssertionError  # there is an irreducible polynomial of every degree
 
 
 def _divides(divisor: tuple[int, ...], polynomial: tuple[int, ...], p: int) -> bool:
@@ -180,7 +182,7 @@ def _divides(divisor: tuple[int, ...], polynomial: tuple[int, ...], p: int) -> b
 
 
 def _times(left: Ints, right: Ints, modulus: Ints, p: int) -> Ints:
-    """Return products in the field, row by row, digits lowest first."""
+    """Return the products of field elements, row by row, with their lowest digits first."""
     total = np.zeros_like(left)
     for place in range(modulus.size - 1, -1, -1):
         carry = total[:, -1:].copy()

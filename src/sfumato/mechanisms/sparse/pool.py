@@ -1,4 +1,4 @@
-"""Few hashes shared by many people: reports are counted by hash and bucket, and decoded once."""
+"""A few hashes shared by many people: reports are counted by hash and bucket, then decoded once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["counted", "occupied", "supports"]
 
 
 def counted(reports: NDArray[Any], seeds: int, buckets: int) -> NDArray[np.int64]:
-    """Return how often each seed (row) came with each bucket (column)."""
+    """Return how many reports have each seed (row) and each bucket (column)."""
     counts = np.zeros(seeds * buckets, dtype=np.int64)
     block = 1 << 20
     for start in range(0, len(reports), block):
@@ -27,13 +27,14 @@ def counted(reports: NDArray[Any], seeds: int, buckets: int) -> NDArray[np.int64
 def supports(
     family: HashFamily, rows: int, places: Sequence[NDArray[Any]], weights: NDArray[Any]
 ) -> NDArray[Any]:
-    """Return the total weight of the buckets that each of the first symbols is in.
+    """Return the total weight that supports each of the first ``rows`` symbols.
 
-    Weights are given by seed (rows) and bucket (columns). There is one row of totals for each of
-    the places, which say where a symbol must be hashed to if a bucket is to count for it.
+    Weights are given by seed (rows) and bucket (columns). The result has one row for each array in
+    ``places``, which holds, for each bucket, the hash that a symbol must have to be supported by
+    it.
     """
     totals = np.zeros((len(places), rows), dtype=weights.dtype)
-    block, group = 1 << 12, 64  # temporaries stay in cache
+    block, group = 1 << 12, 64  # temporary arrays stay in the cache
     for start in range(0, len(weights), block):
         part = weights[start : start + block]
         seeds = np.arange(start, start + len(part))
@@ -50,7 +51,7 @@ def supports(
 
 
 def occupied(balls: int, bins: int) -> NDArray[np.float64]:
-    """Return the probability that 0, 1, ... balls different bins are hit by so many balls.
+    """Return the probabilities that random balls hit 0, 1, ..., ``balls`` different bins.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""PrivSet: which items are in people's sets, from subsets that hit a set at least once."""
+"""PrivSet: which items are in people's sets, from subsets that contain at least one of them."""
 
 from __future__ import annotations
 
@@ -29,48 +29,49 @@ __all__ = ["PrivSet"]
 
 @dataclass(frozen=True)
 class PrivSet(SubsetSampler):
-    """Sets of items: subsets that hit the set at least once are favoured.
+    """Sets of items: subsets that contain at least one item of the set are favoured.
 
     A subset Z of m of the d' = d + s items and stubs is sent with probability proportional to 1
-    if it holds an item of the set, else e^-epsilon (rounded up to 64 bits). A set of fewer than s
-    items is filled up with stubs, which are not sent.
+    if it contains an item of the set, else e^-epsilon (rounded up to 64 bits). A set of fewer than
+    s items is padded with stubs, which are not sent.
 
-    A report supports the items in it: one of the set with p = (m/d')/w, any other with
-    q = p (1 - (1 - e^-epsilon) u), where u = C(d'-s-1, m-1)/C(d'-1, m-1) and
-    w = 1 - (1 - e^-epsilon) C(d'-s, m)/C(d', m).
+    A report supports the items in it: an item of the set with probability p = (m/d')/w, any other
+    with q = p (1 - (1 - e^-epsilon) u), where u = C(d'-s-1, m-1)/C(d'-1, m-1) and w = 1 - (1 -
+    e^-epsilon) C(d'-s, m)/C(d', m).
 
     Values are sets of item numbers such as ``[{0, 3}, set()]``, rows with a 0 or 1 (or false and
     true) for each item, or an array with the fields ``position`` and ``sign``. Of a set of more
-    than s items those with the lowest numbers are kept: put the items that matter first. Whether
-    that happened never leaves the device.
+    than s items, those with the lowest numbers are kept, so the items that matter should come
+    first. The device does not reveal whether items were dropped.
 
     Parameters
     ----------
     epsilon
         Privacy of one report.
     dimension
-        Number of items there are.
+        Number of items in the domain.
     sparsity
-        How many of them a set holds, at most; those of higher numbers are left out.
+        The largest number of items in a set; further ones, of higher numbers, are left out.
     subset_size
-        m; by default the one of least exact error for sets of s items.
+        The size m of a report's subset; by default the one of least exact error for sets of s
+        items.
     exact_sparsity
-        Whether every set holds exactly so many items; then no stubs are needed.
+        Whether every set has exactly ``sparsity`` items, so that no padding is needed.
     most_bytes
-        Longest report there may be, if that matters: m is the best of those that fit.
+        The largest number of bytes of a report; m is the best size that fits. None for no limit.
 
     Guarantee
     ---------
-    epsilon-LDP for the whole set: how many subsets hit a set does not depend on the set, so all
-    sets share one normaliser.
+    epsilon-LDP for the whole set: the number of subsets that contain an item of a set is the same
+    for all sets, so all share one normaliser.
 
     Error
     -----
     n Var = (f p (1-p) + (1-f) q (1-q))/(p-q)^2 for an item that a share f of people holds. Two
-    items of one report are correlated, and how much depends on how many people hold both, which
-    the counts do not tell; :meth:`exact_covariance` gives it where the sets are known. For sets
-    that may hold half of all items or more the stubs cost more than they are worth: send a vector
-    of +1 (held) and -1 (not) with :class:`Concord` and exact sparsity d.
+    items of one report are correlated, depending on how many people hold both, which the counts do
+    not tell; :meth:`exact_covariance` computes it if the sets are known. For sets that may contain
+    half of all items or more, padding costs more than it gains: send a vector of +1 (held) and -1
+    (not held) with :class:`Concord` and exact sparsity d instead.
 
     Cost
     ----
@@ -105,7 +106,7 @@ class PrivSet(SubsetSampler):
     entries: ClassVar[tuple[int, ...]] = (0, 1)
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
+        """Raise ConfigurationError unless all sizes are allowed."""
         super().__post_init__()
         self._check_sizes(LARGEST_DIMENSION)
         self._refuse_full_vectors()
@@ -115,7 +116,7 @@ class PrivSet(SubsetSampler):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 3, 1)
         yield cls(1.0, 3, 3)
         yield cls(1.0, 17, 1, subset_size=2)
@@ -125,7 +126,7 @@ class PrivSet(SubsetSampler):
 
     @cached_property
     def probabilities(self) -> SetLaw:
-        """The law in use, by exact minimisation unless a size is given."""
+        """The law in use; if no size is given, the one of least exact error."""
         if self.subset_size is not None:
             return set_law(self.epsilon, self.padded_dimension, self.sparsity, self.subset_size)
         return best_set_law(
@@ -134,41 +135,41 @@ class PrivSet(SubsetSampler):
 
     @property
     def size(self) -> int:
-        """Members of a subset, stubs included."""
+        """The number of members of a subset, stubs included."""
         return self.probabilities.size
 
     @property
     def p(self) -> float:
-        """How often a holder's report names the item."""
+        """The probability that a holder's report names the item."""
         return self.probabilities.p_true
 
     @property
     def q(self) -> float:
-        """How often anybody else's report does."""
+        """The probability that anybody else's report names the item."""
         return self.probabilities.p_false
 
     @property
     def gap(self) -> float:
-        """p - q, without cancellation."""
+        """The difference p - q, computed without cancellation."""
         return self.probabilities.gap
 
     def variance(self, share: float = 0.0) -> float:
-        """Return n times the variance of the estimate of an item that this share holds."""
+        """Return n times the variance of an estimated share, for an item with this true share."""
         absent, present = self.probabilities.variances()
         return (1 - share) * absent + share * present
 
     @property
     def mse(self) -> float:
-        """Total over the real items, for one user with s of them."""
+        """The total error over the real items, for a set of s items."""
         return self.probabilities.mse(self.dimension)
 
     @property
     def influence(self) -> float:
-        """How far one item of a forged report moves the estimated number of its holders."""
+        """The most by which one forged report can change the estimated number of holders."""
         return 1 / self.probabilities.gap
 
     def facts(self) -> dict[str, Any]:
-        """Return the sizes, the probabilities and the error, too."""
+        """Return the general facts, the sizes, the probabilities and the error."""
         law = self.probabilities
         return super().facts() | {
             "subset_size": law.size,
@@ -179,11 +180,11 @@ class PrivSet(SubsetSampler):
         }
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how two sets without a common item compare: no pair is further apart."""
+        """Return the contrast of two sets without a common item; no pair is further apart."""
         d, s = self.padded_dimension, self.sparsity
 
         def missed(items: int) -> Fraction:
-            """Return the share of subsets that hold none of so many items."""
+            """Return the share of subsets that contain none of ``items`` given items."""
             chance = Fraction(1)
             for taken in range(min(items, d)):
                 chance *= Fraction(max(d - self.size - taken, 0), d - taken)
@@ -205,7 +206,7 @@ class PrivSet(SubsetSampler):
     # ---- the device ------------------------------------------------------------------------
 
     def encode(self, values: Any) -> NDArray[Any]:
-        """Return the items of each set, filled up with stubs."""
+        """Return the items of each set, padded with stubs."""
         encoded = super().encode(values)
         if (encoded["sign"] < 0).any():
             row = int(np.argmax((encoded["sign"] < 0).any(axis=1)))
@@ -227,11 +228,11 @@ class PrivSet(SubsetSampler):
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """How often each item was in a report."""
+        """The shape of a tally: the number of reports that contain each item."""
         return (self.dimension,)
 
     def truth(self, values: Any) -> NDArray[np.float64]:
-        """Return the share of people whose set holds each item."""
+        """Return the share of people whose set contains each item."""
         encoded = self.encode(values)
         counts = np.bincount(encoded["position"].ravel(), minlength=self.padded_dimension)
         return counts[: self.dimension] / len(encoded)
@@ -258,7 +259,7 @@ class PrivSet(SubsetSampler):
         )
 
     def exact_covariance(self, values: Any) -> Covariance:
-        """Return the covariance of the estimates from these people, whose sets must be known."""
+        """Return the exact covariance of the estimates, given these people's sets."""
         law, held = self.probabilities, self.dense_values(values)
         pairs = (law.pair_free, law.pair_held, law.pair_held)
         matrix = count_covariance(held, (law.p_false, law.p_true), pairs)
@@ -272,7 +273,7 @@ class PrivSet(SubsetSampler):
         return self.sample_counts(counts @ np.asarray(self.inputs()), int(counts.sum()), rng)
 
     def sample_counts(self, holders: NDArray[np.int64], n: int, rng: Source) -> Tally:
-        """Return a tally of n people, so many of whom hold each item, by the same laws."""
+        """Return a tally drawn by the same laws for n people, given the holders of each item."""
         law, draw = self.probabilities, rng.simulator()
         held = np.asarray(holders, dtype=np.int64)
         sums = draw.binomial(held, law.p_true) + draw.binomial(n - held, law.p_false)

@@ -1,4 +1,4 @@
-"""Vectors of real numbers, such as gradients: clipped, scaled, thinned out, rounded, reported."""
+"""Vectors of real numbers, such as gradients, prepared for a mechanism of sparse vectors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ COIN: Final = 1 << 32
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one step of the preparation does to the estimated mean of each entry.
+    """The effect of one step of the preparation on the estimated mean of each entry.
 
     Parameters
     ----------
     name
-        What the step is called.
+        The name of the step.
     bias
-        What it adds to the expected estimate of each entry.
+        The bias that the step adds to the estimate of each entry.
     variance
-        What it adds to the variance of that estimate.
+        The variance that the step adds to the estimate of each entry.
 
     """
 
@@ -61,25 +61,25 @@ class Step:
 
 @dataclass(frozen=True)
 class RealVectors:
-    """Estimates the mean of people's vectors of real numbers, few entries of each at a time.
+    """The mean of people's vectors of real numbers, of which each person reports few entries.
 
-    On the device, in this order: every entry is *clipped* to [-bound, bound]; *scaled* by the
-    public ends of that range to [-1, 1] (max-min normalisation, under which zero stays zero); s
-    entries are *selected*, the others set to zero; and each selected x is *rounded* by a coin to
-    its sign with probability |x| (to a multiple of 2^-32), else to zero. The mechanism reports
-    the vector of -1, 0 and 1 that is left.
+    The device does the following in this order: every entry is *clipped* to [-bound, bound] and
+    *scaled* to [-1, 1] (max-min normalisation, under which zero stays zero); s entries are
+    *selected*, and the others set to zero; each selected x is *rounded* by a coin to its sign with
+    probability |x| (a multiple of 2^-32), and otherwise to zero. The mechanism reports the
+    resulting vector of -1, 0 and 1.
 
     Parameters
     ----------
     mechanism
         Any signed mechanism with goal "value".
     bound
-        Public: entries beyond are cut off.
+        The public bound to which entries are clipped.
     select
-        ``"top"`` keeps the s largest entries in size. That favours large entries and sets small
-        ones to zero: the estimate is biased towards zero, by what is dropped, and more people do
-        not help. ``"random"`` keeps s of all entries drawn without a look at the vector, and
-        multiplies the estimate by d/s: no bias, and the mechanism's noise times (d/s)^2.
+        ``"top"`` keeps the s entries of largest absolute value and sets the others to zero, so the
+        estimate is biased towards zero by what is dropped, for any number of people. ``"random"``
+        keeps s entries drawn without looking at the vector and multiplies the estimate by d/s:
+        there is no bias, but the variance of the mechanism's noise grows by (d/s)^2.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class RealVectors:
     select: Literal["top", "random"] = "top"
 
     def __post_init__(self) -> None:
-        """Check the bound and that signs are reported."""
+        """Raise ConfigurationError unless bound, selection and mechanism are allowed."""
         if not isinstance(self.mechanism, SparseMechanism):
             raise ConfigurationError(
                 f"mechanism is {self.mechanism!r}; one for signed sparse vectors is expected."
@@ -121,7 +121,7 @@ class RealVectors:
 
     @property
     def factor(self) -> float:
-        """By what estimates of the rounded vectors are multiplied."""
+        """The factor by which the estimates of rounded vectors are multiplied."""
         thinned = self.mechanism.dimension / self.mechanism.sparsity
         return float(self.bound) * (thinned if self.select == "random" else 1.0)
 
@@ -133,10 +133,10 @@ class RealVectors:
         Parameters
         ----------
         vectors
-            Rows of numbers; an array with the fields ``position`` and ``value`` of a few columns
-            each; or a list of mappings from entry to number.
+            Rows of numbers; an array with the fields ``position`` and ``value``, each with a few
+            columns; or a list of mappings from entry to number.
         rng
-            ``randomness.secure()``; ``seeded`` is for simulated people only.
+            The source of randomness: ``randomness.secure()``, or ``seeded`` for simulated people.
 
         """
         positions, values = self._read(vectors)
@@ -152,11 +152,11 @@ class RealVectors:
         return self.mechanism.randomize(rounded, rng)
 
     def _selected(self, positions: Ints, scaled: Floats, rng: Source) -> tuple[Ints, Floats]:
-        """Return at most s columns: positions and values."""
+        """Return the positions and values of at most s selected entries."""
         s = self.mechanism.sparsity
         if self.select == "random":
             chosen = np.sort(rng.subsets(self.mechanism.dimension, s, len(positions)), axis=1)
-            dense = positions.strides[0] == 0  # every row names all entries in order
+            dense = positions.strides[0] == 0  # every row has all entries in order
             if dense:
                 return chosen, np.take_along_axis(scaled, chosen, axis=1)
             return chosen, _looked_up(chosen, positions, scaled)
@@ -169,9 +169,9 @@ class RealVectors:
     # ---- the server ------------------------------------------------------------------------
 
     def estimate(self, tally: Tally) -> Estimate:
-        """Return the mean of each entry, with the coins of selecting and rounding in the noise.
+        """Return the mean of each entry; its variance includes selecting and rounding.
 
-        Intervals cover the mean of what was selected (``"top"``), or of the clipped vectors
+        Intervals cover the mean of the selected entries (``"top"``) or of the clipped vectors
         (``"random"``).
         """
         found = self.mechanism.estimate(tally)
@@ -182,7 +182,7 @@ class RealVectors:
         held = (plus + minus - 2 * law.p_false) / law.presence if told else np.abs(mean)
         share = np.clip(held, np.minimum(np.abs(mean), 1.0), 1.0)
         noise = np.maximum(self._square(share) - np.minimum(mean**2, share**2), 0.0)
-        off = getattr(self.mechanism, "pool_bias", 0.0)  # of a small pool of hashes
+        off = getattr(self.mechanism, "pool_bias", 0.0)  # the bias of a small pool of hashes
         return Estimate(
             values=self.factor * mean,
             covariance=Covariance(self.factor**2 * (noise / tally.n + off**2), joint=False),
@@ -192,17 +192,17 @@ class RealVectors:
         )
 
     def _square(self, share: Floats) -> Floats:
-        """Return the mean square of one report's estimate of an entry that is there so often."""
+        """Return the mean square of a debiased report, given an entry's share of non-zeros."""
         absent, present = self.mechanism.probabilities.value_variances()
         return (1 - share) * absent + share * (present + 1)
 
-    # ---- what each step costs --------------------------------------------------------------
+    # ---- the error of each step ------------------------------------------------------------
 
     def steps(self, vectors: Any) -> tuple[Step, ...]:
-        """Return the exact bias and variance that each step adds for these vectors.
+        """Return the exact bias and variance that each step adds, for these vectors.
 
-        For an analyst who chooses bound, s and selection on public or simulated vectors: the
-        result tells of the vectors, so it is never computed from people's own and sent.
+        This helps an analyst to choose bound, s and selection with public or simulated vectors. The
+        result reveals the vectors, so it must never be computed from people's own data and sent.
         """
         positions, values = self._read(vectors)
         d, s, n = self.mechanism.dimension, self.mechanism.sparsity, len(values)
@@ -233,10 +233,10 @@ class RealVectors:
             Step("report", none, report),
         )
 
-    # ---- what people bring -----------------------------------------------------------------
+    # ---- reading data ----------------------------------------------------------------------
 
     def _read(self, vectors: Any) -> tuple[Ints, Floats]:
-        """Return positions and values, one row for each vector."""
+        """Return the positions and values of vectors, one row for each."""
         names = getattr(getattr(vectors, "dtype", None), "names", None) or ()
         if {"position", "value"} <= set(names):
             return self._listed(np.asarray(vectors["position"]), np.asarray(vectors["value"]))
@@ -307,7 +307,7 @@ class RealVectors:
 
 
 def _looked_up(chosen: Ints, positions: Ints, values: Floats) -> Floats:
-    """Return the value of each chosen entry; those not named are zero."""
+    """Return the value of each chosen entry; entries that are not listed are zero."""
     found = np.zeros(chosen.shape)
     for column in range(positions.shape[1]):
         here = positions[:, column, None] == chosen

@@ -1,4 +1,4 @@
-"""What all mechanisms for sparse vectors share: inputs, stubs, estimates from symbol counts."""
+"""The base of mechanisms for sparse vectors: inputs, padding, estimates from symbol counts."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ LISTED_INPUTS: Final = 20_000
 
 
 class EntryLaw(ABC):
-    """What the two counts of an entry say of it."""
+    """The law of the two counts of an entry: how often a report supports plus and minus."""
 
     sparsity: int
-    """Non-zeros of the padded vector."""
+    """The number of non-zeros of the padded vector."""
     p_false: float
-    """How often a report supports either symbol of a zero entry."""
+    """The probability that a report supports a given symbol of a zero entry."""
     contrast: float
-    """How much more often a report supports the symbol of an entry than its opposite."""
+    """How much more probable a report's support of an entry's symbol is than of the opposite."""
     presence: float
-    """How much more often a report supports either symbol of a non-zero than of a zero."""
+    """How much more probable support of either symbol is for a non-zero than for a zero."""
 
     @abstractmethod
     def value_variances(self) -> tuple[float, float]:
@@ -44,25 +44,25 @@ class EntryLaw(ABC):
         """Return the variance of the presence estimate at a zero and at a non-zero entry."""
 
     def mse(self, estimate: str, entries: int) -> float:
-        """Return the total variance over so many real entries, s of them non-zero."""
+        """Return the total variance over ``entries`` real entries, s of which are non-zero."""
         both = self.value_variances() if estimate == "value" else self.presence_variances()
         return (entries - self.sparsity) * both[0] + self.sparsity * both[1]
 
 
 def tells_presence(law: EntryLaw) -> bool:
-    """Return whether an entry that is there is sent noticeably more often than one that is not."""
+    """Return whether an entry that is held is supported noticeably more often than another."""
     return law.presence > 1e-9 * law.p_false
 
 
 class SparseInput(Mechanism):
-    """Takes vectors of -1, 0 and 1 with few non-zeros, filled up to exactly s with stubs."""
+    """A mechanism for sparse vectors of -1, 0 and 1, padded to exactly s non-zeros with stubs."""
 
     dimension: int
     sparsity: int
     exact_sparsity: bool
 
     entries: ClassVar[tuple[int, ...]] = (0, 1, -1)
-    """What an entry can be."""
+    """The values that an entry can have."""
 
     def _check_sizes(self, largest_dimension: int) -> None:
         self._check_whole("dimension", 1, largest_dimension)
@@ -78,11 +78,11 @@ class SparseInput(Mechanism):
 
     @property
     def padded_dimension(self) -> int:
-        """Entries and stubs: a vector of at most s non-zeros is filled up to exactly s."""
+        """The number of entries plus stubs; stubs are padding up to exactly s non-zeros."""
         return self.dimension + (0 if self.exact_sparsity else self.sparsity)
 
     def inputs(self) -> Sequence[tuple[int, ...]]:
-        """Return every vector of at most (or exactly) s non-zeros (if there are few)."""
+        """Return every vector of at most (or exactly) s non-zeros, if there are few."""
         d, kinds = self.dimension, len(self.entries) - 1
         counts = [self.sparsity] if self.exact_sparsity else range(self.sparsity + 1)
         if sum(comb(d, k) * kinds**k for k in counts) > LISTED_INPUTS:
@@ -99,25 +99,25 @@ class SparseInput(Mechanism):
         return vectors
 
     def example_values(self, n: int) -> Any:
-        """Return vectors of s entries of 1, the first ones."""
+        """Return n vectors whose first s entries are 1."""
         vectors = np.ones(n, dtype=ternary.encoded_dtype(self.dimension, self.sparsity))
         vectors["position"] = np.arange(self.sparsity)
         return vectors
 
     @property
     def mse_of_one(self) -> float:
-        """Averaged over the real entries, for one user with s non-zeros."""
+        """The mean squared error per entry, averaged over the real entries."""
         return self.mse / self.dimension
 
     def dense_values(self, values: Any) -> NDArray[np.float64]:
-        """Return the vectors as rows, as they are after clipping."""
+        """Return the vectors as dense rows, after further non-zeros were dropped."""
         encoded = self.encode(values)
         rows = np.zeros((len(encoded), self.dimension + self.sparsity))
         np.put_along_axis(rows, encoded["position"].astype(np.int64), encoded["sign"], axis=1)
         return rows[:, : self.dimension]
 
     def encode(self, values: Any) -> NDArray[Any]:
-        """Return the non-zeros of each vector, filled up with stubs."""
+        """Return the non-zeros of each vector, padded with stubs."""
         encoded = ternary.encode(values, self.dimension, self.sparsity)
         if self.exact_sparsity:
             ternary.refuse_stubs(encoded, self.dimension, self.sparsity)
@@ -125,7 +125,7 @@ class SparseInput(Mechanism):
 
 
 class SparseMechanism(SparseInput):
-    """Counts support for each signed entry."""
+    """A sparse mechanism whose tally counts the reports that support each signed entry."""
 
     goal: Literal["value", "frequency"]
 
@@ -139,15 +139,15 @@ class SparseMechanism(SparseInput):
     @property
     @abstractmethod
     def probabilities(self) -> EntryLaw:
-        """The law in use, by exact minimisation unless it is given."""
+        """The law in use; what is not given is chosen for the least exact error."""
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """How often each entry was supported as plus and as minus."""
+        """The shape of a tally: how often each entry was supported as plus and as minus."""
         return (2, self.dimension)
 
     def truth(self, values: Any) -> NDArray[np.float64]:
-        """Return the mean of each entry, or the share of people in whom it is not zero."""
+        """Return the mean of each entry, or the share of people for whom it is not zero."""
         encoded = self.encode(values)
         signs = np.ones_like(encoded["sign"]) if self.goal == "frequency" else encoded["sign"]
         total = np.zeros(self.padded_dimension)
@@ -159,7 +159,8 @@ class SparseMechanism(SparseInput):
         plus, minus = tally.sums / tally.n
         sent = plus + minus
         mean = (plus - minus) / law.contrast
-        # How often an entry is sent tells how many hold it (not if every entry is always sent).
+        # The number of reports of an entry tells how many people hold it, unless every entry is
+        # always sent.
         told = tells_presence(law)
         held = (sent - 2 * law.p_false) / law.presence if told else np.abs(mean)
         if self.goal == "frequency":
@@ -181,11 +182,11 @@ class SparseMechanism(SparseInput):
 
     @property
     def mse(self) -> float:
-        """Total over the real entries, for one user with s non-zeros."""
+        """The total error over the real entries, for a vector with s non-zeros."""
         return self.probabilities.mse(self.goal, self.dimension)
 
     @property
     def influence(self) -> float:
-        """How far one entry of a forged report moves the estimated total of that entry."""
+        """The most by which one forged report can change the estimated total of an entry."""
         law = self.probabilities
         return float(1 / (law.contrast if self.goal == "value" else law.presence))

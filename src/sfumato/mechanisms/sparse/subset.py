@@ -1,7 +1,7 @@
-"""ExSub and Concord: signed subsets that favour the input, one sampler for both.
+"""ExSub and Concord: random signed subsets that favour the input, with one sampler.
 
-ExSub favours subsets that hit the input at least once, Concord those that agree with it more
-often than they oppose it: the better test, by Neyman and Pearson, of what the input is.
+ExSub favours subsets that contain at least one symbol of the input, Concord those that agree with
+it more often than they oppose it, which by Neyman and Pearson is the better test of the input.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["Concord", "ExSub", "SignedSubset"]
 
 @dataclass(frozen=True)
 class SignedSubset(SubsetSampler, SparseMechanism):
-    """Sends a random signed subset of the entries of a sparse vector of -1, 0 and 1."""
+    """A mechanism that sends a random signed subset of a sparse vector's entries."""
 
     dimension: int
     sparsity: int
@@ -50,7 +50,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
+        """Raise ConfigurationError unless all sizes are allowed."""
         super().__post_init__()
         self._check_vectors(LARGEST_DIMENSION)
         if self.subset_size is not None:
@@ -62,11 +62,11 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     @property
     @abstractmethod
     def accept_threshold(self) -> int | None:
-        """Least agreement of an accepted subset; None if one hit is enough."""
+        """The least agreement of a favoured subset; None if one hit is enough."""
 
     @cached_property
     def probabilities(self) -> SubsetLaw:
-        """The law in use, by exact minimisation unless a size is given."""
+        """The law in use; if no size is given, the one of least exact error."""
         return self._told(self._sized(self.subset_size) if self.subset_size else self._best())
 
     def _best(self) -> SubsetLaw:
@@ -82,7 +82,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         )
 
     def _told(self, law: SubsetLaw) -> SubsetLaw:
-        """Return the law if it tells what is asked for."""
+        """Return the law; raise ConfigurationError if the goal cannot be estimated with it."""
         if self.goal == "frequency" and not tells_presence(law):
             raise ConfigurationError(
                 f"subset_size is {law.size}; subsets of that size do not tell how often an entry "
@@ -92,11 +92,11 @@ class SignedSubset(SubsetSampler, SparseMechanism):
 
     @abstractmethod
     def _sized(self, size: int) -> SubsetLaw:
-        """Return the law of subsets of a given size."""
+        """Return the law of subsets of this size."""
 
     @property
     def size(self) -> int:
-        """Positions in a subset."""
+        """The number of positions in a subset."""
         return self.probabilities.size
 
     def _accepts(self, agree: int, oppose: int) -> bool:
@@ -107,7 +107,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     # ---- the law ---------------------------------------------------------------------------
 
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how a vector compares with its reverse, the worst pair there is."""
+        """Return the contrast of a vector and its negative, which is the worst pair."""
         return subset_contrasts(
             self.worst_ratio,
             self.padded_dimension,
@@ -120,7 +120,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     # ---- the device ------------------------------------------------------------------------
 
     def _agree_weights(self, hits: int) -> Iterator[int]:
-        """Yield the weight of each number of non-zeros agreed with, of so many hit."""
+        """Yield the weight of each number of agreeing signs among ``hits`` non-zeros."""
         ways = 1
         for agree in range(hits + 1):
             yield ways * self._weight(agree, hits - agree)
@@ -147,10 +147,10 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     # ---- the server ------------------------------------------------------------------------
 
     def exact_covariance(self, values: Any) -> Covariance:
-        """Return the covariance of the estimates from these people, whose vectors must be known.
+        """Return the exact covariance of the estimates, given these people's vectors.
 
-        Two entries vary together only through people who hold both, and counts do not tell who
-        does; that is why an estimate knows the variance of each entry alone.
+        Two entries are correlated only through people who hold both, which the counts do not tell;
+        so an ordinary estimate only has the variance of each entry.
         """
         law, rows = self.probabilities, self.dense_values(values)
         product, *pairs = pair_moments(self.epsilon, law)
@@ -168,7 +168,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         return Covariance.dense(matrix / len(rows) ** 2)
 
     def facts(self) -> dict[str, Any]:
-        """Return the sizes, the probabilities and both errors, too."""
+        """Return the general facts, the sizes, the probabilities and both errors."""
         law = self.probabilities
         chosen = {} if law.threshold is None else {"threshold": law.threshold}
         return super().facts() | {
@@ -185,11 +185,11 @@ class SignedSubset(SubsetSampler, SparseMechanism):
 
 @dataclass(frozen=True)
 class ExSub(SignedSubset):
-    """Signed subsets that hit the input at least once are favoured.
+    """Signed subsets that contain at least one symbol of the input are favoured.
 
     A subset Z of m of the d' entries, each with a sign, is sent with probability proportional to
-    1 if some symbol of Z is one of the input, else e^-epsilon (rounded up to 64 bits). Stubs are
-    not sent.
+    1 if some symbol of Z is one of the input, else e^-epsilon (rounded up to 64 bits). Stubs
+    (padding entries) are not sent.
 
     Parameters
     ----------
@@ -198,22 +198,22 @@ class ExSub(SignedSubset):
     dimension
         Number of entries of a vector.
     sparsity
-        How many of them are not zero, at most; later ones are taken as zero.
+        The largest number of non-zero entries of a vector; further ones are taken as zero.
     subset_size
-        m; by default the one of least exact error.
+        The size m of a subset; by default the one of least exact error.
     exact_sparsity
-        Whether every vector has exactly so many non-zeros; then no stubs are needed.
+        Whether every vector has exactly ``sparsity`` non-zeros, so that no padding is needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency).
     most_bytes
-        Longest report there may be, if that matters: m is the best of those that fit.
+        The largest number of bytes of a report; m is the best size that fits. None for no limit.
     paper
-        Use the printed size, about half of the best one.
+        Whether to use the size printed in the paper, which is about half of the best one.
 
     Guarantee
     ---------
-    epsilon-LDP for the whole vector: how many subsets hit an input does not depend on the input,
-    so all inputs share one normaliser.
+    epsilon-LDP for the whole vector: the number of subsets that contain a symbol of the input is
+    the same for all inputs, so all share one normaliser.
 
     Error
     -----
@@ -247,13 +247,13 @@ class ExSub(SignedSubset):
     summary: ClassVar[str] = "sparse signed vectors; subsets that hit the input at least once"
 
     def __post_init__(self) -> None:
-        """Check that the papers' size is wanted or not."""
+        """Raise ConfigurationError unless ``paper`` is true or false."""
         super().__post_init__()
         self._check_flag("paper")
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 3, 1)
         yield cls(1.0, 3, 2, subset_size=2)
         yield cls(1.0, 9, 2, subset_size=2)
@@ -261,12 +261,12 @@ class ExSub(SignedSubset):
 
     @property
     def accept_threshold(self) -> int | None:
-        """One hit is enough."""
+        """The least agreement of a favoured subset: None, because one hit is enough."""
         return None
 
     @cached_property
     def probabilities(self) -> SubsetLaw:
-        """The law in use; the printed sizes are ceil(d'/(e^epsilon s + s + 2)) and the like."""
+        """The law in use; printed sizes are ceil(d'/(e^epsilon s + s + 2)) and similar."""
         if self.paper and self.subset_size is None:
             e, s = exp(self.epsilon), self.sparsity
             parts = e * s + s + 2 if self.goal == "value" else e * s + 2 * s + 1
@@ -282,8 +282,9 @@ class Concord(SignedSubset):
     """Signed subsets that agree with the input more than they oppose it are favoured.
 
     A subset Z of m of the d' entries, each with a sign, is sent with probability proportional to
-    1 if its agreement (symbols of the input less symbols of the opposite sign) is at least the
-    threshold, else e^-epsilon (rounded up to 64 bits). Stubs are not sent.
+    1 if its agreement (the number of symbols of the input minus the number of opposite symbols) is
+    at least the threshold, else e^-epsilon (rounded up to 64 bits). Stubs (padding entries) are not
+    sent.
 
     Parameters
     ----------
@@ -292,22 +293,23 @@ class Concord(SignedSubset):
     dimension
         Number of entries of a vector.
     sparsity
-        How many of them are not zero, at most; later ones are taken as zero.
+        The largest number of non-zero entries of a vector; further ones are taken as zero.
     subset_size
-        m; by default the one of least exact error, often the whole vector (dense).
+        The size m of a subset; by default the one of least exact error, often the whole vector
+        (dense).
     exact_sparsity
-        Whether every vector has exactly so many non-zeros; then no stubs are needed.
+        Whether every vector has exactly ``sparsity`` non-zeros, so that no padding is needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency).
     most_bytes
-        Longest report there may be, if that matters: m is the best of those that fit.
+        The largest number of bytes of a report; m is the best size that fits. None for no limit.
     threshold
-        Least agreement; by default the one of least exact error.
+        The least agreement of a favoured subset; by default the one of least exact error.
 
     Guarantee
     ---------
-    epsilon-LDP for the whole vector: how many subsets reach a threshold does not depend on the
-    input, so all inputs share one normaliser.
+    epsilon-LDP for the whole vector: the number of subsets that reach a threshold is the same for
+    all inputs, so all share one normaliser.
 
     Error
     -----
@@ -343,14 +345,14 @@ class Concord(SignedSubset):
     summary: ClassVar[str] = "sparse signed vectors; subsets that agree more than they oppose"
 
     def __post_init__(self) -> None:
-        """Check the threshold."""
+        """Raise ConfigurationError unless the threshold is allowed."""
         super().__post_init__()
         if self.threshold is not None:
             self._check_whole("threshold", 1, min(self.sparsity, self.subset_size or self.sparsity))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances."""
+        """Yield small instances for checks."""
         yield cls(1.0, 3, 1)
         yield cls(1.0, 3, 2, subset_size=3)
         yield cls(1.0, 3, 2, subset_size=5)
@@ -360,15 +362,15 @@ class Concord(SignedSubset):
     def dense(cls, epsilon: float, sparsity: int, dimension: int | None = None) -> Self:
         """Return the mechanism that sends a sign for every entry.
 
-        Its probabilities do not depend on the dimension, so streams of it need none; by default
-        it is as small as can be.
+        Its probabilities do not depend on the dimension, so streams need none; the default
+        dimension is the smallest possible.
         """
         entries = sparsity if dimension is None else dimension
         return cls(epsilon, entries, sparsity, subset_size=entries + sparsity)
 
     @property
     def accept_threshold(self) -> int | None:
-        """The least agreement."""
+        """The least agreement of a favoured subset."""
         return self.probabilities.threshold
 
     def _sized(self, size: int) -> SubsetLaw:

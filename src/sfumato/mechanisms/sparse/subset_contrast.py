@@ -1,11 +1,12 @@
-"""How two sparse vectors compare when signed subsets are shuffled, for any dimension.
+"""The contrasts of two sparse vectors whose signed subsets are shuffled, for any dimension.
 
-Of the two inputs one is the other with all signs reversed: no pair is worse. For Concord no subset
-agrees with both, which is the least there can be. For ExSub, compare two entries with one symbol
-each that a subset should avoid (to be favoured by neither input) with one entry with both symbols
-and a free one: if the subset takes none or one of the two entries the chances are equal, if it
-takes both they are 1/4 and 0. So the fewer entries the two inputs use the more subsets are favoured
-by one of them, and the fewer by both: least if all entries are shared, with opposite signs.
+The worst pair is a vector and its negative, with all signs reversed. For Concord no subset agrees
+with both, which is the smallest possible number. For ExSub, consider subsets that are favoured by
+neither input. Compare two entries with one symbol each that such a subset must avoid, with one
+entry of which it must avoid both symbols and another one that is free: if the subset takes none or
+one of the two entries, the probabilities are equal; if it takes both, they are 1/4 and 0. So the
+fewer entries the two inputs use, the more subsets are favoured by one of them and the fewer by
+both, with the extreme case that all entries are shared and have opposite signs.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ _LISTED: Final = 12
 def subset_contrasts(
     ratio: Fraction, dimension: int, sparsity: int, size: int, threshold: int | None, entries: int
 ) -> tuple[Contrasts, ...]:
-    """Return how a vector of s non-zeros compares with its reverse.
+    """Return the contrasts of a vector of s non-zeros and its negative.
 
     Parameters
     ----------
     ratio
-        How much more likely an accepted subset is.
+        How many times as likely a favoured subset is.
     dimension, sparsity, size, threshold
-        Of the padded vector and of its subsets; no threshold if one hit is enough.
+        The sizes of the padded vector and of its subsets; threshold is None if one hit is enough.
     entries
-        How many entries are no stubs.
+        The number of real entries, without stubs.
 
     """
     accepts = _at_least_one(sparsity) if threshold is None else _agrees(sparsity, threshold)
@@ -92,9 +93,9 @@ def subset_contrasts(
 
 @dataclass(frozen=True)
 class _Accepted:
-    """The chance that one given input of two opposite ones, both or neither accepts a subset.
+    """The probabilities that one given input of two opposite ones, both, or neither favours it.
 
-    One number for each number of positions that the subset shares with the inputs.
+    Each array has one number for each number of positions that a subset shares with the inputs.
     """
 
     one: Floats
@@ -112,7 +113,7 @@ def _at_least_one(most: int) -> _Accepted:
 
 def _agrees(most: int, threshold: int) -> _Accepted:
     one, neither = np.zeros(most + 1), np.zeros(most + 1)
-    signs = np.ones(1)  # the law of how many of k fair signs agree
+    signs = np.ones(1)  # the law of the number of agreeing signs among k fair ones
     for k in range(most + 1):
         least = (k + threshold + 1) // 2
         one[k] = signs[least:].sum()
@@ -124,7 +125,7 @@ def _agrees(most: int, threshold: int) -> _Accepted:
 def _partly_reversed(
     dimension: int, sparsity: int, size: int, threshold: int | None, reversed_: int
 ) -> Shares:
-    """Return the shares if all others hold the vector with so many of its signs reversed."""
+    """Return the shares if all others hold the vector with ``reversed_`` of its signs reversed."""
     first, hits = hits_law(dimension, sparsity, size)
     signs = [np.array([comb(k, j) / 2**k for j in range(k + 1)]) for k in range(sparsity + 1)]
     shares: Shares = dict.fromkeys(product((0, 1), repeat=3), 0.0)
@@ -134,7 +135,8 @@ def _partly_reversed(
             kept = k - turned
             weights = chance * part * np.outer(signs[kept], signs[turned])
             one, two = np.arange(kept + 1)[:, None], np.arange(turned + 1)
-            agree = [one + two, k - one - two, one + turned - two]  # with each of the three
+            # The agreement with each of the three.
+            agree = [one + two, k - one - two, one + turned - two]
             if threshold is None:
                 accepted = [each >= 1 for each in agree]
             else:

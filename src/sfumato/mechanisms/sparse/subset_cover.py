@@ -1,13 +1,14 @@
-"""How much of what tells two sparse vectors apart is favoured by a third one, at least.
+"""How many of the subsets that tell two sparse vectors apart are favoured by every third one.
 
-Three vectors are alike up to symmetry if as many entries are of each kind: two vectors reverse each
-other in q of their non-zeros, agree in p and have s - q - p of their own; of each of these four
-groups the third one agrees with f and opposes g, and has the rest elsewhere. All these cases are
-listed. (Stubs restrict them; leaving that out can only raise what is exposed.)
+Triples of vectors are equal up to symmetry if they have the same number of entries of each kind:
+two vectors have opposite signs in q of their non-zeros, equal signs in p, and s - q - p non-zeros
+of their own; in each of these four groups the third vector agrees with f entries and opposes g, and
+its other non-zeros are elsewhere. All these cases are listed. (Stubs exclude some of them; ignoring
+that can only raise what is exposed.)
 
 A subset that has to hit a vector (ExSub) misses some symbols with a probability that depends only
-on how many entries it should avoid with one sign and with both. For a subset that has to agree with
-a vector (Concord) the numbers of entries taken and the agreements are sums over independent
+on the numbers of entries of which it must avoid one symbol or both. For a subset that has to agree
+with a vector (Concord) the numbers of entries taken and the agreements are sums over independent
 entries, given how many are taken: a product of transforms, one factor for each group.
 """
 
@@ -39,17 +40,17 @@ _ERROR: Final = 1e-10
 
 
 class Covered(NamedTuple):
-    """What others' subsets cover, and three vectors that show it to be so.
+    """How much others' subsets cover, and three vectors for which this is attained.
 
     Parameters
     ----------
     cover
-        What others' subsets cover, for upper bounds.
+        How much others' subsets cover, for upper bounds.
     shares
-        The base measure by which of the three vectors favour a subset: of all triples, the one in
-        which the first two are told apart best if everybody else holds the third.
+        The base measure of subsets, keyed by which of the three vectors favour them, for the triple
+        in which the first two vectors are easiest to tell apart if everybody else holds the third.
     entries
-        How many entries the three vectors use.
+        The number of entries that the three vectors use.
 
     """
 
@@ -61,14 +62,14 @@ class Covered(NamedTuple):
 def subset_cover(
     ratio: Fraction, dimension: int, sparsity: int, size: int, threshold: int | None
 ) -> Covered | None:
-    """Return what others' subsets cover; None if there are too many cases to list.
+    """Return how much others' subsets cover; None if there are too many cases to list.
 
     Parameters
     ----------
     ratio
-        How much more likely an accepted subset is.
+        How many times as likely a favoured subset is.
     dimension, sparsity, size, threshold
-        Of the padded vector and of its subsets; no threshold if one hit is enough.
+        The sizes of the padded vector and of its subsets; threshold is None if one hit is enough.
 
     """
     if sparsity > _LISTED or (threshold is not None and threshold < 1):
@@ -80,7 +81,7 @@ def subset_cover(
         share = form.exposed(pair).share
         return share + (form.apart(pair) - share) / float(ratio)
 
-    # A pair that is less far apart than this is bounded well enough without any cover.
+    # A pair that is less far apart than this has a good bound without any cover.
     enough = told(opposite)
     near = [pair for pair in form.pairs if form.apart(pair) > enough]
     worst = max((opposite, *near), key=told)
@@ -94,10 +95,10 @@ def subset_cover(
 
 
 class _Exposed(NamedTuple):
-    """The largest share of what tells two vectors apart that a third one does not favour.
+    """The largest share of the subsets favoured by one of two vectors only that a third does not.
 
-    Together with how many entries of each group (reversed, agreed upon, the first one's own, the
-    second one's own) that third vector agrees with and opposes.
+    ``splits`` has the numbers of entries that the third vector agrees with and opposes in each
+    group: opposite signs, equal signs, the first vector's own, the second vector's own.
     """
 
     share: float
@@ -105,7 +106,7 @@ class _Exposed(NamedTuple):
 
 
 class _Form(ABC):
-    """Subsets of a size, among vectors of some dimension and sparsity."""
+    """Subsets of one size, among vectors of one dimension and sparsity."""
 
     def __init__(self, dimension: int, sparsity: int, size: int) -> None:
         self.dimension, self.sparsity, self.size = dimension, sparsity, size
@@ -114,7 +115,7 @@ class _Form(ABC):
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """All ways in which two vectors differ: entries reversed, and entries agreed upon."""
+        """All ways in which two vectors can differ: numbers of opposite and of equal entries."""
         s = self.sparsity
         return [
             (opposite, agreed)
@@ -134,10 +135,10 @@ class _Form(ABC):
 
     @abstractmethod
     def _exposed(self, pair: Pair) -> _Exposed:
-        """Return the largest share of that which some third vector does not favour."""
+        """Return the largest part of that share which some third vector does not favour."""
 
     def kinds(self, pair: Pair) -> dict[tuple[int, ...], int]:
-        """Return how many entries have which signs in two vectors and a third that exposes them."""
+        """Return the number of entries for each pattern of signs in two vectors and a third."""
         opposite, agreed = pair
         own = self.sparsity - opposite - agreed
         splits = self.exposed(pair).splits
@@ -155,9 +156,9 @@ class _Form(ABC):
         return found
 
     def shares(self, kinds: Mapping[tuple[int, ...], int]) -> dict[tuple[int, ...], float]:
-        """Return the base measure by which of three vectors favour a subset.
+        """Return the base measure of subsets, keyed by which of three vectors favour them.
 
-        Only positive numbers are added and multiplied.
+        Only positive numbers are added and multiplied, so that no digits cancel.
         """
         start, step, favours = self._walk()
         total = sum(kinds.values())
@@ -167,7 +168,8 @@ class _Form(ABC):
             for _ in range(number):
                 taken = (step(law[:-1], signs, 1) + step(law[:-1], signs, -1)) / 2
                 law[1:] += taken
-        # That counts subsets of the entries in use; by number, they are all alike.
+        # This counts subsets of the entries in use; with the same number of entries, all are
+        # equally likely.
         first, chances = hits_law(self.dimension, total, self.size)
         weights = np.zeros(total + 1)
         for number, chance in enumerate(chances.tolist(), first):
@@ -181,11 +183,11 @@ class _Form(ABC):
 
     @abstractmethod
     def _walk(self) -> Walk:
-        """Return where agreements start, how an entry changes them, and which are enough."""
+        """Return the initial agreements, how an entry changes them, and which ones suffice."""
 
 
 def _splits(count: int) -> NDArray[np.int64]:
-    """Return all (agreeing, opposing) of so many entries."""
+    """Return all pairs of numbers (agreeing, opposing) among ``count`` entries."""
     return np.array([(f, g) for f in range(count + 1) for g in range(count + 1 - f)])
 
 
@@ -195,11 +197,11 @@ def _split(count: int, index: int) -> tuple[int, int]:
 
 
 class _Hit(_Form):
-    """Favoured if at least one symbol is hit."""
+    """Subsets that are favoured if they contain at least one symbol of the vector."""
 
     @cached_property
     def _missed(self) -> Floats:
-        """The chance to miss one symbol each of u entries and both of v, by [u, v]."""
+        """The probability of missing one symbol of u entries and both of v, by [u, v]."""
         most, d = 3 * self.sparsity, self.dimension
         found = np.zeros((most + 1, most + 1))
         none = 1.0
@@ -255,7 +257,7 @@ class _Hit(_Form):
         def step(law: Floats, signs: Sequence[int], sign: int) -> Floats:
             moved = law
             for axis, own in enumerate(signs, 1):
-                if own == sign:  # a hit, whatever was before
+                if own == sign:  # a hit, whatever happened before
                     hit = moved.sum(axis=axis, keepdims=True)
                     moved = np.concatenate([np.zeros_like(hit), hit], axis=axis)
             return moved
@@ -264,12 +266,12 @@ class _Hit(_Form):
 
 
 class _Agree(_Form):
-    """Favoured if the signs agree with the vector by a threshold, on balance."""
+    """Subsets that are favoured if they agree with the vector by at least a threshold."""
 
     def __init__(self, dimension: int, sparsity: int, size: int, threshold: int) -> None:
         super().__init__(dimension, sparsity, size)
         self.threshold = threshold
-        # Points of a transform over the number of entries taken and the third one's agreement.
+        # Points of a transform over the number of entries taken and the third vector's agreement.
         self.chance = size / dimension
         taken, agreement = 3 * sparsity + 1, 2 * sparsity + 1
         half = np.arange(taken // 2 + 1)
@@ -288,7 +290,7 @@ class _Agree(_Form):
         return self.apart((self.sparsity, 0)) / 2
 
     def _grown(self, law: Complex, sign: int) -> Complex:
-        """Return the law of a group's sum with one entry more, on which the third has a sign."""
+        """Return the law of a group's sum with one more entry, given the third vector's sign."""
         moved = np.zeros((len(law) + 2, law.shape[1]), dtype=np.complex128)
         moved[1:-1] = (1 - self.chance) * law
         step = self.chance / 2 * self.z * law
@@ -297,7 +299,7 @@ class _Agree(_Form):
         return moved
 
     def _group_law(self, count: int) -> Complex:
-        """Return the law of a group's sum for each split: by [split, sum, point]."""
+        """Return the law of a group's sum for each split, by [split, sum, point]."""
         laws = []
         for agree, oppose in _splits(count).tolist():
             law = np.ones((1, len(self.z)), dtype=np.complex128)
@@ -307,7 +309,7 @@ class _Agree(_Form):
         return np.array(laws)
 
     def _refusal(self, special: int, elsewhere: int) -> Complex:
-        """Return what turns a transform into the chance that the third one refuses."""
+        """Return the factor that turns a transform into the probability that the third refuses."""
         count = special + elsewhere
         first, law = hits_law(self.dimension, count, self.size)
         number = np.arange(first, first + len(law))
@@ -319,7 +321,7 @@ class _Agree(_Form):
         return np.asarray(self.weight * taken * self.refused * step**elsewhere)
 
     def _sides(self, law: Complex, least: NDArray[np.int64]) -> tuple[Complex, Complex]:
-        """Return a group's law where its sum is at least, or below, each of some numbers."""
+        """Return a group's law where its sum is at least, or below, each number in ``least``."""
         above = np.cumsum(law[:, ::-1], axis=1)[:, ::-1]
         above = np.concatenate([above, np.zeros_like(above[:, :1])], axis=1)
         largest = law.shape[1] // 2
@@ -327,7 +329,7 @@ class _Agree(_Form):
         return high, above[:, :1] - high
 
     def _apart(self, pair: Pair) -> float:
-        # Without a third one: with nothing to agree with, it refuses everything.
+        # Without a third vector there is nothing to agree with, so it refuses everything.
         return self._most(*pair, alone=True).share
 
     def _exposed(self, pair: Pair) -> _Exposed:

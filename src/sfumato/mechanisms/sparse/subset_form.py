@@ -1,9 +1,9 @@
-"""The bytes of a subset of entries: whichever of three forms is shortest, all of fixed size.
+"""The bytes of a subset of entries: the shortest of three forms, all of fixed size.
 
-*Dense*: every entry carries a sign, one bit each. *Entries*: none, plus or minus for each entry in
-two bits; without signs, in or out in one. *Symbols*: the m symbols in increasing order, with a
-number behind the last one for each that fell on a stub. A subset has one form only, so the order
-of its parts tells nothing.
+*Dense*: every entry has a sign, one bit each. *Entries*: none, plus or minus for each entry in two
+bits or, without signs, in or out in one bit. *Symbols*: the m symbols in increasing order, with a
+number beyond the last symbol for each one that is a stub. A subset has only one form, so the order
+of its parts reveals nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ LONGEST_NETWORK: Final = 64
 
 @dataclass(frozen=True)
 class SubsetForm:
-    """How subsets of so many of the (padded) entries are written.
+    """The form of reports: subsets of ``size`` of the padded entries.
 
-    A symbol is 2 * position, plus 1 for a minus; without signs it is the position.
+    A symbol is 2 * position, plus 1 for a minus sign; without signs it is the position.
     """
 
     dimension: int
@@ -40,22 +40,22 @@ class SubsetForm:
 
     @property
     def kinds(self) -> int:
-        """How many symbols an entry has."""
+        """The number of symbols of an entry."""
         return 2 if self.signed else 1
 
     @property
     def absent(self) -> int:
-        """What stands for a symbol that is not sent: the number behind the last symbol."""
+        """The number for a symbol that is not sent, which is one above the last symbol."""
         return self.kinds * self.dimension
 
     @property
     def dense(self) -> bool:
-        """Whether every entry carries a sign."""
+        """Whether every entry has a sign."""
         return self.signed and self.size == self.padded
 
     @cached_property
     def listed(self) -> bool:
-        """Whether a list of symbols is shorter than all entries."""
+        """Whether a list of symbols is shorter than bits for all entries."""
         return not self.dense and self.size * self.symbol.itemsize < (self.bits + 7) // 8
 
     @property
@@ -65,7 +65,7 @@ class SubsetForm:
 
     @property
     def bits(self) -> int:
-        """How many bits all entries take."""
+        """The number of bits for all entries."""
         return self.dimension * (1 if self.dense else self.kinds)
 
     @property
@@ -76,7 +76,7 @@ class SubsetForm:
         return np.dtype([("packed", "u1", ((self.bits + 7) // 8,))])
 
     def write_symbols(self, symbols: Symbols, reports: NDArray[Any]) -> None:
-        """Fill listed reports from symbols, a column for each; those of no entry are left out."""
+        """Fill listed reports from columns of symbols; symbols of stubs become ``absent``."""
         kept = np.minimum(symbols, symbols.dtype.type(self.absent)).astype(self.symbol)
         if len(kept) > LONGEST_NETWORK:
             kept.sort(axis=0)
@@ -85,7 +85,7 @@ class SubsetForm:
         reports["symbols"] = kept.T
 
     def of_signs(self, signs: Sequence[int]) -> NDArray[Any]:
-        """Return the report of one vector of what is sent: -1, 0 or 1 for each entry."""
+        """Return the report of a vector of signs: -1, 0 (not sent) or 1 for each entry."""
         report, sent = np.zeros(1, dtype=self.dtype), np.asarray(signs)
         places = np.flatnonzero(sent)
         symbols = self.kinds * places + (sent[places] < 0)
@@ -100,7 +100,7 @@ class SubsetForm:
         return report
 
     def signs(self, reports: NDArray[Any]) -> NDArray[np.int8]:
-        """Return what each report sends: -1, 0 or 1 for each entry."""
+        """Return the signs in each report: -1, 0 (not sent) or 1 for each entry."""
         if self.listed:
             signs = np.zeros((len(reports), self.dimension + 1), dtype=np.int8)
             symbols = reports["symbols"].astype(np.int64)
@@ -114,8 +114,8 @@ class SubsetForm:
         return bits[:, 0::2] - bits[:, 1::2] if self.signed else bits
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports are a subset of a possible size, written as it should be."""
-        least = max(self.size - (self.padded - self.dimension), 0)  # all the others are stubs
+        """Return a mask of the reports that are subsets of a possible size, in canonical form."""
+        least = max(self.size - (self.padded - self.dimension), 0)  # all others are stubs
         if self.listed:
             return self._valid_symbols(np.ascontiguousarray(reports["symbols"].T), least)
         packed = reports["packed"]
@@ -130,7 +130,7 @@ class SubsetForm:
         return np.asarray(good & (sent <= self.size) & (sent >= least))
 
     def _valid_symbols(self, columns: Symbols, least: int) -> NDArray[np.bool_]:
-        """Return where positions increase, up to the symbols left out, which come last."""
+        """Return the columns with rising positions, in which absent symbols come last."""
         good = columns[-1] <= self.absent
         if least:
             good &= columns[least - 1] < self.absent
@@ -140,7 +140,7 @@ class SubsetForm:
         return np.asarray(good)
 
     def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how often each entry is sent: as plus and as minus, or at all."""
+        """Return how often each entry is sent, as plus and as minus or, without signs, at all."""
         if self.listed:
             total = np.bincount(reports["symbols"].ravel(), minlength=self.absent + 1)[:-1]
         else:
@@ -151,7 +151,7 @@ class SubsetForm:
 
 
 def _sort_columns(columns: Symbols) -> None:
-    """Sort every column, a whole row at a time."""
+    """Sort every column in place, comparing whole rows at a time."""
     for low, high in _network(len(columns)):
         least = np.minimum(columns[low], columns[high])
         np.maximum(columns[low], columns[high], out=columns[high])
@@ -159,7 +159,7 @@ def _sort_columns(columns: Symbols) -> None:
 
 
 def _network(size: int) -> Iterator[tuple[int, int]]:
-    """Yield the comparisons of Batcher's merge exchange, which sort any order of so many."""
+    """Yield the comparisons of Batcher's merge exchange, which sort any ``size`` numbers."""
     top = 1 << max(size - 1, 0).bit_length() >> 1
     p = top
     while p > 0:

@@ -1,10 +1,9 @@
-"""One sampler for all mechanisms that send a subset of the entries, with signs or without.
+"""The sampler of all mechanisms that send a subset of the entries, with or without signs.
 
 A subset of m of the d' entries (stubs included) weighs 1 if the input accepts it and e^-epsilon
-if not. What decides is how the subset meets the input's s non-zeros, so the number K of those it
-hits is drawn first, by its exact integer weights; then which ones, and the m - K zeros, uniformly.
-Nobody's data are looked at until then, but K is secret: whoever knows it reads the data off the
-report.
+if not. Only the input's s non-zeros matter for this, so the number K of them in the subset is drawn
+first, by its exact integer weights; then these K non-zeros and the m - K zeros are drawn uniformly.
+K does not depend on the data, but it is secret: whoever knows K can read the data off the report.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ from sfumato.randomness import ONE, Source, Wheel
 __all__ = ["LARGEST_DIMENSION", "SubsetSampler"]
 
 LARGEST_DIMENSION: Final = 1 << 24
-LARGEST_WEIGHTS: Final = 1 << 34  # bits of all weights of a draw
+LARGEST_WEIGHTS: Final = 1 << 34  # the largest number of bits of all weights of a draw
 
 Rows = NDArray[Any]
 
 
 class SubsetSampler(SparseInput):
-    """Sends a random subset of the entries, which favours the input's."""
+    """A mechanism that sends a random subset of the entries, which favours the input's."""
 
     subset_size: int | None
     most_bytes: int | None
 
     signed: ClassVar[bool]
-    """Whether the entries of a subset carry signs."""
+    """Whether the entries of a subset have signs."""
 
-    # ---- what the mechanism says -----------------------------------------------------------
+    # ---- what the mechanism defines --------------------------------------------------------
 
     def _check_bytes(self) -> None:
-        """Refuse a size whose reports are too long, or a length that no report has."""
+        """Raise ConfigurationError if reports would be longer than ``most_bytes``."""
         if self.most_bytes is None:
             return
         self._check_whole("most_bytes", 1, 1 << 31)
@@ -72,15 +71,15 @@ class SubsetSampler(SparseInput):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Positions in a subset."""
+        """The number of positions in a subset."""
 
     @abstractmethod
     def _accepts(self, agree: int, oppose: int) -> bool:
-        """Return whether a subset with so many symbols of the input, and opposite ones, is."""
+        """Return whether a subset with these numbers of agreeing, opposite symbols is favoured."""
 
     @cached_property
     def refused_weight(self) -> int:
-        """Weight, in 2^-64, of a subset outside of the accept set: e^-epsilon rounded up."""
+        """The weight e^-epsilon of a subset that is not favoured, in units of 2^-64, rounded up."""
         return ceil(ONE * exp_above(-Fraction(self.epsilon)))
 
     def _weight(self, agree: int, oppose: int) -> int:
@@ -88,11 +87,11 @@ class SubsetSampler(SparseInput):
 
     @property
     def worst_ratio(self) -> Fraction:
-        """A subset that one input accepts and another refuses."""
+        """The ratio of the weights of a favoured subset and of any other."""
         return Fraction(ONE, self.refused_weight)
 
     def law(self, value: Any, public: Any = None) -> Law:
-        """Return the law of what is sent, by listing all subsets (small dimensions only)."""
+        """Return the exact law of what is sent, by listing all subsets of a small dimension."""
         del public
         encoded = self.encode(np.asarray([value]))[0]
         held = dict(zip(encoded["position"].tolist(), encoded["sign"].tolist(), strict=True))
@@ -114,16 +113,16 @@ class SubsetSampler(SparseInput):
 
     @cached_property
     def form(self) -> SubsetForm:
-        """The bytes of a report."""
+        """The form of a report's bytes."""
         return self._form(self.size)
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The shortest of three forms; see :class:`SubsetForm`."""
+        """The numpy dtype of a report: the shortest of three forms; see :class:`SubsetForm`."""
         return self.form.dtype
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which reports are a subset of a possible size, with nothing behind its end."""
+        """Return a mask of the reports that are subsets of a possible size, in canonical form."""
         return self.form.valid(reports)
 
     def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -131,7 +130,7 @@ class SubsetSampler(SparseInput):
 
     @property
     def chunk(self) -> int:
-        """A few megabytes at a time."""
+        """How many people are handled at once: a few megabytes."""
         if self.form.listed:
             people = (1 << 20) // (self.size + self.sparsity)
         else:
@@ -142,19 +141,19 @@ class SubsetSampler(SparseInput):
 
     @property
     def zeros(self) -> int:
-        """How many entries and stubs of a padded input are zero."""
+        """The number of zeros among the entries and stubs of a padded input."""
         return self.padded_dimension - self.sparsity
 
     @property
     def _hit_range(self) -> range:
-        """How many non-zeros a subset can hit."""
+        """The possible numbers of non-zeros in a subset."""
         return range(max(0, self.size - self.zeros), min(self.sparsity, self.size) + 1)
 
     def hit_weights(self) -> Iterator[int]:
-        """Yield the weight of each number of non-zeros hit, from the fewest that can be on."""
+        """Yield the weight of each possible number of non-zeros in a subset, in rising order."""
         first, last = self._hit_range[0], self._hit_range[-1]
-        # C(s, k) C(d' - s, m - k): neighbours have the ratio up/down, so times all of the downs
-        # the first one is a whole number, and so is every one after it.
+        # C(s, k) C(d' - s, m - k): neighbours have the ratio up/down. Multiplied by all factors
+        # ``down`` the first one is a whole number, and so is every one after it.
         down = [(k + 1) * (self.zeros - self.size + k + 1) for k in range(first, last)]
         ways = prod(down)
         for k in self._hit_range:
@@ -164,11 +163,11 @@ class SubsetSampler(SparseInput):
 
     @abstractmethod
     def _favour(self, hits: int) -> int:
-        """Return the weight of all that a subset can do to so many non-zeros together."""
+        """Return the total weight of all sign patterns on ``hits`` non-zeros."""
 
     @abstractmethod
     def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
-        """Return with how many of so many non-zeros that it hits each of n subsets agrees."""
+        """Return the number of agreeing signs of each of n subsets with ``hits`` non-zeros."""
 
     @cached_property
     def _hit_wheel(self) -> Wheel:
@@ -181,19 +180,19 @@ class SubsetSampler(SparseInput):
         return Wheel(self.hit_weights)
 
     def _hits(self, n: int, rng: Source) -> NDArray[np.int32]:
-        """Return how many non-zeros each of n subsets hits."""
+        """Return the number of non-zeros in each of n subsets."""
         return rng.spin(self._hit_wheel, n).astype(np.int32) + np.int32(self._hit_range[0])
 
     def secret(self, rng: Source) -> tuple[int, int]:
-        """Return with how many non-zeros one subset agrees, and how many it opposes."""
+        """Return the numbers of non-zeros that one subset agrees with and opposes."""
         hits = int(self._hits(1, rng)[0])
         agree = int(self._agreeing(hits, 1, rng)[0])
         return agree, hits - agree
 
     def marks(self, n: int, rng: Source) -> NDArray[np.int8]:
-        """Return what the subset does to each non-zero in turn: 1 agree, -1 oppose, 0 skip.
+        """Return the mark of each non-zero: 1 (agree), -1 (oppose) or 0 (not in the subset).
 
-        A column for each of n subsets. The marks are secret, as the number of hits is.
+        There is one column for each of n subsets. The marks must be kept secret.
         """
         return self._marks(self._hits(n, rng), rng)
 
@@ -225,9 +224,9 @@ class SubsetSampler(SparseInput):
     def _listed(
         self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source
     ) -> NDArray[Any]:
-        """Return the symbols of each subset in a column."""
+        """Return the symbols of the subsets, one column for each person."""
         n, most = hits.size, self._hit_range[-1]
-        # A hit is drawn as d' plus the rank of its non-zero, so that it stays behind all zeros.
+        # A non-zero is drawn as d' plus its rank, so that it comes after all zeros.
         last = self.padded_dimension + 2 * self.sparsity
         chosen = np.empty((self.size, n), dtype=np.min_scalar_type(last))
         opposed = np.zeros((most, n), dtype=bool)
@@ -257,7 +256,7 @@ class SubsetSampler(SparseInput):
         return symbols
 
     def _opposed(self, hits: int, n: int, rng: Source) -> NDArray[np.bool_]:
-        """Return which of so many non-zeros that it hits each of n subsets opposes."""
+        """Return which of the ``hits`` non-zeros in it each of n subsets opposes."""
         agree = self._agreeing(hits, n, rng).astype(np.int32)
         opposed = np.empty((hits, n), dtype=bool)
         for row in range(hits):
@@ -269,7 +268,7 @@ class SubsetSampler(SparseInput):
     def _packed(
         self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source
     ) -> NDArray[np.uint8]:
-        """Return the bits of each subset in a row of bytes."""
+        """Return the bits of the subsets, one row of bytes for each person."""
         marks = self._marks(hits, rng)
         words = (self.dimension + 63) // 64
         if not self.signed:
@@ -293,8 +292,8 @@ class SubsetSampler(SparseInput):
     ) -> NDArray[np.uint64]:
         """Return which entries are in each subset.
 
-        The zeros of an input are taken for the first d' - s entries. A non-zero among these has
-        the place of a zero behind them: with stubs, of one that is never sent.
+        The zeros of an input are drawn as if they were the first d' - s entries. A non-zero among
+        these takes the place of a zero after them; with stubs, of one that is never sent.
         """
         inside = np.zeros((words, hits.size), dtype=np.uint64)
         for count, people in _groups(hits):
@@ -307,7 +306,7 @@ class SubsetSampler(SparseInput):
         return inside
 
     def _make_room(self, inside: NDArray[np.uint64], positions: Rows) -> None:
-        """Move what was drawn for the places of non-zeros to the zeros behind the first d' - s."""
+        """Move draws for the positions of non-zeros to the zeros after the first d' - s entries."""
         for rank, position in enumerate(positions):
             free = np.full(position.size, self.zeros + rank, dtype=np.int64)
             for other in positions[rank:]:  # in order: step over each non-zero
@@ -318,6 +317,6 @@ class SubsetSampler(SparseInput):
 
 
 def _groups(hits: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield each number of hits, and whose it is."""
+    """Yield each number of hits with the indices of the people who have it."""
     for count in np.flatnonzero(np.bincount(hits)).tolist():
         yield count, np.flatnonzero(hits == count)

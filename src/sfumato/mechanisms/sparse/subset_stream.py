@@ -1,15 +1,17 @@
-"""ExSub and Concord for a vector that arrives entry by entry: a few counters on the device.
+"""ExSub and Concord for a vector that arrives entry by entry, with a few counters.
 
-How many non-zeros the subset agrees with and opposes is drawn, in secret, before the first entry;
-then each entry is in the subset with the chance that is left for its kind. What is sent for an
-entry depends on the entries before it and on coins only, and the whole has exactly the law of the
-mechanism (so it stays private for streams that somebody chooses while watching the answers).
+The numbers of non-zeros that the subset agrees with and opposes are drawn, in secret, before the
+first entry; then each entry is in the subset with the probability that remains for its kind. What
+is sent for an entry depends only on the entries up to it and on coins, and the whole has exactly
+the law of the mechanism (so it is private even if somebody chooses the stream while watching the
+answers).
 
 The printed algorithm starts the count of zeros at d' instead of d' - s and counts an entry before
-dividing by what is left; either slip breaks privacy, and so does letting a server draw the secret.
+dividing by what is left; either mistake breaks privacy, and so does letting a server draw the
+secret.
 
-If every entry carries a sign (a dense mechanism), zeros need no counting: a stream then has no
-horizon, and nothing but the number of its non-zeros is bounded.
+If every entry has a sign (a dense mechanism), zeros need not be counted: a stream then has no
+horizon, and only the number of its non-zeros is limited.
 """
 
 from __future__ import annotations
@@ -26,19 +28,19 @@ __all__ = ["DenseStream", "SubsetStream", "begin"]
 
 @dataclass
 class SubsetStream:
-    """The device's half of ExSub and Concord, online.
+    """The device's half of ExSub and Concord for a vector that arrives entry by entry.
 
     Parameters
     ----------
     agree, oppose
-        How many of the coming non-zeros will be sent with their own and with the opposite sign.
+        The numbers of future non-zeros that will be sent with their own and with the opposite sign.
     nonzeros
-        How many non-zeros may still come; entries after the last of them count as zeros.
+        The number of non-zeros that may still come; further ones count as zeros.
     chosen
-        How many of the coming zeros will be sent (with a fair sign).
+        The number of future zeros that will be sent, with a fair sign.
     zeros
-        How many zeros can still come, stubs included. Stubs come after the stream and are never
-        drawn: dropping them changes nothing of what was sent.
+        The number of zeros that can still come, stubs included. Stubs come after the stream and are
+        never drawn, because that would not change what was sent.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class SubsetStream:
 
     @classmethod
     def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
-        """Draw the secret counts for a new vector; do it on the device, and tell nobody."""
+        """Draw the secret counts for a new vector; they must stay on the device."""
         if mechanism.exact_sparsity:
             raise ConfigurationError(
                 "exact_sparsity is true; a stream that ends with fewer changes would have to stop "
@@ -71,7 +73,7 @@ class SubsetStream:
         return cls(agree, oppose, mechanism.sparsity, chosen, mechanism.zeros)
 
     def observe(self, entry: int, coins: Coins) -> int:
-        """Return what to send for the next entry: its symbol, or 0 for nothing."""
+        """Return the symbol to send for the next entry; 0 for nothing."""
         _check(entry)
         sign = 1 - 2 * coins.below(2)
         if entry and self.nonzeros:
@@ -94,30 +96,31 @@ class SubsetStream:
         return 0
 
     def save(self) -> tuple[int, ...]:
-        """Return the state as plain numbers; it is as secret as the vector itself."""
+        """Return the state as plain numbers, which are as secret as the vector itself."""
         return self.agree, self.oppose, self.nonzeros, self.chosen, self.zeros
 
     @classmethod
     def restore(cls, state: tuple[int, ...]) -> Self:
-        """Go on from a saved state."""
+        """Return the stream that continues from a saved state."""
         return cls(*state)
 
 
 @dataclass
 class DenseStream:
-    """The device's half of a dense mechanism, online: a sign for every entry, without an end.
+    """The device's half of a dense mechanism: a sign for every entry of an endless stream.
 
-    A zero sends a fair coin and a non-zero its own or the opposite sign. How many of s non-zeros
-    are agreed with is drawn beforehand, which ones is drawn on the way: together that is the law of
-    the mechanism at every length, without stubs. An entry x is estimated by (sign sent)/contrast,
-    with variance 1/contrast^2 - x^2 however long the stream gets.
+    For a zero a fair sign is sent, for a non-zero its own or the opposite sign. The number of
+    non-zeros, out of s, that are sent with their own sign is drawn beforehand, and which ones these
+    are is drawn on the way; together this is the law of the mechanism at every length, without
+    stubs. An entry x is estimated by (sign sent)/contrast, with variance 1/contrast^2 - x^2 for any
+    length of the stream.
 
     Parameters
     ----------
     agree
-        How many of the coming non-zeros will be sent with their own sign.
+        The number of future non-zeros that will be sent with their own sign.
     nonzeros
-        How many non-zeros may still come; entries after the last of them count as zeros.
+        The number of non-zeros that may still come; further ones count as zeros.
 
     Examples
     --------
@@ -135,7 +138,7 @@ class DenseStream:
 
     @classmethod
     def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
-        """Draw the secret count for a new stream; do it on the device, and tell nobody."""
+        """Draw the secret count for a new stream; it must stay on the device."""
         if not mechanism.form.dense:
             raise ConfigurationError(
                 f"subset_size is {mechanism.size}; a stream without a horizon needs a sign for "
@@ -156,17 +159,17 @@ class DenseStream:
         return entry if agrees else -entry
 
     def save(self) -> tuple[int, ...]:
-        """Return the state as plain numbers; it is as secret as the vector itself."""
+        """Return the state as plain numbers, which are as secret as the vector itself."""
         return self.agree, self.nonzeros
 
     @classmethod
     def restore(cls, state: tuple[int, ...]) -> Self:
-        """Go on from a saved state."""
+        """Return the stream that continues from a saved state."""
         return cls(*state)
 
 
 def begin(mechanism: SignedSubset, rng: Source) -> SubsetStream | DenseStream:
-    """Draw the secret for a new vector and return what answers its entries one by one."""
+    """Draw the secret for a new vector; return the object that answers its entries one by one."""
     kind = DenseStream if mechanism.form.dense else SubsetStream
     return kind.begin(mechanism, rng)
 

@@ -1,4 +1,4 @@
-"""Sparse vectors of -1, 0 and 1: what people bring, and the one form the samplers take."""
+"""Sparse vectors of -1, 0 and 1: reading them, and the one form that samplers take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["encode", "encoded_dtype"]
 
 @lru_cache(maxsize=256)
 def encoded_dtype(dimension: int, sparsity: int) -> np.dtype[Any]:
-    """Return the form of one padded vector: where its non-zeros are, in order, and their signs."""
+    """Return the dtype of one padded vector: the sorted positions of its non-zeros, and signs."""
     place = np.min_scalar_type(2 * (dimension + sparsity))
     return np.dtype([("position", place, (sparsity,)), ("sign", "i1", (sparsity,))])
 
@@ -27,12 +27,11 @@ def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
     """Return vectors with exactly ``sparsity`` non-zeros each, in order of position.
 
     Values are rows of -1, 0 and 1 (or of true and false); mappings from entry to sign; sets of
-    entries, all of them positive; or, quickest, an array with the fields ``position`` and ``sign``
-    of a few columns each (a sign of 0 leaves its entry out, and without signs all are positive).
+    entries, all of them positive; or, fastest, an array with the fields ``position`` and ``sign``,
+    each with a few columns (an entry with sign 0 is left out, and without signs all are positive).
 
-    A vector with fewer gets positive entries behind its end (the stubs); of one with more, the
-    first ones are kept: a rule that looks at nothing but the order, and whose use never leaves
-    the device.
+    A vector with fewer non-zeros gets positive entries beyond its end (the stubs). Of a vector with
+    more, the first ones are kept; the device does not reveal whether entries were dropped.
     """
     names = getattr(getattr(values, "dtype", None), "names", None)
     if names is not None and "position" in names:
@@ -58,7 +57,7 @@ def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
 
 
 def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Return the non-zeros of each row in order, filled up with positions behind the end."""
+    """Return the sorted non-zeros of each row, padded with positions beyond the end."""
     rows, columns = np.nonzero(dense)
     counts = np.bincount(rows, minlength=len(dense))
     ranks = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -71,7 +70,7 @@ def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[NDArray[Any], ND
 
 
 def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return listed non-zeros in order, filled up with positions behind the end."""
+    """Return listed non-zeros, sorted and padded with positions beyond the end."""
     positions = values["position"]
     signed = "sign" in (values.dtype.names or ())
     signs = values["sign"] if signed else np.ones_like(positions, dtype=np.int8)
@@ -110,7 +109,7 @@ def _refuse(values: NDArray[Any], wrong: NDArray[np.bool_], field: str, right: s
 
 
 def _named(values: Any) -> Sequence[Any] | None:
-    """Return what people hold if entries are named: mappings or sets, of one person or of many."""
+    """Return mappings or sets of entries as a sequence of people; None for any other form."""
     if isinstance(values, (Mapping, AbstractSet)):
         return [values]
     if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
@@ -152,7 +151,7 @@ def _dense(values: Any, dimension: int) -> NDArray[np.int8]:
 def _from_mappings(
     values: Sequence[Mapping[int, int] | AbstractSet[int]], dimension: int
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Return the named non-zeros in order, filled up with positions behind the end."""
+    """Return named non-zeros, sorted and padded with positions beyond the end."""
     people = []
     for row, named in enumerate(values):
         if not isinstance(named, (Mapping, AbstractSet)):
@@ -176,7 +175,7 @@ def _from_mappings(
 
 
 def refuse_stubs(encoded: NDArray[Any], dimension: int, sparsity: int) -> None:
-    """Raise if a vector has fewer non-zeros than were declared exactly."""
+    """Raise InputError if a vector has fewer non-zeros than exactly declared."""
     short = np.flatnonzero((encoded["position"] >= dimension).any(axis=1))
     if short.size:
         held = int((encoded["position"][short[0]] < dimension).sum())
