@@ -15,7 +15,7 @@ def test_the_list_names_every_mechanism() -> None:
 def test_the_list_as_json() -> None:
     entries = {entry["name"]: entry for entry in answer("mechanisms")}
     assert sorted(entries) == catalog.names()
-    assert entries["olh"]["estimates"] == "which share of people holds each item"
+    assert entries["olh"]["estimates"] == "the share of people who hold each item"
     assert entries["olh"]["parameters"][2] == {
         "name": "hash_range",
         "type": "int | None",

@@ -1,4 +1,4 @@
-"""Mechanisms for the whole distribution of a bounded number."""
+"""The whole distribution of a bounded number."""
 
 from __future__ import annotations
 

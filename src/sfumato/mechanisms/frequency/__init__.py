@@ -1,4 +1,4 @@
-"""Mechanisms for the share of people who hold each item (frequency oracles)."""
+"""The share of people who hold each item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms for the mean of a bounded number."""
+"""The mean of a bounded number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms for sparse vectors and sets: key-value data, gradients, changes, baskets.
+"""Sparse vectors and sets: key-value data, gradients, changes of a stream, baskets.
 
 A file is imported when its mechanism is first used, because a device uses only one.
 """
