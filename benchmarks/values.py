@@ -90,7 +90,6 @@ def measure(n: int, lines: int, streamed: int) -> Measured:
             Path(folder) / "live.csv",
             _releases()[0],
             Amounts(float(BOUND), 1.0, "clip"),
-            replay=False,
         )
         rate = min(lines, n) / (perf_counter() - start)
     command = [sys.executable, "-m", "benchmarks.values", "--memory", str(streamed)]

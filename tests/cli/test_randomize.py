@@ -162,7 +162,7 @@ def test_an_undeclared_label(pets: Path, tmp_path: Path) -> None:
 def test_a_column_has_to_be_named(pets: Path, tmp_path: Path) -> None:
     output = tmp_path / "reports.parquet"
     message = refused("randomize", pets, *PETS, "-o", output, absent=[output])
-    assert message == f"{pets} has the columns person, pet, age; pick one with --column."
+    assert message == f"{pets} has the columns person, pet, age; name one of them as the column."
 
 
 def test_inputs_that_are_no_file(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_outputs_that_cannot_be(pets: Path, tmp_path: Path) -> None:
     words = ["randomize", pets, "--column", "pet", *PETS, "-o"]
     kept = tmp_path / "kept.parquet"
     kept.write_text("precious")
-    assert refused(*words, kept) == f"{kept} exists; --force replaces it."
+    assert refused(*words, kept) == f"{kept} exists; it is replaced only with force."
     assert kept.read_text() == "precious"
     assert "is a folder" in refused(*words, tmp_path)
     assert "there is no folder" in refused(*words, tmp_path / "nowhere" / "r.parquet")

@@ -192,7 +192,7 @@ def test_invalid_values_stop_a_file_by_default(tmp_path: Path, suffix: str) -> N
     source, out = dirty(tmp_path, suffix), tmp_path / "out.csv"
     sentence = refused("release", source, *PLAIN, "-o", out, absent=[out])
     assert "value 101 is -5" in sentence
-    assert "--invalid clip or zero goes on" in sentence
+    assert "with invalid clip or zero it would go on" in sentence
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -249,8 +249,8 @@ def test_files_that_cannot_be_used(fares: Path, tmp_path: Path) -> None:
         return refused("release", source, *HELD, *more, "-o", out, absent=[out])
 
     assert "No such file" in no(tmp_path / "absent.csv")
-    assert "pick one with --column" in no(fares)
-    assert "standard input is read with --follow" in no(Path("-"))
+    assert "name one of them as the column" in no(fares)
+    assert "standard input can be followed, not read as a file" in no(Path("-"))
     empty = tmp_path / "empty.csv"
     empty.write_text("")
     assert "is empty; a table with a header is expected" in no(empty)
@@ -270,7 +270,7 @@ def test_outputs_that_cannot_be_used(fares_csv: Path, tmp_path: Path) -> None:
 
     there = tmp_path / "there.csv"
     there.write_text("x")
-    assert "exists; --force replaces it" in no(there)
+    assert "exists; it is replaced only with force" in no(there)
     assert ".csv or .parquet is expected" in no(tmp_path / "out.txt")
     assert "there is no folder" in no(tmp_path / "absent" / "out.csv")
     assert run("release", fares_csv, *HELD, "-o", there, "--force").exit_code == 0

@@ -119,7 +119,7 @@ def test_a_second_collector_on_one_port_or_store_is_refused(
 ) -> None:
     port = collector.url.rpartition(":")[2]
     message = refused("serve", "--store", tmp_path / "other.db", "--port", port)
-    assert f"port {port} (Address already in use); another --port" in message
+    assert f"port {port} (Address already in use); another port" in message
 
 
 def test_short_tokens_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from tests.cli.running import run
 from sfumato.errors import InputError
 from sfumato.files import output_journal as journals
 from sfumato.files import released_files
-from sfumato.files.follower import follow
+from sfumato.files.follower import Follower, follow
 from sfumato.files.numerals import LONGEST
 from sfumato.files.output_journal import OutputJournal, Progress, beside
+from sfumato.files.published_files import Origin, publish_file
 from sfumato.randomness import seeded
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
@@ -117,14 +119,16 @@ def test_a_power_cut_at_any_write_changes_nothing(
     with monkeypatch.context() as patch:
         crashing(patch, after)
         with pytest.raises(Killed):
-            follow(source, output, release, AMOUNTS, replay=False)
+            follow(source, output, release, AMOUNTS)
     before = output.read_bytes() if output.exists() else b""
     if beside(output).exists():
         key = key_of(output)
-        going_on: list[OutputJournal] = []
-        follow(source, output, release, AMOUNTS, replay=False, started=going_on.append)
-        assert going_on[0].resumed
-        assert going_on[0].key == key
+        going_on: list[tuple[bool, bytes]] = []
+        follow(
+            *(source, output, release, AMOUNTS),
+            started=lambda follower: going_on.append((follower.resumed, key_of(output))),
+        )
+        assert going_on == [(True, key)]
         to, sums = expected(key, release)
         found = published(output)
         assert found[0] == to
@@ -230,7 +234,7 @@ def begun(source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr("sfumato.files.follower._BYTES", 1 << 15)
         crashing(patch, 6)
         with pytest.raises(Killed):
-            follow(source, output, RELEASE, AMOUNTS, replay=False)
+            follow(source, output, RELEASE, AMOUNTS)
 
 
 def test_going_on_with_other_parameters_is_refused(
@@ -300,7 +304,7 @@ def test_a_finished_output_is_not_written_again(source: Path, tmp_path: Path) ->
     assert run("release", source, "--follow", *OPTIONS, "-o", output).exit_code == 0
     again = run("release", source, "--follow", *OPTIONS, "-o", output)
     assert again.exit_code == 2
-    assert "exists; --force replaces it." in again.stderr
+    assert "exists; it is replaced only with force." in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -328,7 +332,7 @@ def test_hostile_lines_are_counted_one_for_one(tmp_path: Path) -> None:
     ]
     source.write_bytes(b"\n".join(lines))
     release = plan("flat", epsilon=20.0, bound=100, threshold=100, limit=100)
-    publisher = follow(source, output, release, Amounts(100.0, 1.0, "clip"), replay=False)
+    publisher = follow(source, output, release, Amounts(100.0, 1.0, "clip"))
     assert publisher.state.count == len(lines)
     sums = released_files.read_released(output).blocks.sums
     right = [7, 0, 0, 0, 0, 100, 0, 0, 8, 9, 0, 0, 0, 0, 0, 5]
@@ -355,3 +359,39 @@ def test_the_journal_forgets_values_held_out(
     assert records[-1]["state"]["threshold"] is not None
     assert all(not record["held"] for record in records[1:])
     assert Progress().state.threshold is None
+
+
+MEANT = plan(
+    epsilon=0.5, bound=50_000, holdout=3000, limit=1 << 14, block=64, smoother="mean", renew=7000,
+    reuse=0.2,
+)  # fmt: skip
+
+
+def test_a_followed_stream_is_the_file_that_a_table_of_it_would_become(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the byte, and in whatever pieces its values came."""
+    monkeypatch.setattr("sfumato.randomness.Secure.take", lambda _, size: bytearray(size))
+    table = tmp_path / "table.csv"
+    table.write_text("amount\n" + source.read_text())
+    whole, lines, fed = (tmp_path / f"{name}.csv" for name in ("whole", "lines", "fed"))
+    publish_file(Origin(table), whole, MEANT, AMOUNTS, force=False)
+    monkeypatch.setattr("sfumato.files.follower._BYTES", 1 << 14)
+    follow(source, lines, MEANT, AMOUNTS)
+    assert lines.read_bytes() == whole.read_bytes()
+    for first, last in pairwise((0, 1, 2500, 3001, 3001, 20_000, 30_000)):
+        with Follower(fed, MEANT, AMOUNTS) as follower:
+            assert follower.count == first
+            follower.feed(VALUES[first:last])
+            if last == len(VALUES):
+                follower.finish()
+    assert fed.read_bytes() == whole.read_bytes()
+
+
+def test_a_stream_that_has_ended_takes_nothing_more(tmp_path: Path) -> None:
+    with Follower(tmp_path / "out.csv", RELEASE, AMOUNTS) as follower:
+        follower.feed([1.0, 2.0])
+        assert follower.finish() == 0
+        assert follower.finish() == 0
+        with pytest.raises(InputError, match="complete; its stream has ended"):
+            follower.feed([3.0])

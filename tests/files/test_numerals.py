@@ -153,7 +153,8 @@ def test_an_invalid_cell_is_named_by_its_own_text(cell: bytes | None, shown: str
     with pytest.raises(InputError) as raised:
         numerals.in_units(column, Amounts(10.0), 100)
     assert str(raised.value) == (
-        f"value 102 is {shown}; a number from 0 on is expected (--invalid clip or zero goes on)."
+        f"value 102 is {shown}; a number from 0 on is expected "
+        "(with invalid clip or zero it would go on)."
     )
 
 

@@ -244,7 +244,7 @@ def test_half_the_epsilon_is_about_twice_the_error(usual: Plan) -> None:
     [
         ({"epsilon": 6.0}, 100_000, "epsilon 6 is large"),
         ({}, 100_000, "A person with two devices is protected with epsilon 2 only"),
-        ({}, 100_000, "--pilot tells by how much"),
+        ({}, 100_000, "A pilot tells by how much"),
         ({}, 200, "snapshots are expected in a period"),
         ({}, 200, "say next to nothing"),
         ({"periods": 30}, 8, "will have no estimate"),

@@ -15,8 +15,8 @@ from tests.vectors.keeping import Files, dumped
 from sfumato.catalog import build
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import SfumatoError
-from sfumato.files import follower as following
-from sfumato.files import numerals, released_files, report_files
+from sfumato.files import released_files, report_files
+from sfumato.files.follower import Follower, follow
 from sfumato.files.output_journal import OutputJournal, beside
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.randomness import Keyed
@@ -59,7 +59,7 @@ def _written(folder: Path, name: str, suffix: str) -> bytes:
     path = folder / f"{name}{suffix}"
     release = RELEASES[name]
     publisher = Publisher(release, KEY)
-    with released_files.writer(path, force=False) as writer:
+    with released_files.released_writer(path, force=False) as writer:
         blocks = publisher.feed(np.array(VALUES, dtype=np.int64))
         writer.start(release, publisher.state.thresholds, AMOUNTS.unit)
         writer.write(blocks)
@@ -95,18 +95,11 @@ def _about(release: PublishingPlan) -> dict[str, Any]:
 def _halfway(folder: Path, name: str) -> tuple[bytes, bytes]:
     """Return output and journal of a follower that was stopped after some lines."""
     output, release = folder / f"{name}.csv", RELEASES[name]
-    journal = OutputJournal(output, _about(release), KEY)
-    publisher = Publisher(release, journal.key, journal.progress.state)
-    table = None
-    for place in range(0, HALF, TOGETHER):
-        lines = [line.encode() for line in LINES[place : place + TOGETHER]]
-        journal.progress.lines += len(lines)
-        journal.progress.offset += sum(len(line) + 1 for line in lines)
-        cells = pa.array(lines, pa.binary())
-        blocks = publisher.feed(numerals.in_units(cells, AMOUNTS, place))
-        table = following._rows(journal, publisher, AMOUNTS, table, blocks)  # noqa: SLF001
-        journal.commit()
-    journal.close()
+    OutputJournal(output, _about(release), KEY).close()
+    with Follower(output, release, AMOUNTS) as follower:
+        for place in range(0, HALF, TOGETHER):
+            lines = [line.encode() for line in LINES[place : place + TOGETHER]]
+            follower.feed_lines(lines, sum(len(line) + 1 for line in lines))
     return output.read_bytes(), beside(output).read_bytes()
 
 
@@ -116,7 +109,7 @@ def followed(folder: Path, name: str, output: bytes, journal: bytes) -> str:
     source.write_text("\n".join(LINES) + "\n")
     target.write_bytes(output)
     beside(target).write_bytes(journal)
-    following.follow(source, target, RELEASES[name], AMOUNTS, replay=False)
+    follow(source, target, RELEASES[name], AMOUNTS)
     assert not beside(target).exists()
     return target.read_text()
 

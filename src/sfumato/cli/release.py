@@ -21,7 +21,7 @@ from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT
 from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:
-    from sfumato.files import Moved, OutputJournal
+    from sfumato.files import Follower, Moved
 
 __all__ = ["release"]
 
@@ -252,22 +252,10 @@ def _followed(
     force: bool,
 ) -> Publisher:
     """Publish lines as they arrive."""
-    from sfumato.files import beside, follow
 
-    going_on = beside(output).exists()
-    if force and going_on:
-        msg = (
-            f"{beside(output)} exists; starting afresh would spend epsilon again on values already "
-            "published, so go on without --force."
-        )
-        raise InputError(msg)
-    files.refuse_target(output, (".csv",), force=force or going_on or _empty(output))
-    if force:
-        output.unlink(missing_ok=True)
-
-    def started(journal: OutputJournal) -> None:
-        if journal.resumed:
-            lines = journal.progress.lines
+    def started(follower: Follower) -> None:
+        if follower.resumed:
+            lines = follower.count
             console.say(
                 f"Going on: {lines:,} lines are in; line {lines + 1:,} comes next.",
                 to=console.err(),
@@ -279,11 +267,13 @@ def _followed(
         def moved(values: int, blocks: int) -> None:
             bars.update(task, completed=values, description=f"Publishing, {blocks:,} sums")
 
-        return follow(source, output, planned, amounts, replay=replay, started=started, moved=moved)
-
-
-def _empty(path: Path) -> bool:
-    return path.is_file() and not path.stat().st_size
+        return files.follow(
+            *(source, output, planned, amounts),
+            replay=replay,
+            force=force,
+            started=started,
+            moved=moved,
+        )
 
 
 def _report(

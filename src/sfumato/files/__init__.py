@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from sfumato.files.columns import Kind, Table
     from sfumato.files.dialects import Dialect
     from sfumato.files.encoders import write_columns
-    from sfumato.files.follower import follow
-    from sfumato.files.output_journal import OutputJournal, beside
+    from sfumato.files.follower import Follower, follow
     from sfumato.files.published_files import Moved, Origin, publish_file
     from sfumato.files.released_files import read_released
     from sfumato.files.report_files import ReportFile, report_writer, rows_at_once
@@ -34,13 +33,12 @@ __all__ = [
     "PICTURES",
     "TABLES",
     "Dialect",
+    "Follower",
     "Kind",
     "Moved",
     "Origin",
-    "OutputJournal",
     "ReportFile",
     "Table",
-    "beside",
     "complete_or_absent",
     "folder_complete_or_absent",
     "follow",
@@ -60,8 +58,7 @@ __getattr__ = on_demand(
         "columns": ("Kind", "Table"),
         "dialects": ("Dialect",),
         "encoders": ("write_columns",),
-        "follower": ("follow",),
-        "follower_journal": ("OutputJournal", "beside"),
+        "follower": ("Follower", "follow"),
         "released_files": ("read_released",),
         "published_files": ("Moved", "Origin", "publish_file"),
         "several_streams": ("publish_several",),

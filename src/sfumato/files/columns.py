@@ -218,7 +218,7 @@ class Table:
             raise InputError(msg)
         name = names[0] if wanted is None and len(names) == 1 else wanted
         if name is None:
-            msg = f"{self.path} has the columns {', '.join(names)}; pick one with --column."
+            msg = f"{self.path} has the columns {', '.join(names)}; name one of them as the column."
             raise InputError(msg)
         if names.count(name) != 1:
             many = "more than one" if name in names else "no"

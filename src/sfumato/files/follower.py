@@ -1,139 +1,278 @@
-"""Publishing while lines arrive, through crashes."""
+"""Publishing values while they arrive, through crashes."""
 
 from __future__ import annotations
 
 import os
 import select
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any, Final
+from typing import Any, Final, Self
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.files import numerals, released_files
-from sfumato.files.output_journal import OutputJournal
+from sfumato.files import numerals
+from sfumato.files.encoders import csv_rows
+from sfumato.files.output_journal import OutputJournal, beside
+from sfumato.files.released_files import BlockRows, beginning, read_released
+from sfumato.files.writing import refuse_target
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.published import Publisher, PublishingPlan
 from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.publisher import Blocks
 
-__all__ = ["follow"]
+__all__ = ["Follower", "follow"]
 
 _BYTES: Final = 1 << 19
 
 
-def follow(
-    source: Path,
+class Follower:
+    """A stream that is published while its values arrive, and goes on after a crash.
+
+    What :meth:`feed` returns from is on disk. Whatever happens before or after, a follower that is
+    opened again on the same output goes on where the last one stopped: it publishes what an
+    undisturbed one would have published, with the same noise, and spends nothing twice. Until the
+    stream is complete, a journal beside the output holds what that needs. It is as sensitive as the
+    values, and readable by its owner only.
+
+    Parameters
+    ----------
+    output
+        The CSV file to publish to. Only one process can follow a stream into it.
+    release
+        How the stream is published; see :func:`sfumato.streams.published.plan`.
+    amounts
+        The bound and the unit of a value, and what becomes of values that are none.
+    force
+        Whether to replace an output that is there and has no journal. One that has a journal is
+        never replaced: that would spend epsilon again on values that are already published.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.files import read_released
+    >>> from sfumato.streams.published import plan
+    >>> folder = TemporaryDirectory()
+    >>> output = Path(folder.name) / "fares.csv"
+    >>> amounts = Amounts(bound=100.0, unit=0.01, invalid="clip")
+    >>> release = plan(epsilon=1.0, bound=amounts.units, threshold=5000, block=2)
+    >>> with Follower(output, release, amounts) as follower:
+    ...     follower.feed([12.5, 8.0, 31.2])
+    1
+    >>> with Follower(output, release, amounts) as follower:  # as if after a crash
+    ...     follower.count, follower.feed([9.9]), follower.finish()
+    (3, 1, 0)
+    >>> read_released(output).blocks.to.tolist()
+    [2, 4]
+    >>> folder.cleanup()
+
+    """
+
+    def __init__(
+        self, output: Path, release: PublishingPlan, amounts: Amounts, *, force: bool = False
+    ) -> None:
+        _refuse_output(output, force=force)
+        about = {
+            "release": release.configuration(),
+            "unit": amounts.unit,
+            "bound": amounts.bound,
+            "invalid": amounts.invalid,
+        }
+        self._amounts = amounts
+        self._journal = OutputJournal(output, about, bytes(refuse_seeded(secure()).take(32)))
+        try:
+            state = self._journal.progress.state
+            self.publisher = Publisher(release, self._journal.key, state)
+            self._rows = self._begun()
+        except BaseException:
+            self._journal.close()
+            raise
+
+    @property
+    def resumed(self) -> bool:
+        """Whether there was a journal to go on with."""
+        return self._journal.resumed
+
+    @property
+    def count(self) -> int:
+        """How many values are in; the one after them comes next."""
+        return self._journal.progress.lines
+
+    @property
+    def offset(self) -> int:
+        """How many bytes of a followed file these values are."""
+        return self._journal.progress.offset
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream has ended."""
+        return self._journal.progress.complete
+
+    def feed(self, values: Sequence[float] | NDArray[Any]) -> int:
+        """Take further values; return how many sums were published of them."""
+        numbers = np.asarray(values)
+        return self._take(self._amounts.encode(numbers, self.publisher.state.count), numbers.size)
+
+    def feed_lines(self, lines: list[bytes], size: int) -> int:
+        """Take the values on further lines, which are so many bytes of a file, as :meth:`feed`."""
+        self._journal.progress.offset += size
+        if not lines:
+            return 0
+        cells = pa.array(lines, pa.binary())
+        units = numerals.in_units(cells, self._amounts, self.publisher.state.count)
+        return self._take(units, len(lines))
+
+    def finish(self) -> int:
+        """Publish the last block, which may be short, as nothing follows; return as in `feed`."""
+        if self.complete:
+            return 0
+        self._journal.progress.complete = True
+        return self._publish(self.publisher.finish())
+
+    def close(self) -> None:
+        """Let go of the files; of a stream that is complete, the journal is removed."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self, units: NDArray[np.int64], count: int) -> int:
+        if self.complete:
+            raise InputError(f"{self._journal.output} is complete; its stream has ended.")
+        self._journal.progress.lines += count
+        return self._publish(self.publisher.feed(units))
+
+    def _publish(self, blocks: Blocks) -> int:
+        """Publish blocks, after the beginning of the output."""
+        progress, thresholds = self._journal.progress, self.publisher.state.thresholds
+        if self._rows is None and thresholds:
+            release, unit = self.publisher.release, self._amounts.unit
+            self._rows = BlockRows(release, thresholds, unit)
+            progress.pending += beginning(release, thresholds[0], unit).decode()
+        if self._rows is not None:
+            progress.pending += csv_rows(self._rows.of(blocks)).decode()
+        self._journal.commit()
+        return blocks.to.size
+
+    def _begun(self) -> BlockRows | None:
+        """Return the rows that go on after those of the output, if it has begun."""
+        if not self._journal.progress.length:
+            return None
+        thresholds = self.publisher.state.thresholds
+        rows = BlockRows(self.publisher.release, thresholds, self._amounts.unit)
+        rows.of(read_released(self._journal.output).blocks)
+        return rows
+
+
+def follow(  # noqa: PLR0913 - what to publish, and who is told of it
+    source: Path | str,
     output: Path,
     release: PublishingPlan,
     amounts: Amounts,
     *,
-    replay: bool,
-    started: Callable[[OutputJournal], None] = lambda _: None,
-    moved: Callable[[int, int], None] = lambda _, __: None,
+    replay: bool = False,
+    force: bool = False,
+    started: Callable[[Follower], object] = lambda _: None,
+    moved: Callable[[int, int], object] = lambda _, __: None,
 ) -> Publisher:
-    """Publish the numbers on the lines of a file or of standard input, until it ends.
+    r"""Publish the numbers on the lines of a file or pipe while they arrive, until it ends.
 
-    ``started`` is told of the journal, ``moved`` of how many values came and how many sums went.
+    This is `sfumato release --follow`. What is published, and what a crash cannot change, is said
+    of :class:`Follower`.
+
+    Parameters
+    ----------
+    source
+        A file or a named pipe with one number on each line; - for standard input. A file is read
+        on from where an earlier call stopped.
+    output, release, amounts, force
+        As for a follower.
+    replay
+        Whether a pipe begins at the first line again, so that lines which are in are skipped.
+    started
+        Called once with the follower, before anything is read.
+    moved
+        Called with how many values came and how many sums were published, whenever that changes.
+
+    Returns
+    -------
+    publisher
+        The release, and the state in which the stream ended.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.streams.published import plan
+    >>> folder = TemporaryDirectory()
+    >>> source = Path(folder.name) / "fares.txt"
+    >>> _ = source.write_text("12.5\n8\nspam\n31.2\n")
+    >>> amounts = Amounts(bound=100.0, unit=0.01, invalid="zero")
+    >>> release = plan(epsilon=1.0, bound=amounts.units, threshold=5000, block=2)
+    >>> publisher = follow(source, source.with_suffix(".csv"), release, amounts)
+    >>> publisher.state.count, publisher.state.blocks
+    (4, 2)
+    >>> folder.cleanup()
+
     """
-    if str(source) != "-" and S_ISDIR(source.stat().st_mode):
+    piped = str(source) == "-"
+    if not piped and S_ISDIR(Path(source).stat().st_mode):
         raise InputError(f"{source} is a folder; the name of a file is expected.")
-    about = {
-        "release": release.configuration(),
-        "unit": amounts.unit,
-        "bound": amounts.bound,
-        "invalid": amounts.invalid,
-    }
-    journal = OutputJournal(output, about, bytes(refuse_seeded(secure()).take(32)))
-    try:
-        started(journal)
-        publisher = Publisher(release, journal.key, journal.progress.state)
-        if not journal.progress.complete:
-            _publish(source, journal, publisher, amounts, replay=replay, moved=moved)
-    finally:
-        journal.close()
-    return publisher
+    with Follower(output, release, amounts, force=force) as follower:
+        started(follower)
+        publisher = follower.publisher
+        if follower.complete:
+            return publisher
+        with _opened(None if piped else Path(source), follower.offset) as (file, is_regular):
+            skip = follower.count if replay and not is_regular else 0
+            for lines, size in _lines(file):
+                if follower.feed_lines(lines[skip:], size) or lines[skip:]:
+                    moved(publisher.state.count, publisher.state.blocks)
+                skip = max(0, skip - len(lines))
+        follower.finish()
+        return publisher
 
 
-def _publish(
-    source: Path,
-    journal: OutputJournal,
-    publisher: Publisher,
-    amounts: Amounts,
-    *,
-    replay: bool,
-    moved: Callable[[int, int], None],
-) -> None:
-    progress = journal.progress
-    table = _table(journal, publisher, amounts)
-    with _opened(source, progress.offset) as (file, found):
-        skip = progress.lines if replay and not found else 0
-        for batch, size in _lines(file):
-            fresh = batch[skip:]
-            skip = max(0, skip - len(batch))
-            progress.offset += size
-            if not fresh:
-                continue
-            progress.lines += len(fresh)
-            cells = pa.array(fresh, pa.binary())
-            blocks = publisher.feed(numerals.in_units(cells, amounts, publisher.state.count))
-            table = _rows(journal, publisher, amounts, table, blocks)
-            journal.commit()
-            moved(publisher.state.count, publisher.state.blocks)
-    blocks = publisher.finish()
-    _rows(journal, publisher, amounts, table, blocks)
-    progress.complete = True
-    journal.commit()
-
-
-def _table(journal: OutputJournal, publisher: Publisher, amounts: Amounts) -> Any:
-    """Return the table that the output so far belongs to, if it has begun."""
-    if not journal.progress.length:
-        return None
-    table = released_files.table(publisher.release, publisher.state.thresholds, amounts.unit)
-    table.rows(released_files.read_released(journal.output).blocks)
-    return table
-
-
-def _rows(
-    journal: OutputJournal, publisher: Publisher, amounts: Amounts, table: Any, blocks: Blocks
-) -> Any:
-    """Put the rows of blocks into the pending output, after its beginning."""
-    thresholds = publisher.state.thresholds
-    if table is None and thresholds:
-        table = released_files.table(publisher.release, thresholds, amounts.unit)
-        about = released_files.header(publisher.release, thresholds[0], amounts.unit)
-        names = ",".join(f'"{name}"' for name in released_files.columns(publisher.release))
-        journal.progress.pending += f"{released_files.MARK}{about}\n{names}\n"
-    if blocks.to.size:
-        columns = (map(repr, column.to_pylist()) for column in table.rows(blocks).columns)
-        rows = (",".join(row) for row in zip(*columns, strict=True))
-        journal.progress.pending += "".join(f"{row}\n" for row in rows)
-    return table
+def _refuse_output(output: Path, *, force: bool) -> None:
+    """Raise if nothing may be published to a file; of one that is to be replaced, remove it."""
+    journal = beside(output)
+    going_on = journal.exists()
+    if force and going_on:
+        raise InputError(
+            f"{journal} exists; starting afresh would spend epsilon again on values already "
+            "published, so go on without force."
+        )
+    is_empty = output.is_file() and not output.stat().st_size
+    refuse_target(output, (".csv",), force=force or going_on or is_empty)
+    if force:
+        output.unlink(missing_ok=True)
 
 
 @contextmanager
-def _opened(source: Path, offset: int) -> Iterator[tuple[int, bool]]:
-    """Open the input, and say whether that is where it was left; a pipe goes on where it is."""
-    if str(source) == "-":
+def _opened(source: Path | None, offset: int) -> Iterator[tuple[int, bool]]:
+    """Open the input where it was left; yield whether that was possible: a pipe cannot go back."""
+    if source is None:
         yield sys.stdin.fileno(), False
         return
     handle = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         about = os.fstat(handle)
-        regular = S_ISREG(about.st_mode)
-        if regular and about.st_size < offset:
+        is_regular = S_ISREG(about.st_mode)
+        if is_regular and about.st_size < offset:
             raise InputError(
                 f"{source} has {about.st_size} bytes, fewer than the {offset} that were read of it "
                 "before; go on with the file that the output was begun with."
             )
-        if regular:
+        if is_regular:
             os.lseek(handle, offset, os.SEEK_SET)
-        yield handle, regular
+        yield handle, is_regular
     finally:
         os.close(handle)
 

@@ -114,8 +114,10 @@ class OutputJournal:
         if self.path.exists():
             return True
         if self.output.stat().st_size:
-            msg = f"{self.output} exists and has no journal to go on with; --force replaces it."
-            raise InputError(msg)
+            raise InputError(
+                f"{self.output} exists and has no journal to go on with; it is replaced only with "
+                "force."
+            )
         return False
 
     @property

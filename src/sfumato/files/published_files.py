@@ -78,10 +78,10 @@ def publish_file(
     _refuse_lines(origin.source)
     writing.refuse_target(output, released_files.FORMATS, force=force)
     publisher = Publisher(planned, bytes(refuse_seeded(secure()).take(32)))
-    with released_files.writer(output, force=force) as writer:
+    with released_files.released_writer(output, force=force) as writer:
         for part in _parts(origin, planned, amounts):
             blocks = publisher.feed(part.values)
-            if writer.table is None and publisher.state.threshold is not None:
+            if not writer.started and publisher.state.threshold is not None:
                 writer.start(planned, publisher.state.thresholds, amounts.unit)
             writer.write(blocks)
             moved(part.share, publisher.state.count)
@@ -113,7 +113,7 @@ def publish_groups(
                 if name not in writers:
                     names[name] = file_name(name, len(names) + 1, suffix)
                     made = open_.enter_context(
-                        released_files.writer(folder / names[name], force=False)
+                        released_files.released_writer(folder / names[name], force=False)
                     )
                     cuts = groups.streams[name].state.thresholds
                     made.start(groups.each, cuts, amounts.unit, groups.guarantee)
@@ -213,12 +213,12 @@ def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> NDArr
 
 def _refuse_lines(source: Path) -> None:
     if str(source) == "-":
-        msg = "INPUT is -; standard input is read with --follow."
+        msg = "the source is -; standard input can be followed, not read as a file."
         raise InputError(msg)
 
 
 def _too_short(source: Path, count: int, planned: PublishingPlan) -> InputError:
     return InputError(
         f"{source} has {count:,} values, and the first {planned.holdout:,} only choose "
-        "the threshold; give a smaller --holdout, or a --threshold known in advance."
+        "the threshold; give a smaller holdout, or a threshold known in advance."
     )

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,13 +18,22 @@ import pyarrow.parquet as pq
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.files.columns import readable
+from sfumato.files.encoders import RowGroups, csv_rows
 from sfumato.files.writing import complete_or_absent
 from sfumato.streams.published import PublishingPlan, Released
 from sfumato.streams.published.publisher import Blocks
-from sfumato.streams.published.smoothers import Smoother, smoother
+from sfumato.streams.published.smoothers import smoother
 from sfumato.wire.reading import read_json
 
-__all__ = ["FORMATS", "BlockRows", "columns", "header", "read_released", "table", "writer"]
+__all__ = [
+    "FORMATS",
+    "MARK",
+    "BlockRows",
+    "BlockWriter",
+    "beginning",
+    "read_released",
+    "released_writer",
+]
 
 FORMATS: Final = (".csv", ".parquet")
 KEY: Final = b"sfumato"
@@ -36,10 +44,18 @@ _CUT: Final[dict[str, Any]] = {"cut": pa.float64()}
 _ROWS: Final = 1 << 16
 
 
-def header(
+def beginning(
     release: PublishingPlan, threshold: int, unit: float, guarantee: Guarantee | None = None
+) -> bytes:
+    """Return the first lines of a CSV file: what describes the stream, and the columns' names."""
+    about = _description(release, threshold, unit, guarantee)
+    names = csv_rows(_schema(release).empty_table(), header=True)
+    return f"{MARK}{about}\n".encode() + names
+
+
+def _description(
+    release: PublishingPlan, threshold: int, unit: float, guarantee: Guarantee | None
 ) -> str:
-    """Return what a file says about itself, in one line of JSON."""
     return json.dumps(
         {
             "version": 1,
@@ -51,56 +67,63 @@ def header(
     )
 
 
-@dataclass
+def _schema(release: PublishingPlan) -> pa.Schema:
+    columns = (_SUMS if release.block == 1 else _BLOCKS) | (_CUT if release.renew else {})
+    return pa.schema(columns)
+
+
 class BlockRows:
     """Turns blocks into rows: where a block ends, its sum, and the guess for each next value.
 
     Blocks of one value need no guess: the column is left out. If the threshold is chosen again, a
-    column says where the values of a block were cut; ``thresholds`` grows as they are chosen.
+    column says where the values of a block were cut.
+
+    Parameters
+    ----------
+    release
+        How the stream is published.
+    thresholds
+        The thresholds so far, in units; the list grows as further ones are chosen.
+    unit
+        The grid that values are rounded to.
+
     """
 
-    release: PublishingPlan
-    thresholds: list[int]
-    unit: float
-    guess: Smoother
-    end: int
+    def __init__(self, release: PublishingPlan, thresholds: list[int], unit: float) -> None:
+        self._release = release
+        self._thresholds = thresholds
+        self._unit = unit
+        self._guess = smoother(release.smoother, thresholds[0])
+        self._end = release.skipped
 
-    def rows(self, blocks: Blocks) -> pa.Table:
+    def of(self, blocks: Blocks) -> pa.Table:
         """Return the rows of the next blocks."""
-        found = [blocks.to, blocks.sums * self.unit]
-        if self.release.block > 1:
-            widths = np.diff(blocks.to, prepend=self.end)
+        columns = [blocks.to, blocks.sums * self._unit]
+        if self._release.block > 1:
+            widths = np.diff(blocks.to, prepend=self._end)
             if blocks.to.size:
-                self.end = int(blocks.to[-1])
-            found.append(self.guess.push(blocks.sums / widths) * self.unit)
-        if self.release.renew:
-            cuts = np.array(self.thresholds)[self.release.chapter(blocks.to)]
-            found.append(cuts * self.unit)
-        schema = pa.schema(columns(self.release))
-        return pa.table([pa.array(column) for column in found], schema=schema)
-
-
-def table(release: PublishingPlan, thresholds: list[int], unit: float) -> BlockRows:
-    """Return a table that starts after the values held out."""
-    guess = smoother(release.smoother, thresholds[0])
-    return BlockRows(release, thresholds, unit, guess, release.skipped)
-
-
-def columns(release: PublishingPlan) -> dict[str, Any]:
-    """Return the names and types of a table's columns."""
-    return (_SUMS if release.block == 1 else _BLOCKS) | (_CUT if release.renew else {})
+                self._end = int(blocks.to[-1])
+            columns.append(self._guess.push(blocks.sums / widths) * self._unit)
+        if self._release.renew:
+            cuts = np.array(self._thresholds)[self._release.chapter(blocks.to)]
+            columns.append(cuts * self._unit)
+        return pa.table([*map(pa.array, columns)], schema=_schema(self._release))
 
 
 class BlockWriter:
-    """Writes blocks in row groups of one size: pieces as they were read would tell of lines."""
+    """Writes the blocks of one stream into an open file."""
 
-    def __init__(self, file: BinaryIO, kind: str) -> None:
+    def __init__(self, file: BinaryIO, suffix: str) -> None:
         self._file = file
-        self._kind = kind
-        self._sink: Any = None
-        self._waiting: list[Blocks] = []
-        self._count = 0
-        self.table: BlockRows | None = None
+        self._suffix = suffix
+        self._parquet: pq.ParquetWriter | None = None
+        self._rows: BlockRows | None = None
+        self._groups = RowGroups(self._write, _ROWS)
+
+    @property
+    def started(self) -> bool:
+        """Whether the beginning is written."""
+        return self._rows is not None
 
     def start(
         self,
@@ -110,67 +133,54 @@ class BlockWriter:
         guarantee: Guarantee | None = None,
     ) -> None:
         """Write the beginning, once the threshold is known."""
-        self.table = table(release, thresholds, unit)
-        about = header(release, thresholds[0], unit, guarantee)
-        plain = pa.schema(columns(release))
-        if self._kind == ".parquet":
-            schema = plain.with_metadata({KEY: about.encode()})
-            self._sink = pq.ParquetWriter(
-                self._file,
-                schema,
-                compression="none",
-                use_dictionary=False,
-                write_statistics=False,
-                column_encoding={"to": "DELTA_BINARY_PACKED"},
-            )
-        else:
-            self._file.write(f"{MARK}{about}\n".encode())
-            self._sink = pa.csv.CSVWriter(self._file, plain)
+        self._rows = BlockRows(release, thresholds, unit)
+        if self._suffix != ".parquet":
+            self._file.write(beginning(release, thresholds[0], unit, guarantee))
+            return
+        about = _description(release, thresholds[0], unit, guarantee)
+        self._parquet = pq.ParquetWriter(
+            self._file,
+            _schema(release).with_metadata({KEY: about.encode()}),
+            compression="none",
+            use_dictionary=False,
+            write_statistics=False,
+            column_encoding={"to": "DELTA_BINARY_PACKED"},
+        )
 
     def write(self, blocks: Blocks) -> None:
-        """Append blocks."""
-        if not blocks.to.size:
-            return
-        self._waiting.append(blocks)
-        self._count += blocks.to.size
-        if self._count >= _ROWS:
-            self._flush(whole=True)
-
-    def abandon(self) -> None:
-        """Forget everything: the file is about to be removed."""
-        if self._sink is not None:
-            with suppress(pa.ArrowException, OSError, ValueError):
-                self._sink.close()
+        """Append blocks, after the start."""
+        if self._rows is not None and blocks.to.size:
+            self._groups.add(self._rows.of(blocks))
 
     def finish(self) -> None:
         """Write what is left."""
-        self._flush(whole=False)
-        self._sink.close()
+        self._groups.finish()
+        if self._parquet is not None:
+            self._parquet.close()
 
-    def _flush(self, *, whole: bool) -> None:
-        if not self._waiting:
-            return
-        to = np.concatenate([blocks.to for blocks in self._waiting])
-        sums = np.concatenate([blocks.sums for blocks in self._waiting])
-        size = to.size // _ROWS * _ROWS if whole else to.size
-        assert self.table is not None  # noqa: S101 - blocks come after the start
-        for start in range(0, size, _ROWS):
-            part = slice(start, min(start + _ROWS, size))
-            self._sink.write_table(self.table.rows(Blocks(to[part], sums[part])))
-        self._waiting = [Blocks(to[size:], sums[size:])] if size < to.size else []
-        self._count = to.size - size
+    def abandon(self) -> None:
+        """Forget everything: the file is about to be removed."""
+        if self._parquet is not None:
+            with suppress(pa.ArrowException, OSError, ValueError):
+                self._parquet.close()
+
+    def _write(self, rows: pa.Table) -> None:
+        if self._parquet is not None:
+            self._parquet.write_table(rows)
+        else:
+            self._file.write(csv_rows(rows))
 
 
 @contextmanager
-def writer(path: Path, *, force: bool) -> Iterator[BlockWriter]:
+def released_writer(path: Path, *, force: bool) -> Iterator[BlockWriter]:
     """Open a file of a released stream; it is complete or absent."""
     with complete_or_absent(path, force=force) as file:
-        made = BlockWriter(file, path.suffix.lower())
+        writer = BlockWriter(file, path.suffix.lower())
         try:
-            yield made
-            made.finish()
+            yield writer
+            writer.finish()
         except BaseException:
-            made.abandon()
+            writer.abandon()
             raise
 
 
@@ -190,7 +200,7 @@ def read_released(path: Path) -> Released:
         reason = str(error).removesuffix(".")
         msg = f"{path} describes its stream in a way that cannot be used: {reason}."
         raise InputError(msg) from error
-    if rows.column_names != list(columns(release)):
+    if rows.column_names != _schema(release).names:
         raise _none(path)
     to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
     if to.size and not (to[0] > release.skipped and bool((np.diff(to) > 0).all())):

@@ -18,6 +18,7 @@ from sfumato import catalog
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ReportError
 from sfumato.files.columns import readable
+from sfumato.files.encoders import RowGroups
 from sfumato.files.writing import complete_or_absent
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.wire.reading import read_json
@@ -36,38 +37,24 @@ def rows_at_once(mechanism: Mechanism) -> int:
 
 
 class ReportWriter:
-    """Appends reports to a file that is being written.
-
-    Row groups have a fixed number of reports, however they arrive: the pieces a CSV is read in
-    depend on the lengths of its lines, and those on the raw values.
-    """
+    """Appends reports to a file that is being written."""
 
     def __init__(self, file: pq.ParquetWriter, schema: pa.Schema, rows: int) -> None:
-        self._file = file
         self._schema = schema
-        self._rows = rows
-        self._waiting = b""
+        self._groups = RowGroups(file.write_table, rows)
         self.count = 0
 
     def write(self, reports: NDArray[Any]) -> None:
         """Append reports, byte for byte as a device sends them."""
-        size = reports.dtype.itemsize
-        waiting = self._waiting + np.ascontiguousarray(reports).tobytes()
-        whole = len(waiting) // size // self._rows * self._rows * size
-        for start in range(0, whole, self._rows * size):
-            self._write(waiting[start : start + self._rows * size], size)
-        self._waiting = waiting[whole:]
+        data = np.ascontiguousarray(reports).tobytes()
+        buffers = [None, pa.py_buffer(data)]
+        column = pa.Array.from_buffers(self._schema.field(COLUMN).type, len(reports), buffers)
+        self._groups.add(pa.table([column], schema=self._schema))
         self.count += len(reports)
 
     def finish(self) -> None:
         """Write what is left."""
-        if self._waiting:
-            self._write(self._waiting, self._schema.field(COLUMN).type.byte_width)
-
-    def _write(self, data: bytes, size: int) -> None:
-        buffers = [None, pa.py_buffer(data)]
-        column = pa.Array.from_buffers(pa.binary(size), len(data) // size, buffers)
-        self._file.write_batch(pa.record_batch([column], schema=self._schema))
+        self._groups.finish()
 
 
 Form = KeyValues | ItemSets

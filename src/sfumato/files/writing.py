@@ -42,7 +42,7 @@ def refuse_target(path: Path, suffixes: tuple[str, ...] = (), *, force: bool) ->
         msg = f"{path} is not a regular file and is left as it is."
         raise InputError(msg)
     if path.exists() and not force:
-        msg = f"{path} exists; --force replaces it."
+        msg = f"{path} exists; it is replaced only with force."
         raise InputError(msg)
 
 

@@ -82,7 +82,7 @@ def listening(host: str, port: int) -> socket.socket:
         number = getattr(error, "errno", None)  # its own words name host and port once more
         reason = os.strerror(number) if number and number > 0 else error
         raise InputError(
-            f"nothing can listen on {host}, port {port} ({reason}); another --port may be free."
+            f"nothing can listen on {host}, port {port} ({reason}); another port may be free."
         ) from error
 
 

@@ -135,9 +135,8 @@ class ReleaseJournals(Door):
             del values, sums
             raise KeyboardInterrupt
 
-        told: Any = {"replay": False, "moved": stop}
         with suppress(KeyboardInterrupt):
-            follow(self._input, self._output, self._release, self._amounts, **told)
+            follow(self._input, self._output, self._release, self._amounts, moved=stop)
 
     def make(self, rng: Random) -> tuple[bytes, bytes]:
         """Return a damaged journal, and the output beside it, which is damaged at times as well."""
@@ -158,7 +157,7 @@ class ReleaseJournals(Door):
         self._output.write_bytes(output)
         beside(self._output).write_bytes(journal)
         self._input.write_text("".join(f"{value % 90}\n" for value in range(230)))
-        follow(self._input, self._output, self._release, self._amounts, replay=False)
+        follow(self._input, self._output, self._release, self._amounts)
         released_files.read_released(self._output)
         return "taken"
 

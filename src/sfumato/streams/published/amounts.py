@@ -149,7 +149,7 @@ class Amounts:
         """Return what is said of an invalid value, by its place from 0 on."""
         return InputError(
             f"value {place + 1} is {shown}; a number from 0 on is expected "
-            "(--invalid clip or zero goes on)."
+            "(with invalid clip or zero it would go on)."
         )
 
     def _judged(

@@ -62,15 +62,16 @@ class Mean(Smoother):
 
     def __init__(self, start: float) -> None:
         super().__init__(start)
-        self._count = 1
+        self._count, self._total = 1, start
 
     def push(self, means: Floats) -> Floats:
         """Take the means of further blocks and return the guess after each."""
-        counts = self._count + np.arange(1, means.size + 1)
-        rates = (self.rate * self._count + np.cumsum(means)) / counts
-        if means.size:
-            self._count, self.rate = int(counts[-1]), float(rates[-1])
-        return np.asarray(rates)
+        # One running sum: in which pieces blocks came is not seen in the last bit of any guess.
+        totals = np.cumsum(np.concatenate([[self._total], means]))
+        rates = totals / (self._count + np.arange(totals.size))
+        self._count, self._total = self._count + means.size, float(totals[-1])
+        self.rate = float(rates[-1])
+        return np.asarray(rates[1:])
 
 
 class _OneByOne(Smoother):

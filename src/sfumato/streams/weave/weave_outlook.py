@@ -363,7 +363,7 @@ class WeaveOutlook(Outlook):
         if not self.pilot.is_data:
             yield (
                 f"Nothing says yet that {stream.changes} changes are enough; a device that has "
-                "more is frozen for differences, which biases answers. --pilot tells by how much."
+                "more is frozen for differences, which biases answers. A pilot tells by how much."
             )
         elif self.pilot.people < FEW_PEOPLE:
             yield (
