@@ -38,7 +38,7 @@ def test_a_task_is_run_on_made_up_devices(task: Path, tmp_path: Path) -> None:
     assert found["simulated"] is True
     assert found["devices"] == 5000
     assert sum(found["design"]["mix"].values()) == pytest.approx(1)
-    assert set(found["decoders"]) == {"online", "smoothed", "filtered"}
+    assert set(found["decoders"]) == {"online", "smoothed", "filtered", "posterior"}
     online = found["decoders"]["online"]
     assert 0 < online["rmse"] < 0.2
     assert online["rmse"] == pytest.approx(online["expected_rmse"], rel=0.6)
@@ -71,7 +71,7 @@ def test_more_changes_than_allowed_are_shown_as_bias(tmp_path: Path) -> None:
     assert "What is left out biases the curves" in shown.stdout
     found = answer("simulate", path, "--devices", 3000, "--changes", 5)
     assert found["decoders"]["online"]["largest_clipping_bias"] > 0.05
-    assert set(found["decoders"]) == {"online", "smoothed", "filtered", "path", "tree"}
+    assert set(found["decoders"]) == {"online", "smoothed", "filtered", "posterior", "path", "tree"}
 
 
 def test_recorded_streams_are_taken_once_or_drawn(task: Path, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_answers_cover_the_truth_of_means_ranges_and_differences(
 ) -> None:
     right = PROTOCOL.values.totals(streams) / len(streams)
     asked: list[tuple[Any, np.ndarray]] = []
-    for decoder in ("online", "smoothed"):
+    for decoder in ("online", "smoothed", "filtered", "posterior"):
         asked += [(history.mean(t, decoder), right[t - 1]) for t in range(1, 13)]
         asked += [(history.range(3, t, decoder=decoder), right[2:t].sum(0)) for t in range(3, 13)]
         asked += [
@@ -66,21 +66,23 @@ def test_an_online_answer_is_dated_when_its_last_period_closes_and_stays(
     history: History, tallies: Tallies[Any]
 ) -> None:
     early = History.of(PROTOCOL, tallies, closed=7)
-    for now, later in (
-        (early.mean(7), history.mean(7)),
-        (early.range(2, 6), history.range(2, 6)),
-        (early.difference(1, 5), history.difference(1, 5)),
-    ):
-        assert now.as_of == later.as_of
-        assert now.as_of in range(1, 8)
-        assert np.array_equal(now.values, later.values)
-        assert np.array_equal(now.low, later.low)
-    assert early.mean(5, "smoothed").as_of == 7
-    assert history.mean(5, "smoothed").as_of == 12
+    for final in ("online", "filtered"):
+        for now, later in (
+            (early.mean(7, final), history.mean(7, final)),
+            (early.range(2, 6, decoder=final), history.range(2, 6, decoder=final)),
+            (early.difference(1, 5, final), history.difference(1, 5, final)),
+        ):
+            assert now.as_of == later.as_of
+            assert now.as_of in range(1, 8)
+            assert np.array_equal(now.values, later.values)
+            assert np.array_equal(now.low, later.low)
+    for growing in ("smoothed", "posterior"):
+        assert early.mean(5, growing).as_of == 7
+        assert history.mean(5, growing).as_of == 12
 
 
 @pytest.mark.parametrize("simultaneous", [False, True])
-@pytest.mark.parametrize("decoder", ["online", "smoothed", "filtered"])
+@pytest.mark.parametrize("decoder", ["online", "smoothed", "filtered", "posterior"])
 @pytest.mark.parametrize("silent", [(), (5,), (1,), (7,)])
 def test_a_running_stream_has_intervals_wherever_it_has_values(
     history: History,
@@ -100,7 +102,7 @@ def test_a_running_stream_has_intervals_wherever_it_has_values(
     assert known.sum() >= 7 - len(silent)
     assert np.array_equal(np.isfinite(curve.low), known)
     assert (curve.low < curve.values)[known].all()
-    if not silent and decoder != "smoothed" and not simultaneous:
+    if not silent and decoder in ("online", "filtered") and not simultaneous:
         whole = history.curve("b", decoder=decoder)
         assert np.array_equal(curve.low, whole.low[:7])  # final when it closed
         assert np.array_equal(curve.high, whole.high[:7])
@@ -158,7 +160,6 @@ def test_answers_print_and_convert(history: History) -> None:
         (lambda h: h.range(5, 3), "first is 5 and last is 3"),
         (lambda h: h.curve("d"), "item is 'd'; there are a, b, c"),
         (lambda h: h.mean(3, "best"), "decoder is 'best'"),
-        (lambda h: h.range(1, 3, decoder="filtered"), "answers for single periods"),
         (lambda h: h.mean(3)["d"], "item is 'd'"),
         (lambda h: h.mean(3, level=1.5), "level is 1.5"),
         (lambda h: History.of(h.stream, Tallies(), closed=0), "closed is 0"),

@@ -79,6 +79,8 @@ _REFUSED: Final = [
 _DECODED: Final = [
     {"query": "mean", "period": "2", "decoder": "smoothed"},
     {"query": "mean", "period": "2", "decoder": "filtered"},
+    {"query": "difference", "before": "1", "after": "2", "decoder": "filtered"},
+    {"query": "mean", "period": "2", "decoder": "posterior"},
     {"query": "curve", "item": "home", "simultaneous": "true"},
 ]
 QUERIES: Final = {name: [_USUAL[1], _USUAL[2], _USUAL[5]] for name in TEXTS} | {

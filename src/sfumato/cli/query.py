@@ -32,7 +32,11 @@ def query(  # noqa: PLR0913 - one for each option
     k: Annotated[int | None, typer.Option("-k", min=1, show_default=False)] = None,
     average: Annotated[bool, typer.Option("--average", help="Instead of a sum.")] = False,
     decoder: Annotated[
-        str, typer.Option(help="online (final), smoothed (by all reports so far) or filtered.")
+        str,
+        typer.Option(
+            help="online (final), smoothed (by all reports so far), or under a prior on how curves "
+            "move: filtered (final) or posterior (by all reports so far)."
+        ),
     ] = "online",
     level: Annotated[float, typer.Option(help="How often intervals cover.")] = 0.95,
     as_json: Json = False,

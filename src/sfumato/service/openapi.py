@@ -185,7 +185,7 @@ def _question() -> list[dict[str, Any]]:
         "item": {"type": "string"},
         "average": {"type": "boolean"},
         "simultaneous": {"type": "boolean"},
-        "decoder": {"enum": ["online", "smoothed", "filtered"], "default": "online"},
+        "decoder": {"enum": ["online", "smoothed", "filtered", "posterior"], "default": "online"},
         "level": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_LEVEL},
     }
     return [{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]

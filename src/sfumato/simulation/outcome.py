@@ -17,7 +17,7 @@ from sfumato.core.intervals import z_score
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Question, Stream
 from sfumato.core.tally import Tallies
-from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.errors import MismatchError
 
 __all__ = ["HEADS", "Asked", "Metrics", "Simulation", "printed"]
 
@@ -27,7 +27,7 @@ LEVEL: Final = 0.95
 QUESTIONS: Final = 60
 """Ranges, and as many differences, that are asked to see how often intervals cover."""
 ENDS: Final = 20
-"""So many periods they end in, online."""
+"""So many periods they end in."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,8 @@ class Simulation:
     def _covered(self, decoder: str, level: float) -> dict[str, float]:
         """Return how often intervals of sums over ranges and of differences hold the truth.
 
-        The same ranges are asked of every simulation of so many periods; online as of their end.
+        The same ranges are asked of every simulation of so many periods. What is final is known
+        when they end, so there are few ends.
         """
         if self.periods < 2:
             return {}
@@ -245,15 +246,11 @@ class Simulation:
         inside: dict[str, list[NDArray[np.bool_]]] = {"range": [], "difference": []}
         for question in range(QUESTIONS):
             last = int(ends[question * ends.size // QUESTIONS])
-            if decoder != ONLINE:
-                last = int(rng.integers(2, self.periods + 1))
             first = int(rng.integers(1, last))
             asked = (dict.fromkeys(range(first, last + 1), 1.0), {first: -1.0, last: 1.0})
             for name, weights in zip(inside, asked, strict=True):
                 try:
                     low, high = self._decoded.combined(weights, decoder).estimate.interval(level)
-                except ConfigurationError:  # this decoder answers for single periods only
-                    return {}
                 except MismatchError:  # nothing is known of these periods
                     continue
                 rows = [period - 1 for period in weights]

@@ -19,7 +19,7 @@ QUERIES: Final = ("online", "history", "prefix", "ranges")
 PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
 MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
-DECODERS: Final = ("online", "smoothed", "filtered")
+DECODERS: Final = ("online", "smoothed", "filtered", "posterior")
 SNAPSHOT: Final = "snapshot"
 """What a task file calls the span of snapshots."""
 

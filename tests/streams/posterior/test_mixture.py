@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.streams.posterior.information import Information
+from sfumato.streams.posterior.information import Information, Sightings
 from sfumato.streams.posterior.mixture import DOUBT, Mixture, Spectrum
 from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes, sizes
 
@@ -27,7 +27,7 @@ def seen(seed: int = 1, growth: np.ndarray | None = None) -> tuple[Information, 
     rows[np.arange(END.size), END] += growth[END - 1]
     value = draw.normal(1.0, 1.0, (END.size, 2))
     noise = known[:, None] * np.array([1.0, 2.0])
-    made = Information.of(growth, START, END, value, known, noise)
+    made = Information.of(growth, Sightings(START, END, value, known, noise))
     return made, np.column_stack([rows[:, 1:], known, value])
 
 
@@ -76,11 +76,10 @@ def test_each_shape_and_size_agrees_with_dense_gaussian_algebra(growth: np.ndarr
 
 def test_a_static_curve_is_the_weighted_mean() -> None:
     looks = np.arange(1, T + 1)
-    value, known = (
-        np.array([[0.2], [0.4], [0.3], [0.1], [0.5], [0.9]]),
-        np.array([1, 2, 1, 4, 1, 8]),
-    )
-    information = Information.of(np.ones(T), 0 * looks, looks, value, known, known[:, None])
+    value = np.array([[0.2], [0.4], [0.3], [0.1], [0.5], [0.9]])
+    known = np.array([1.0, 2.0, 1.0, 4.0, 1.0, 8.0])
+    sightings = Sightings(0 * looks, looks, value, known, known[:, None])
+    information = Information.of(np.ones(T), sightings)
     static = Spectrum.of(first_shapes(T)[0], information)
     mean, variance = Mixture(((static, (1.0,)),), np.ones((1, 1))).combined(np.eye(T))
     assert np.allclose(mean, np.average(value[:, 0], weights=1 / known))

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from sfumato.streams.posterior.information import Information
+from sfumato.streams.posterior.information import Information, Sightings
 from sfumato.streams.posterior.mixture import Mixture, Spectrum
 from sfumato.streams.posterior.rounds import posterior
 from sfumato.streams.posterior.shapes import first_shapes, sizes
@@ -19,9 +19,8 @@ def looked(truth: np.ndarray, noise: float, seed: int = 1) -> Information:
     ends = np.arange(1, len(truth) + 1)
     value = truth + draw.normal(0, noise**0.5, truth.shape)
     known = np.full(len(truth), noise)
-    return Information.of(
-        np.ones(len(truth)), 0 * ends, ends, value, known, np.full(truth.shape, noise)
-    )
+    sightings = Sightings(0 * ends, ends, value, known, np.full(truth.shape, noise))
+    return Information.of(np.ones(len(truth)), sightings)
 
 
 def first_round(seen: Information) -> Mixture:

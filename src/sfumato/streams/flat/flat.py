@@ -43,6 +43,7 @@ from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits
 from sfumato.streams.amplification import shuffled
 from sfumato.streams.flat.flat_fleet import FlatFleet
 from sfumato.streams.flat.flat_outlook import FlatOutlook, predicted
+from sfumato.streams.posterior.believed_periods import BelievedPeriods
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.messages import Difference
@@ -324,6 +325,14 @@ class Flat(Stream):
     def fleet(self, population: Population, rng: Source) -> FlatFleet:
         """Return simulated devices, whose moves of all periods are blurred at once."""
         return FlatFleet(self, population, rng)
+
+    def released(
+        self, values: NDArray[np.float64], variances: NDArray[np.float64], n: Sequence[int]
+    ) -> BelievedPeriods:
+        """Return closed periods by what was released of them, also under a prior."""
+        return BelievedPeriods(
+            self.labels, values, variances, tuple(n), self.guarantee, self.separate
+        )
 
     def curator(self) -> FlatCurator:
         """Return a curator that releases each period's means when it closes."""

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Information"]
+__all__ = ["Information", "Sightings"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Sightings(NamedTuple):
+    """Observed differences of totals, edge by edge, in units of the first period's devices."""
+
+    start: Ints
+    """The period before each difference; 0 for the known zero before the first one."""
+    end: Ints
+    """The period in which it ends, in order."""
+    value: Floats
+    """What was observed, edges x entries."""
+    known: Floats
+    """The variance that the weight of each edge counts on."""
+    noise: Floats
+    """The variance of each observation, edges x entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +48,8 @@ class Information:
 
     >>> start, end = np.array([0, 0, 1]), np.array([1, 1, 2])
     >>> value, known = np.array([[0.3], [0.5], [0.1]]), np.array([1.0, 1.0, 0.5])
-    >>> seen = Information.of(np.ones(2), start, end, value, known, known[:, None])
+    >>> sightings = Sightings(start, end, value, known, known[:, None])
+    >>> seen = Information.of(np.ones(2), sightings)
     >>> np.linalg.solve(seen.matrix, seen.pull)[:, 0].round(6).tolist()
     [0.4, 0.5]
 
@@ -44,29 +60,21 @@ class Information:
     noise: Floats
 
     @classmethod
-    def of(
-        cls, growth: Floats, start: Ints, end: Ints, value: Floats, known: Floats, noise: Floats
-    ) -> Self:
+    def of(cls, growth: Floats, sightings: Sightings) -> Self:
         """Return what observed differences say of the first periods of the curves.
 
         Parameters
         ----------
         growth
             How many devices there are in each of these periods, for each of the first one's.
-        start, end
-            The periods of each edge; 0 for the known zero before the first one. Edges that end
-            later are left out.
-        value
-            What each edge observed of each entry: a difference of totals, in units of the first
-            period's devices.
-        known, noise
-            The variance of each edge's observation: that its weight counts on, and each entry's.
+        sightings
+            The differences; those that end later are left out.
 
         """
         periods = growth.size
-        used = end <= periods
-        start, end = start[used], end[used]
-        value, known, noise = value[used], known[used], noise[used]
+        used = sightings.end <= periods
+        start, end = sightings.start[used], sightings.end[used]
+        value, known, noise = sightings.value[used], sightings.known[used], sightings.noise[used]
         reach = np.concatenate([[0.0], growth])
         matrix = np.zeros((periods + 1, periods + 1))
         np.add.at(matrix, (end, end), reach[end] ** 2 / known)

@@ -34,10 +34,12 @@ def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = Non
 
     Examples
     --------
+    >>> from sfumato.streams.posterior.information import Sightings
     >>> looks, level = np.arange(1, 9), np.repeat([0.2, 0.6], 4)[:, None]
     >>> noise = np.full(8, 0.0001)
-    >>> seen = Information.of(np.ones(8), 0 * looks, looks, level, noise, noise[:, None])
-    >>> mean, variance = posterior(seen).combined(np.array([[0, 0, 0, -1, 1, 0, 0, 0]]))
+    >>> seen = Sightings(0 * looks, looks, level, noise, noise[:, None])
+    >>> curves = posterior(Information.of(np.ones(8), seen))
+    >>> mean, variance = curves.combined(np.array([[0, 0, 0, -1, 1, 0, 0, 0]]))
     >>> mean[0, 0].round(1), bool(variance[0, 0] < 0.0003)
     (np.float64(0.4), True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError
-from sfumato.streams.bank import Bank
+from sfumato.streams.posterior.believed import Believed
+from sfumato.streams.posterior.information import Sightings
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.observations import (
     Observations,
@@ -30,7 +32,7 @@ from sfumato.streams.weave.threads import SNAPSHOT
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["Curve", "Posterior", "Reports", "less_sampled", "online", "smoothed", "spread_at"]
+__all__ = ["Curve", "Reports", "less_sampled", "online", "smoothed", "spread_at"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -162,45 +164,6 @@ class Curve:
         return np.asarray(matrix - part[:, None] * taken * part)
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """Means by a prior that curves move slowly: biased, nearer to the truth, raw beside them.
-
-    Parameters
-    ----------
-    values, variances
-        Of each entry in each period: posterior mean and variance, final when the period closed.
-    raw
-        The unbiased curve from the same reports.
-
-    """
-
-    values: Floats
-    variances: Floats
-    raw: Curve
-
-    def at(self, period: int) -> Estimate:
-        """Return the entries' means in a period, with posterior intervals."""
-        row = _row(period, len(self.values))
-        return Estimate(
-            values=self.values[row],
-            covariance=Covariance(self.variances[row], joint=False),
-            labels=self.raw.labels,
-            n=self.raw.n,
-            guarantee=self.raw.guarantee,
-        )
-
-    def curve(self, place: int) -> Estimate:
-        """Return one entry's means in all periods, with posterior intervals."""
-        return Estimate(
-            values=self.values[:, place],
-            covariance=Covariance(self.variances[:, place], joint=False),
-            labels=tuple(range(1, len(self.values) + 1)),
-            n=self.raw.n,
-            guarantee=self.raw.guarantee,
-        )
-
-
 class Reports:
     """The tallies of a stream, read once for any number of curves.
 
@@ -238,6 +201,10 @@ class Reports:
 
     def online(self) -> Curve:
         """Return the curve in which each period has the estimate that was final when it closed."""
+        return self._online
+
+    @cached_property
+    def _online(self) -> Curve:
         return self.curve(Fusion.online, None)
 
     def smoothed(self, as_of: int | None = None) -> Curve:
@@ -285,26 +252,37 @@ class Reports:
             protocol.persistence,
         )
 
-    def filtered(self) -> Posterior:
-        """Return the online curve by a bank of filters; see :class:`sfumato.streams.bank.Bank`."""
-        raw = self.online()
-        values, variances = np.empty_like(raw.values), np.empty_like(raw.values)
-        for entries, _, seen in raw.blocks:
-            back = np.where(seen.start == 0, 0, seen.end - seen.start)
-            bank = Bank(seen.value.shape[1], longest=max(1, int(back.max())))
-            ends = self._growth[seen.end - 1]
-            known = seen.working * ends**2 / seen.n
-            observed, noise = seen.value * ends[:, None], seen.noise * ends[:, None] ** 2
-            cuts = np.searchsorted(seen.end, np.arange(1, raw.periods + 2))
-            total, weight = np.ones(seen.value.shape[1]), 1.0
-            for period in range(raw.periods):
-                rows = slice(cuts[period], cuts[period + 1])
-                total = total + (noise[rows] / known[rows, None]).sum(axis=0)
-                weight += cuts[period + 1] - cuts[period]
-                found = bank.close(back[rows], observed[rows], known[rows], total / weight)
-                values[period, entries] = found[0] / self._growth[period]
-                variances[period, entries] = found[1] / self._growth[period] ** 2
-        return Posterior(values, variances, raw)
+    def believed(self, closed: int) -> Believed:
+        """Return the periods that have closed, under a prior on how curves move."""
+        protocol = self._protocol
+        blocks = enumerate(protocol.values.blocks)
+        return Believed(
+            [(entries, partial(self._sightings, place)) for place, entries in blocks],
+            self._growth[:closed],
+            max(protocol.spans),
+            self._n[:closed].tolist(),
+            protocol.values.labels,
+            protocol.guarantee,
+        )
+
+    def _sightings(self, place: int, curves: Floats | None) -> Sightings:
+        """Return what was observed of a block's totals, the noise of snapshots by some curves.
+
+        By default they are the online ones: nothing that comes later changes the noise then.
+        """
+        protocol, seen = self._protocol, self._seen[place]
+        if SNAPSHOT in protocol.spans:
+            if curves is None:
+                curves = self._online.values[:, protocol.values.blocks[place]]
+            seen = seen.settled(protocol.snapshots[place], curves)
+        ends = self._growth[seen.end - 1]
+        return Sightings(
+            seen.start,
+            seen.end,
+            seen.value * ends[:, None],
+            seen.working * ends**2 / seen.n,
+            seen.noise * ends[:, None] ** 2,
+        )
 
 
 def smoothed(protocol: Weave, tallies: Tallies[Any], as_of: int | None = None) -> Curve:

@@ -1,9 +1,9 @@
-"""All reports of Weave so far, decoded online, smoothed or by the bank of filters.
+"""All reports of Weave so far: fused by least squares, or read under a prior on how curves move.
 
 An answer is *online* if it rests on the reports that were due by the last period it speaks of; it
 is final when that period closes. It is *smoothed* if it rests on all reports so far: nearer to the
-truth, and dated later. It is *filtered* if it is a posterior under the prior that curves move
-slowly.
+truth, and dated later. *Filtered* and *posterior* answers are the same under a prior, nearer still
+where curves move by a simple law, and biased: see :mod:`sfumato.streams.posterior.believed`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
-from sfumato.errors import ConfigurationError
+from sfumato.streams.posterior.believed import BELIEVED, FILTERED, POSTERIOR, Believed
 from sfumato.streams.weave.aligned_tree import path, tree
-from sfumato.streams.weave.curve import Curve, Posterior, Reports
+from sfumato.streams.weave.curve import Curve, Reports
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.threads import SNAPSHOT
 
@@ -31,11 +31,9 @@ __all__ = ["DECODERS", "WeaveDecoded"]
 Floats = NDArray[np.float64]
 
 SMOOTHED: Final = "smoothed"
-FILTERED: Final = "filtered"
-DECODERS: Final = (ONLINE, SMOOTHED, FILTERED)
+DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
 ALIGNED: Final[Mapping[str, Callable[[Fusion], Floats]]] = {"path": path, "tree": tree}
 """Decoders of aligned threads: the papers' sum of the fewest nodes, and nodes fused from below."""
-POSTERIOR: Final = "posterior of the bank of filters"
 
 
 class WeaveDecoded(Decoded):
@@ -73,39 +71,39 @@ class WeaveDecoded(Decoded):
         return self._reports.smoothed(as_of)
 
     @cached_property
-    def _posterior(self) -> Posterior:
-        return self._reports.filtered()
+    def _believed(self) -> Believed:
+        return self._reports.believed(self._closed)
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """Online, smoothed and filtered; of aligned threads also the papers' ways."""
+        """Unbiased ones and those by a prior; of aligned threads also the papers' ways."""
         return (*DECODERS, *ALIGNED) if self._stream.aligned else DECODERS
 
     def _curve(self, decoder: str) -> Curve:
-        """Return the curve that a decoder reads; of ``filtered``, the raw one."""
+        """Return the unbiased curve that a decoder reads."""
         self.check(decoder)
+        if decoder == ONLINE:
+            return self._reports.online()
+        if decoder == SMOOTHED:
+            return self._smoothed(self._closed)
         if decoder not in self._curves:
-            if decoder == SMOOTHED:
-                return self._smoothed(self._closed)
-            weigh = ALIGNED.get(decoder, Fusion.online)
-            self._curves[decoder] = self._reports.curve(weigh, None)
+            self._curves[decoder] = self._reports.curve(ALIGNED[decoder], None)
         return self._curves[decoder]
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
         """Return each entry's value in each period that has closed, and its variance."""
-        if decoder == FILTERED:
-            values, variances = self._posterior.values, self._posterior.variances
-        else:
-            curve = self._curve(decoder)
-            values, variances = curve.values, curve.variances()
-        return values[: self._closed], variances[: self._closed]
+        if decoder in BELIEVED:
+            return self._believed.curves(decoder)
+        curve = self._curve(decoder)
+        return curve.values[: self._closed], curve.variances()[: self._closed]
 
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
         """Return how far off each value would be without any noise.
 
-        Differences tell the streams as they are once they are frozen; snapshots all of it.
+        Differences tell the streams as they are once they are frozen; snapshots all of it. Under a
+        prior it is that of the unbiased curve from the same reports.
         """
-        curve = self._curve(ONLINE if decoder == FILTERED else decoder)
+        curve = self._curve({FILTERED: ONLINE, POSTERIOR: SMOOTHED}.get(decoder, decoder))
         bias = np.empty_like(truth)
         before = np.zeros((1, truth.shape[1]))
         told, whole = np.concatenate([before, seen]), np.concatenate([before, truth])
@@ -128,13 +126,8 @@ class WeaveDecoded(Decoded):
         """Return the weighted sum of some periods, entry by entry."""
         self.check(decoder)
         last = max(weights)
-        if decoder == FILTERED:
-            if dict(weights) != {last: 1.0}:
-                raise ConfigurationError(
-                    "decoder is 'filtered', which answers for single periods and curves; online "
-                    "or smoothed is expected."
-                )
-            return Decoding(self._posterior.at(last), last, POSTERIOR)
+        if decoder in BELIEVED:
+            return self._believed.combined(weights, decoder)
         if decoder in ALIGNED:
             whole = np.zeros(self._stream.periods)
             whole[[period - 1 for period in weights]] = list(weights.values())
@@ -148,9 +141,7 @@ class WeaveDecoded(Decoded):
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
         """Return one entry in each period, labelled by the period."""
         self.check(decoder)
-        if decoder == FILTERED:
-            estimate = self._posterior.curve(place)
-        else:
-            estimate = self._curve(decoder).entry(place)
-        method = POSTERIOR if decoder == FILTERED else decoder
-        return Decoding(estimate.only(range(self._closed)), self._closed, method)
+        if decoder in BELIEVED:
+            return self._believed.entry(place, decoder)
+        estimate = self._curve(decoder).entry(place)
+        return Decoding(estimate.only(range(self._closed)), self._closed, decoder)

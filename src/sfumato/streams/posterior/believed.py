@@ -1,0 +1,166 @@
+"""All reports of a stream so far, read under a prior on how curves move.
+
+*Filtered* answers are final: a period's rests on the reports that were due by then, and so does
+that of a sum or difference whose last period it is. *Posterior* ones rest on all reports so far:
+nearer to the truth, and dated later. Both are biased towards curves that move by a simple law, and
+their intervals speak of that posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.decoded import Decoding
+from sfumato.core.domain import Label
+from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.guarantee import Guarantee
+from sfumato.streams.posterior.filtering import filtered
+from sfumato.streams.posterior.information import Information, Sightings
+from sfumato.streams.posterior.mixture import Mixture
+from sfumato.streams.posterior.rounds import posterior
+
+__all__ = ["BELIEVED", "FILTERED", "POSTERIOR", "Believed", "Block"]
+
+Floats = NDArray[np.float64]
+
+FILTERED: Final = "filtered"
+POSTERIOR: Final = "posterior"
+BELIEVED: Final = (FILTERED, POSTERIOR)
+"""The decoders that are read here."""
+BY_BANK: Final = "posterior of the bank of filters"
+BY_MIXTURE: Final = "posterior, mixed over ways to move"
+
+Block = tuple[slice, Callable[[Floats | None], Sightings]]
+"""Which entries, and what was observed of them, their noise settled by curves if there are any."""
+
+
+class Believed:
+    """The closed periods of a stream under a prior.
+
+    Parameters
+    ----------
+    blocks
+        Entries that are observed together, each block on its own.
+    growth
+        How many devices there are in each closed period, for each of the first one's.
+    longest
+        How many periods the longest difference spans; 1 if there are none.
+    n
+        How many reports there are up to each closed period.
+    labels, guarantee
+        What the entries are called, and what was promised to whom.
+
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        growth: Floats,
+        longest: int,
+        n: Sequence[int],
+        labels: Sequence[Label],
+        guarantee: Guarantee,
+    ) -> None:
+        self._blocks = tuple(blocks)
+        self._growth = growth
+        self._longest = longest
+        self._n = n
+        self._labels = tuple(labels)
+        self._guarantee = guarantee
+        self._mixtures = lru_cache(maxsize=4)(self._mixed)
+
+    @property
+    def closed(self) -> int:
+        """The last period that has closed."""
+        return self._growth.size
+
+    @cached_property
+    def _filtered(self) -> tuple[Floats, Floats]:
+        parts = [
+            filtered(self._growth, observed(None), self._longest) for _, observed in self._blocks
+        ]
+        return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
+
+    def _mixed(self, as_of: int) -> tuple[Mixture | None, ...]:
+        """Return the posterior of each block by the reports due until then; None without any."""
+        return tuple(self._posterior(observed, as_of) for _, observed in self._blocks)
+
+    def _posterior(
+        self, observed: Callable[[Floats | None], Sightings], as_of: int
+    ) -> Mixture | None:
+        def informed(curves: Floats | None) -> Information:
+            return Information.of(self._growth[:as_of], observed(curves))
+
+        seen = informed(None)
+        return posterior(seen, lambda curves: informed(curves).noise) if seen.grounded else None
+
+    def _asked(self, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Return means and variances of weighted sums of the periods so far, by entry."""
+        parts = [
+            _unknown(len(coefficients), len(range(len(self._labels))[entries]))
+            if mixture is None
+            else mixture.combined(coefficients)
+            for (entries, _), mixture in zip(
+                self._blocks, self._mixtures(coefficients.shape[1]), strict=True
+            )
+        ]
+        return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
+
+    def curves(self, decoder: str) -> tuple[Floats, Floats]:
+        """Return each entry's value in each period that has closed, and its variance."""
+        return self._filtered if decoder == FILTERED else self._asked(np.eye(self.closed))
+
+    def combined(self, weights: Mapping[int, float], decoder: str) -> Decoding:
+        """Return the weighted sum of some periods, entry by entry."""
+        last = max(weights)
+        if decoder == FILTERED and dict(weights) == {last: 1.0}:
+            values, variances = (side[last - 1] for side in self._filtered)
+            return self._decoding(values, Covariance(variances, joint=False), last, BY_BANK)
+        as_of = last if decoder == FILTERED else self.closed
+        coefficients = np.zeros((1, as_of))
+        coefficients[0, [period - 1 for period in weights]] = list(weights.values())
+        values, variances = (side[0] for side in self._asked(coefficients))
+        return self._decoding(values, Covariance(variances, joint=False), as_of, BY_MIXTURE)
+
+    def entry(self, place: int, decoder: str) -> Decoding:
+        """Return one entry in each period, labelled by the period."""
+        periods = tuple(range(1, self.closed + 1))
+        if decoder == FILTERED:
+            values, variances = (side[:, place] for side in self._filtered)
+            covariance = Covariance(variances, joint=False)
+            return self._decoding(values, covariance, self.closed, BY_BANK, periods)
+        for (entries, _), mixture in zip(self._blocks, self._mixtures(self.closed), strict=True):
+            if mixture is not None and entries.start <= place < entries.stop:
+                values, matrix = mixture.covariance(place - entries.start)
+                return self._decoding(
+                    values, Covariance.dense(matrix), self.closed, BY_MIXTURE, periods
+                )
+        values, variances = (side[:, 0] for side in _unknown(self.closed, 1))
+        covariance = Covariance(variances, joint=False)
+        return self._decoding(values, covariance, self.closed, BY_MIXTURE, periods)
+
+    def _decoding(
+        self,
+        values: Floats,
+        covariance: Covariance,
+        as_of: int,
+        method: str,
+        labels: Sequence[Label] = (),
+    ) -> Decoding:
+        estimate = Estimate(
+            values, covariance, labels or self._labels, int(self._n[as_of - 1]), self._guarantee
+        )
+        return Decoding(estimate, as_of, method)
+
+
+def _unknown(rows: int, width: int) -> tuple[Floats, Floats]:
+    return np.full((rows, width), np.nan), np.full((rows, width), np.inf)
+
+
+def _beside(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts, axis=1)

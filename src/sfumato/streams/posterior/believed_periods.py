@@ -1,0 +1,69 @@
+"""Periods that were asked for one by one, read under a prior on how curves move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.decoded import ONLINE, Decoding, ReleasedPeriods
+from sfumato.streams.posterior.believed import BELIEVED, Believed
+from sfumato.streams.posterior.information import Sightings
+
+__all__ = ["BelievedPeriods"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BelievedPeriods(ReleasedPeriods):
+    """What was released period by period, with errors that are uncorrelated between periods.
+
+    Examples
+    --------
+    >>> from sfumato.core.guarantee import Guarantee
+    >>> promise = Guarantee("local", "each report", 1.0)
+    >>> values, variances = np.array([[0.1], [0.3], [0.2]] * 4), np.full((12, 1), 0.01)
+    >>> periods = BelievedPeriods(("ACME",), values, variances, (90,) * 12, promise, separate=True)
+    >>> sharper = periods.combined({2: 1.0}, "posterior").estimate
+    >>> bool(sharper.standard_errors[0] < 0.1), bool(0.15 < sharper.values[0] < 0.3)
+    (True, True)
+
+    """
+
+    @property
+    def decoders(self) -> tuple[str, ...]:
+        """Online, and those by a prior."""
+        return (ONLINE, *BELIEVED)
+
+    @cached_property
+    def _believed(self) -> Believed:
+        whole = (slice(0, len(self.labels)), lambda _: self._sightings)
+        counts = np.cumsum(self.n).tolist()
+        return Believed([whole], np.ones(self.closed), 1, counts, self.labels, self.guarantee)
+
+    @cached_property
+    def _sightings(self) -> Sightings:
+        """Each period that is known is seen once, from the known zero before the first one."""
+        seen = np.flatnonzero(np.isfinite(self.variances).all(axis=1))
+        noise = self.variances[seen]
+        return Sightings(0 * seen, seen + 1, self.values[seen], noise.mean(axis=1), noise)
+
+    def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
+        """Return the weighted sum of some periods, entry by entry."""
+        if decoder in BELIEVED:
+            return self._believed.combined(weights, decoder)
+        return super().combined(weights, decoder)
+
+    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+        """Return one entry in each period, labelled by the period."""
+        if decoder in BELIEVED:
+            return self._believed.entry(place, decoder)
+        return super().entry(place, decoder)
+
+    def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
+        """Return each entry's value in each period that has closed, and its variance."""
+        return self._believed.curves(decoder) if decoder in BELIEVED else super().curves(decoder)
