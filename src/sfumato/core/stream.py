@@ -8,10 +8,9 @@ knows this contract only.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, Self
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,12 @@ from sfumato.core.decoded import Decoded, ReleasedPeriods
 from sfumato.core.device import Message, StreamDevice
 from sfumato.core.domain import Label
 from sfumato.core.fleet import DeviceFleet, Fleet, Population
+from sfumato.core.form import Form
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.quantity import SHARE, Quantity
+from sfumato.core.stream_design import StreamDesign
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source, seeded
@@ -49,59 +50,8 @@ _LIVED: Final = 1024
 """How many periods are lived through to count what devices send."""
 
 
-@dataclass(frozen=True)
-class Form:
-    """How the payloads of one place are judged and counted.
-
-    Parameters
-    ----------
-    dtype
-        The numpy dtype of a payload without its padding.
-    valid
-        Tells which payloads a device can have sent.
-    counted
-        Counts payloads that have been judged before, and found valid.
-
-    """
-
-    dtype: np.dtype[Any]
-    valid: Callable[[NDArray[Any]], NDArray[np.bool_]]
-    counted: Callable[[NDArray[Any]], Tally]
-
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Self:
-        """Return how the reports of a mechanism are read."""
-        return cls(mechanism.report_dtype, mechanism.valid, mechanism.counted)
-
-    def tally(self, payloads: NDArray[Any]) -> Tally:
-        """Return what payloads add up to; raise ReportError if one of them is not valid."""
-        judged = self.valid(payloads)
-        if not judged.all():
-            raise ReportError(
-                f"payloads[{int(np.argmin(judged))}] is {payloads[int(np.argmin(judged))]}; no "
-                "device sends that."
-            )
-        return self.counted(payloads)
-
-    def read(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return rows of bytes without their padding, as payloads."""
-        cut = np.ascontiguousarray(payloads[:, : self.dtype.itemsize])
-        return cut.reshape(-1).view(self.dtype)
-
-
-class Stream(ABC):
+class Stream(StreamDesign):
     """A stream of values under one guarantee."""
-
-    name: ClassVar[str]
-    """What it is registered as."""
-    needed: ClassVar[Mapping[str, str]] = {}
-    """Fields that a task of this stream must have, each with what is expected, in words."""
-    optional: ClassVar[tuple[str, ...]] = ()
-    """Fields that a task of this stream may have."""
-    fewest_periods: ClassVar[int] = 1
-    """How many periods a task of this stream has at least."""
-    takes_pilots: ClassVar[bool] = False
-    """Whether a plan can make use of what is known of people's streams."""
 
     @property
     @abstractmethod
@@ -215,32 +165,6 @@ class Stream(ABC):
             tallies[place] = form.tally(np.frombuffer(b"".join(parts), dtype=form.dtype))
         return Tallies(tallies)
 
-    @abstractmethod
-    def plain(self) -> dict[str, Any]:
-        """Return what the stream fixes of a published task, as plain data."""
-
-    @classmethod
-    @abstractmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a published task, as plain data; nothing is chosen."""
-
-    @classmethod
-    def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the stream's own fields of a task, checked and with their defaults, as plain data.
-
-        What is wrong is raised as a :class:`sfumato.wire.fields.Problem`, which names the field.
-        What this returns is taken again as it is.
-
-        Parameters
-        ----------
-        task
-            What all tasks have (``title``, ``values``, ``epsilon``, ``periods``,
-            ``period_seconds``), checked and as plain data; and the fields that are named in
-            ``needed`` and ``optional``, as they stand in the task's file.
-
-        """
-        return {name: task[name] for name in (*cls.needed, *cls.optional) if name in task}
-
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Stream:
         """Return the stream for a task, as plain data; what the task leaves open is chosen here."""
@@ -256,24 +180,29 @@ class Stream(ABC):
         return cls.of(spec)
 
     @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small instances, for checks; every stream has at least one."""
+    def outlook(
+        cls,
+        task: Mapping[str, Any],
+        devices: int | None = None,
+        pilot: Any = None,
+        notice: Notice = lambda _: None,
+    ) -> Outlook:
+        """Return what to expect of a task, before any device takes part.
 
-    @abstractmethod
-    def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream by themselves, its name among them.
+        Parameters
+        ----------
+        task
+            The task as plain data.
+        devices
+            How many devices will take part; as many as the task says, if left out.
+        pilot
+            What is known of people's streams; None unless the stream :attr:`takes_pilots`.
+        notice
+            Is told what is being looked into.
 
-        That is what :meth:`of` needs, and what a published task says of its stream.
         """
-
-    @property
-    def brief(self) -> str:
-        """The design in a few words, for tables."""
-        told = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
-        return ", ".join(
-            f"{name} {value}" for name, value, usual in told if value != usual and name != "epsilon"
-        )
+        del pilot
+        return Outlook(task, cls.chosen(task), devices, notice)
 
     # ---- the device's half -----------------------------------------------------------------
 
@@ -409,31 +338,6 @@ class Stream(ABC):
         """Return how far one forged device can move an answer about a period; None if unknown."""
         del devices
         return None
-
-    @classmethod
-    def outlook(
-        cls,
-        task: Mapping[str, Any],
-        devices: int | None = None,
-        pilot: Any = None,
-        notice: Notice = lambda _: None,
-    ) -> Outlook:
-        """Return what to expect of a task, before any device takes part.
-
-        Parameters
-        ----------
-        task
-            The task as plain data.
-        devices
-            How many devices will take part; as many as the task says, if left out.
-        pilot
-            What is known of people's streams; None unless the stream :attr:`takes_pilots`.
-        notice
-            Is told what is being looked into.
-
-        """
-        del pilot
-        return Outlook(task, cls.chosen(task), devices, notice)
 
     @property
     def averages(self) -> bool:

@@ -1,0 +1,56 @@
+"""How the payloads of one place are judged and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.tally import Tally
+from sfumato.errors import ReportError
+
+__all__ = ["Form"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the payloads of one place are judged and counted.
+
+    Parameters
+    ----------
+    dtype
+        The numpy dtype of a payload without its padding.
+    valid
+        Tells which payloads a device can have sent.
+    counted
+        Counts payloads that have been judged before, and found valid.
+
+    """
+
+    dtype: np.dtype[Any]
+    valid: Callable[[NDArray[Any]], NDArray[np.bool_]]
+    counted: Callable[[NDArray[Any]], Tally]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Self:
+        """Return how the reports of a mechanism are read."""
+        return cls(mechanism.report_dtype, mechanism.valid, mechanism.counted)
+
+    def tally(self, payloads: NDArray[Any]) -> Tally:
+        """Return what payloads add up to; raise ReportError if one of them is not valid."""
+        judged = self.valid(payloads)
+        if not judged.all():
+            raise ReportError(
+                f"payloads[{int(np.argmin(judged))}] is {payloads[int(np.argmin(judged))]}; no "
+                "device sends that."
+            )
+        return self.counted(payloads)
+
+    def read(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return rows of bytes without their padding, as payloads."""
+        cut = np.ascontiguousarray(payloads[:, : self.dtype.itemsize])
+        return cut.reshape(-1).view(self.dtype)

@@ -1,0 +1,72 @@
+"""A thing that is on or off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.domain import Label
+from sfumato.core.exact import is_finite_number
+from sfumato.errors import InputError
+from sfumato.streams import snapshots
+from sfumato.streams.kinds.value_kind import Bits, Values, judged_codes
+from sfumato.streams.snapshots import Look, Snapshot
+
+__all__ = ["Binary"]
+
+
+@dataclass(frozen=True)
+class Binary(Values):
+    """A thing that is on or off.
+
+    Examples
+    --------
+    >>> Binary().encode(1).tolist()
+    [1]
+
+    """
+
+    label: Label = "on"
+    kind: ClassVar[str] = "binary"
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The one entry."""
+        return (self.label,)
+
+    def inputs(self) -> Sequence[Any]:
+        """Off and on."""
+        return (0, 1)
+
+    def encode(self, value: Any) -> Bits:
+        """Return the bit."""
+        number = isinstance(value, (bool, np.bool_)) or is_finite_number(value)
+        if not number or value not in (0, 1):
+            raise InputError(f"value is {value!r}; 0 or 1 is expected.")
+        return np.array([int(value)], dtype=np.int8)
+
+    def encode_streams(self, streams: NDArray[Any]) -> Bits:
+        """Return the bits."""
+        return judged_codes(streams, 0, 1).astype(np.int8)[:, :, None]
+
+    def said(self, cell: Any) -> int:
+        """Return 0 or 1."""
+        return int(cell)
+
+    def changes(self, most: int, differences: int, *, anchored: bool) -> int:
+        """One for each difference."""
+        del anchored
+        return min(most, differences)
+
+    def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
+        """Randomized response."""
+        del block, look
+        return snapshots.of_bit(epsilon)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the kind and its label."""
+        return {"kind": self.kind, "items": [self.label]}
