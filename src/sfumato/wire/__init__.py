@@ -1,1 +1,1 @@
-"""What crosses a boundary, and how it is judged; each part is imported by its own name."""
+"""Everything that crosses a boundary between programs, and how it is checked."""

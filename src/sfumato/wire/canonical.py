@@ -1,7 +1,7 @@
-"""One form for plain data, so that two parties who hash it mean the same.
+"""The canonical form of plain data, so that two parties who hash it get the same result.
 
-JSON with sorted keys and without spaces, in UTF-8, numbers as ECMAScript writes them: RFC 8785 for
-everything whose keys are plain ASCII.
+It is JSON in UTF-8 with sorted keys, no spaces, and numbers as ECMAScript writes them, which is RFC
+8785 for all data with ASCII keys.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _text(data: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """Return the shortest digits that give the number back, laid out as ECMAScript does."""
+    """Return a number in the shortest digits that restore it, as ECMAScript writes it."""
     if value.is_integer() and abs(value) < 1e16:
         return str(int(value))
     sign = "-" if value < 0 else ""
@@ -50,7 +50,7 @@ def _number(value: float) -> str:
     if not exponent:
         return sign + digits
     power, plain = int(exponent), digits.replace(".", "")
-    # Python turns to exponents below 1e-4 and from 1e16 on, ECMAScript below 1e-6 and from 1e21 on.
+    # Python writes exponents below 1e-4 and from 1e16 on, ECMAScript below 1e-6 and from 1e21 on.
     if -6 <= power < 0:
         return f"{sign}0.{'0' * (-power - 1)}{plain}"
     if 0 < power < 21:

@@ -1,4 +1,4 @@
-"""How the fields of a file are judged: one sentence for what is wrong, and where it stands."""
+"""Checks of single fields of a file; each error is one sentence that names the field."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNITS: Final[Mapping[str, int]] = {
 
 
 class Problem(ConfigurationError):
-    """Something wrong with a field, before it is known in which file and line that stands."""
+    """An error in a field, raised before the file and line of the field are known."""
 
     def __init__(self, path: Path, sentence: str) -> None:
         super().__init__(sentence)
@@ -51,17 +51,17 @@ class Problem(ConfigurationError):
 
 
 def shown(given: Any) -> str:
-    """Return a value for a sentence, however long it is."""
+    """Return a value as text for an error message, shortened if it is long."""
     return reprlib.repr(given)
 
 
 def is_whole(given: Any) -> bool:
-    """Return whether this is a whole number, and not a truth value."""
+    """Return whether a value is a whole number, and not a bool."""
     return isinstance(given, int) and not isinstance(given, bool)
 
 
 def in_range(given: Any, path: Path, low: int, high: int) -> int:
-    """Return a whole number that is no smaller and no larger than it may be."""
+    """Return a whole number if it is in low..high; raise Problem otherwise."""
     if not is_whole(given) or not low <= given <= high:
         raise Problem(
             path,
@@ -71,7 +71,7 @@ def in_range(given: Any, path: Path, low: int, high: int) -> int:
 
 
 def epsilon(given: Any, path: Path) -> float:
-    """Return an epsilon that mechanisms can keep."""
+    """Return an epsilon that mechanisms can keep; raise Problem otherwise."""
     low, high = SMALLEST_EPSILON, LARGEST_EPSILON
     if not is_finite_number(given) or not low <= given <= high:
         name = ".".join(path)
@@ -80,9 +80,9 @@ def epsilon(given: Any, path: Path) -> float:
 
 
 def table(given: Any) -> Any:
-    """Return a table, also if it comes as the pairs by which the canonical form writes it.
+    """Return a table as a dict, also if it is a list of pairs, as in the canonical form.
 
-    Whatever is neither comes back as it is.
+    Any other value is returned unchanged.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def table(given: Any) -> Any:
 
 
 def text(given: Any, path: Path) -> str:
-    """Return text that can be printed in one line."""
+    """Return text that can be printed in one line; raise Problem otherwise."""
     if not isinstance(given, str) or not given.strip() or not given.isprintable():
         raise Problem(
             path, f"{'.'.join(path)} is {shown(given)}; printable text in one line is expected."
@@ -107,7 +107,7 @@ def text(given: Any, path: Path) -> str:
 
 
 def label(given: Any, path: Path) -> Label:
-    """Return the label of an item."""
+    """Return the label of an item; raise Problem unless it is a whole number or printable text."""
     if is_whole(given) or (isinstance(given, str) and given.strip() and given.isprintable()):
         return given  # type: ignore[no-any-return]
     raise Problem(
@@ -117,7 +117,7 @@ def label(given: Any, path: Path) -> Label:
 
 
 def items(given: Any, path: Path) -> int | tuple[Label, ...]:
-    """Return how many items there are, or their labels."""
+    """Return the number of items or a tuple of their labels; raise Problem if it is neither."""
     name = ".".join(path)
     if not (is_whole(given) or isinstance(given, (list, tuple))):
         raise Problem(
@@ -132,7 +132,7 @@ def items(given: Any, path: Path) -> int | tuple[Label, ...]:
 
 
 def title(given: Any) -> str:
-    """Return the title of a task."""
+    """Return the title of a task; raise Problem unless it is short, printable text."""
     found = text(given, ("title",))
     if len(found) > LONGEST_TITLE:
         raise Problem(
@@ -143,7 +143,7 @@ def title(given: Any) -> str:
 
 
 def seconds(given: Any, path: Path) -> int:
-    """Return a length of time in seconds; the canonical form has it as a number already."""
+    """Return a length of time in seconds, from text such as "15 minutes" or from a number."""
     if is_whole(given) and given > 0 and path != ("period",):
         return int(given)
     said = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
@@ -157,7 +157,7 @@ def seconds(given: Any, path: Path) -> int:
 
 
 def address(given: Any, path: Path) -> str:
-    """Return an address on the network."""
+    """Return an address on the network; raise Problem unless it is an http or https address."""
     good = isinstance(given, str) and given.isascii() and given.isprintable() and " " not in given
     if not good or not given.startswith(("http://", "https://")) or len(given) > LONGEST_ADDRESS:
         raise Problem(
@@ -167,7 +167,7 @@ def address(given: Any, path: Path) -> str:
 
 
 def choice(given: Any, path: Path, known: Sequence[str], words: str = "") -> str:
-    """Return one of the known names; if it is another, say which one is near."""
+    """Return a name if it is known; otherwise raise Problem, which suggests a similar one."""
     if isinstance(given, str) and given in known:
         return given
     name = ".".join(path)
@@ -178,7 +178,7 @@ def choice(given: Any, path: Path, known: Sequence[str], words: str = "") -> str
 
 
 def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], path: Path, have: str) -> None:
-    """Raise at the first key that means nothing; say which one is near."""
+    """Raise Problem at the first unknown key; it suggests a similar one."""
     for key in given:
         if key in known:
             continue
@@ -188,7 +188,7 @@ def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], path: Path, h
 
 
 def _near(given: str, known: Iterable[str]) -> list[str]:
-    """Return the known word that is most like a given one, if any is."""
+    """Return a list with the known word that is most similar to a given one; empty if none is."""
     from difflib import get_close_matches  # noqa: PLC0415 -- for people who write task files
 
     return get_close_matches(given, list(known), n=1)

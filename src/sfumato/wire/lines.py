@@ -1,4 +1,4 @@
-"""Which line of a TOML file a field stands in; the standard reader does not say."""
+"""The line of a TOML file that a field is in; the standard reader does not tell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Path = tuple[str, ...]
 
 
 def line_of(text: str, path: Path) -> int | None:
-    r"""Return the line (from 1) in which a field of a valid file starts, or what it is part of.
+    r"""Return the line, from 1, in which a field of a valid file (or what contains it) starts.
 
     Examples
     --------
@@ -34,8 +34,8 @@ def line_of(text: str, path: Path) -> int | None:
 def _statements(text: str) -> Iterator[tuple[int, Path]]:
     """Yield the line and the whole path of every header and every key.
 
-    A statement goes on until it is valid TOML on its own: so strings and arrays over several lines
-    need no rules of their own.
+    A statement ends when it is valid TOML on its own, so strings and arrays over several lines need
+    no further rules.
     """
     table: Path = ()
     begun, start = "", 0
@@ -57,7 +57,7 @@ def _statements(text: str) -> Iterator[tuple[int, Path]]:
 
 
 def _first_path(parsed: Mapping[str, Any]) -> Path:
-    """Return the keys of a statement, as deep as each is alone: a.b = 1 is ("a", "b")."""
+    """Return the path of nested keys of a statement: a.b = 1 gives ("a", "b")."""
     path: list[str] = []
     inside: Any = parsed
     while isinstance(inside, (dict, list)) and len(inside) == 1:
@@ -73,7 +73,7 @@ def _first_path(parsed: Mapping[str, Any]) -> Path:
 
 
 def _agreement(stated: Path, path: Path) -> int:
-    """Return how many keys of the path a statement names, if it names no other."""
+    """Return how many keys a statement and a path share; 0 if one names a key of its own."""
     depth = 0
     for one, other in zip(stated, path, strict=False):
         if one != other:
@@ -83,7 +83,7 @@ def _agreement(stated: Path, path: Path) -> int:
 
 
 def syntax_error(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
-    """Return the line a broken file breaks in, and what is wrong there."""
+    """Return the line of a syntax error, and what is wrong there."""
     said = str(error)
     last = text.rstrip().count("\n") + 1
     place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", said)

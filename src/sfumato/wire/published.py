@@ -1,12 +1,12 @@
-"""A task as it is handed to devices: what is asked, under which key, and where to send.
+"""A published task: what devices are asked, the key to seal to, and the address to send to.
 
 The *spec* is the task with everything written out that a device would otherwise have to choose
 (the mix and all sizes), the time at which it begins and the address that reports go to. Its hash is
-the task's id: whoever changes anything in it has made another task. Keys stand outside of the id,
-so that they can be renewed; a report is bound to them by the spec's whole hash.
+the task's id: any change makes another task. Keys are not part of the id, so that they can be
+renewed; a report is bound to them by the hash of spec and keys.
 
-Specs of format 1 have no address in them, and a ``kind`` instead of the name of a stream. They are
-read as ever; where their reports go is what whoever serves them says.
+Specs of format 1 have no address in them, and a ``kind`` instead of the name of a stream. They can
+still be read; the server that publishes them names the address for reports.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from sfumato.wire.sealing import Context, recipient
 __all__ = ["LARGEST", "Published"]
 
 LARGEST: Final = 1 << 20
-"""Bytes of a published task, at most."""
+"""The largest number of bytes of a published task."""
 MOST_KEYS: Final = 256
 LONGEST_ENDPOINT: Final = 2048
 FORMATS: Final = (1, 2)
-"""The formats of specs that are read."""
+"""The formats of specs that can be read."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Published:
     spec
         The whole task as plain data.
     keys
-        The collector's public keys by key id; reports are sealed to the last one. None if the
+        The collector's public keys by key id; reports are sealed to the last one. Empty if the
         task's reports are not sealed.
     endpoint
-        The address that reports go to: what the spec says, if it says so.
+        The address that reports go to; if the spec names one, that is used.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Published:
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], keys: Mapping[int, bytes]) -> Published:
-        """Return a task that devices send to where its spec says.
+        """Return a task whose reports go to the address in its spec.
 
         Examples
         --------
@@ -77,27 +77,27 @@ class Published:
 
     @cached_property
     def task_id(self) -> bytes:
-        """The hash of the spec."""
+        """The SHA-256 hash of the spec, which is the task's id."""
         return _hash(self.spec)
 
     @cached_property
     def spec_hash(self) -> bytes:
-        """The hash of the spec and the keys."""
+        """The SHA-256 hash of the spec and the keys."""
         return hashlib.sha256(self.task_id + canonical(self._plain_keys())).digest()
 
     @property
     def context(self) -> Context:
-        """What reports are bound to."""
+        """The task id and hash that the seals of reports are bound to."""
         return Context(self.task_id, self.spec_hash)
 
     @property
     def key_id(self) -> int:
-        """The key that reports are sealed to; 0 if they are not."""
+        """The number of the key that reports are sealed to; 0 if they are not sealed."""
         return max(self.keys, default=0)
 
     @cached_property
     def public_key(self) -> X25519PublicKey | None:
-        """The same, as a key; raises InputError if nothing can be sealed to it."""
+        """The key that reports are sealed to; InputError if nothing can be sealed to it."""
         return recipient(self.keys[self.key_id]) if self.keys else None
 
     def _plain_keys(self) -> list[list[Any]]:
@@ -110,7 +110,7 @@ class Published:
 
     @classmethod
     def parse(cls, data: bytes) -> Published:
-        """Return the task of these bytes; raise InputError if they are none."""
+        """Return the published task in these bytes; raise InputError if they are not one."""
         if len(data) > LARGEST:
             raise InputError(f"the task has {len(data):,} bytes; up to {LARGEST:,} are expected.")
         given = read_json(data, "the task")
@@ -132,7 +132,7 @@ class Published:
                 f"{str(given['spec']['endpoint'])[:80]!r}, and reports go nowhere else."
             )
         keys = _keys(given["keys"])
-        if keys:  # whatever came, a key that nothing can be sealed to is refused here
+        if keys:  # a key that nothing can be sealed to is refused here
             recipient(keys[max(keys)])
         return cls(given["spec"], keys, endpoint)
 
@@ -142,7 +142,7 @@ def _hash(spec: Mapping[str, Any]) -> bytes:
 
 
 def _addressed(spec: Mapping[str, Any]) -> str | None:
-    """Return the address that reports go to by a spec; None if it does not say."""
+    """Return the address for reports that a spec names; None if it names none."""
     if "endpoint" not in spec:
         return None
     return str(spec["endpoint"]).replace("{task}", _hash(spec).hex())

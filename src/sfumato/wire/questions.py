@@ -1,7 +1,7 @@
-"""A question that is open now: what an interactive task asks of whoever is free.
+"""The open question of an interactive task, which every free device may answer.
 
-Nobody is named: each device flips its own coin. What a device has answered, it answers again in the
-same way; what it has not been able to afford, it does not answer at all.
+No device is named: each flips its own coin. A device repeats the answers it has given, and it does
+not answer what it cannot afford.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from sfumato.errors import InputError
 from sfumato.wire.canonical import canonical
 from sfumato.wire.reading import read_json
 
-if TYPE_CHECKING:  # a device without a task that asks does without curators
+if TYPE_CHECKING:  # a device without interactive tasks needs no curators
     from sfumato.core.curator import Ask
 
 __all__ = ["LARGEST", "Question", "address"]
 
 VERSION: Final = 1
 LARGEST: Final = 1 << 22
-"""Bytes of a question, at most: it may name all items of a task."""
+"""The largest number of bytes of a question, which may name all items of a task."""
 LATEST: Final = 1 << 32
 MOST_ROUNDS: Final = 1 << 16
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked in one round of a period.
+    """A question of one round of a period.
 
     Parameters
     ----------
     period, round
-        Which one: rounds are counted from 0.
+        The period, and the number of the round, counted from 0.
     mechanism
-        How to answer: the configuration of a mechanism.
+        The configuration of the mechanism to answer with.
     probability
-        How often a device that is free answers.
+        The probability with which a free device answers.
     tier
-        Which of the task's tiers is asked, counted from 0; it is written only if it is another.
+        The tier that is asked, counted from 0; it is written only if it is not 0.
 
     Examples
     --------
@@ -67,10 +67,10 @@ class Question:
 
     @property
     def digest(self) -> bytes:
-        """What is asked, in one form: another question has other coins.
+        """The question in canonical form, from which a device derives the coins for its answer.
 
-        The tier is no part of it. A device answers in one tier only, and copies of it in two tiers
-        that are asked the same then repeat the same answer.
+        The tier is not part of it. A device answers in one tier only; copies of it in two tiers
+        that are asked the same question then repeat the same answer.
         """
         return canonical(self._asked())
 
@@ -89,12 +89,12 @@ class Question:
 
     @staticmethod
     def none() -> bytes:
-        """Return what is said while nothing is asked."""
+        """Return the JSON that is sent while nothing is asked."""
         return json.dumps({"version": VERSION, "question": None}).encode()
 
     @classmethod
     def parse(cls, data: bytes) -> Question | None:
-        """Return the question in these bytes, None if nothing is asked; raise if they are none."""
+        """Return the question in these bytes; None if nothing is asked, InputError if malformed."""
         if len(data) > LARGEST:
             raise InputError(f"the question has {len(data):,} bytes; up to {LARGEST:,} are read.")
         given = read_json(data, "the question")
@@ -120,7 +120,7 @@ class Question:
 
 
 def address(endpoint: str) -> str:
-    """Return where a task's questions are, from where its reports go.
+    """Return the address of a task's questions, given the address for its reports.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""JSON and TOML from anybody, read strictly: whatever comes back can be hashed, saved and printed.
+"""Strict reading of JSON and TOML from strangers; the result can be hashed, saved and printed.
 
-The standard readers take more than a program should: numbers that are none, keys that are there
-twice, halves of characters, tables in tables without end. Here all of these are refused, together
-with whatever is no JSON or TOML at all.
+The standard readers accept too much: NaN and infinities, repeated keys, broken characters, and
+nesting of any depth. All of these are refused here.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from sfumato.wire.lines import syntax_error
 __all__ = ["DEEPEST", "read_json", "read_toml"]
 
 DEEPEST: Final = 32
-"""How many lists and tables may stand in one another."""
+"""The largest depth of nested lists and tables."""
 
 
 def read_json(data: bytes | str, what: str) -> Any:
-    """Return the plain data of a JSON text; raise InputError, which says what it is, if it is none.
+    """Return the data of a JSON text; raise InputError, which begins with ``what``, if it is bad.
 
     Examples
     --------
@@ -46,7 +45,7 @@ def read_json(data: bytes | str, what: str) -> Any:
 
 
 def read_toml(text: str, what: str) -> dict[str, Any]:
-    r"""Return the plain data of a TOML text; raise InputError, which names the line, if it is none.
+    r"""Return the data of a TOML text; raise InputError, which names the line, if it is bad.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(plain: Any) -> None:
-    """Raise if plain data are nested too deeply, or hold text that cannot be written down."""
+    """Raise an error if data are nested too deeply or contain text that cannot be encoded."""
     level, depth = [plain], 0
     while level:
         deeper: list[Any] = []

@@ -1,9 +1,9 @@
 """Reports on the wire: fixed-size records, sealed to the collector, many to a batch.
 
-Inside a report is what one device says of one period: the version, the span and block of its
-thread, and a payload that is padded to one size for the whole task. Around it are an id, which
-repeats if the report does, and the period. The seal binds all of these and the task together, so
-nothing can be moved to another place.
+The content of a report is what one device says about one period: a version, the span and block of
+its thread, and a payload that is padded to one size for the whole task. Outside are an id, which is
+the same if the report is sent again, and the period. The seal binds all of these to the task, so
+that nothing can be moved to another report.
 
 All numbers are little-endian::
 
@@ -40,9 +40,9 @@ _CONTENT = struct.Struct("<BHH")
 
 
 def report_id(secret: bytes, task_id: bytes, period: int, number: int = 0) -> bytes:
-    """Return the id of a device's report: the same whenever the report is made again.
+    """Return the id of a device's report, which is the same whenever the report is made again.
 
-    A period's second question, and each after it, has its number in the id.
+    From the second question of a period on, the question's number is part of the id.
     """
     said = b"sfumato report id 1" + task_id + struct.pack("<I", period)
     if number:
@@ -57,9 +57,9 @@ class Layout:
     Parameters
     ----------
     payload
-        Bytes of the longest payload of any thread.
+        The number of bytes of the longest payload of any thread.
     overhead
-        Bytes that a seal adds; 0 if the task's reports are not sealed.
+        The number of bytes that a seal adds; 0 if the task's reports are not sealed.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Layout:
     overhead: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse payloads that are too long for a report."""
+        """Raise ReportError unless the size of payloads is allowed."""
         if not isinstance(self.payload, int) or not 1 <= self.payload <= LARGEST_PAYLOAD:
             raise ReportError(
                 f"payload is {self.payload!r} bytes; a whole number in 1..{LARGEST_PAYLOAD} is "
@@ -82,45 +82,45 @@ class Layout:
 
     @property
     def content_dtype(self) -> np.dtype[Any]:
-        """The type of what one report has inside its seal."""
+        """The numpy dtype of the content of one report, inside its seal."""
         return np.dtype(
             [("version", "u1"), ("span", "<u2"), ("block", "<u2"), ("payload", "u1", self.payload)]
         )
 
     @property
     def report_dtype(self) -> np.dtype[Any]:
-        """The type of one report as it is sent."""
+        """The numpy dtype of one report as it is sent."""
         size = self.content_dtype.itemsize + self.overhead
         return np.dtype([("id", f"V{ID_BYTES}"), ("period", "<u4"), ("sealed", f"V{size}")])
 
     def fits(self, size: int) -> None:
-        """Raise if a payload of so many bytes is too long for the task."""
+        """Raise ReportError if a payload of ``size`` bytes is too long for the task."""
         if size > self.payload:
             raise ReportError(f"payload has {size} bytes; at most {self.payload} are expected.")
 
     def content(self, span: int, block: int, payload: bytes) -> bytes:
-        """Return what is sealed."""
+        """Return the content of a report, to be sealed, with its payload padded."""
         self.fits(len(payload))
         head = _CONTENT.pack(VERSION, span, block)
         return head + payload.ljust(self.payload, b"\0")
 
     def contents(self, opened: bytes) -> NDArray[Any]:
-        """Return opened contents, one after the other, as an array."""
+        """Return opened contents, concatenated as bytes, as an array."""
         return np.frombuffer(opened, dtype=self.content_dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Reports of one task under one key.
+    """Reports of one task that are sealed to one key.
 
     Parameters
     ----------
     task_id
-        Of the task, 32 bytes.
+        The id of the task, 32 bytes.
     key_id
-        Under which of the collector's keys they are sealed.
+        The number of the collector's key that the reports are sealed to.
     reports
-        An array of the layout's report dtype.
+        The reports as an array of the layout's report dtype.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class Batch:
 
     @classmethod
     def decode(cls, body: bytes, layout: Layout) -> Batch:
-        """Return the batch in these bytes; raise ReportError unless they are exactly one."""
+        """Return the batch in these bytes; raise ReportError unless they are exactly one batch."""
         task_id, key_id, count = cls.head(body)
         size = layout.report_dtype.itemsize
         if len(body) != _HEAD.size + count * size:
@@ -155,7 +155,7 @@ class Batch:
 
     @staticmethod
     def head(body: bytes) -> tuple[bytes, int, int]:
-        """Return task id, key id and count, without looking at the reports."""
+        """Return the task id, key id and number of reports, without reading the reports."""
         if len(body) < _HEAD.size:
             raise ReportError(f"the batch has {len(body)} bytes; its head alone has {_HEAD.size}.")
         magic, task_id, key_id, count = _HEAD.unpack_from(body)

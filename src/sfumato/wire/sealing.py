@@ -1,8 +1,8 @@
-"""Seals: only the collector can open a report, and only as what it was sealed as.
+"""Seals: only the collector can open a report, and only as the report that was sealed.
 
-Hybrid public-key encryption (HPKE, RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM. What a
-report must not be separated from (its task, the task's whole spec, its id and its period) goes into
-the seal's context: a report that is moved to another place does not open.
+They are hybrid public-key encryption (HPKE, RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM. The
+task, its whole spec, the report's id and its period are part of the seal's context, so a report
+that is moved to another task, id or period does not open.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sfumato.errors import InputError, ReportError
 __all__ = ["OVERHEAD", "Context", "new_key", "open_sealed", "recipient", "seal"]
 
 OVERHEAD: Final = 48
-"""Bytes that a seal adds: the encapsulated key and the tag."""
+"""The number of bytes that a seal adds: the encapsulated key and the tag."""
 
 _SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a report belongs to."""
+    """The task that a seal is bound to: its id, and the hash of its spec and keys."""
 
     task_id: bytes
     spec_hash: bytes
 
     def info(self, report_id: bytes, period: int) -> bytes:
-        """Return what the seal binds."""
+        """Return the bytes that a seal binds a report to."""
         place = report_id + struct.pack("<I", period)
         return b"sfumato report 1" + self.task_id + self.spec_hash + place
 
@@ -46,7 +46,8 @@ def new_key() -> X25519PrivateKey:
 def recipient(key: bytes) -> X25519PublicKey:
     """Return the public key in these bytes; raise InputError if nothing can be sealed to it.
 
-    A few points of the curve give everybody the same secret; a seal to one of them hides nothing.
+    With a few points of the curve everybody gets the same shared secret, so a seal to such a point
+    hides nothing.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def recipient(key: bytes) -> X25519PublicKey:
 def seal(
     content: bytes, key: X25519PublicKey, context: Context, report_id: bytes, period: int
 ) -> bytes:
-    """Return the content sealed to a key, as this report of this task.
+    """Return the content sealed to a key and bound to this report of this task.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def seal(
 def open_sealed(
     sealed: bytes, key: X25519PrivateKey, context: Context, report_id: bytes, period: int
 ) -> bytes:
-    """Return the content; raise ReportError if it was not sealed as this report to this key."""
+    """Return the content; raise ReportError unless it was sealed to this key as this report."""
     try:
         return _SUITE.decrypt(sealed, key, info=context.info(report_id, period))
     except (InvalidTag, ValueError):

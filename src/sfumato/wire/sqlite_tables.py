@@ -1,8 +1,8 @@
-"""Tables in a SQLite file of ours, read with suspicion: disks rot, and files are copied halfway.
+"""Tables in our SQLite files, with a check of everything that is read, as files can be damaged.
 
-SQLite keeps any type in any column, and finds broken pages only when it comes to them. So every
-cell that is read is held against what its column may have, and whatever SQLite itself stumbles
-over becomes one sentence that names the file.
+SQLite stores any type in any column, and finds broken pages only when it reads them. So every cell
+that is read is checked against the values that its column may have, and errors of SQLite itself
+become one sentence that names the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Damaged(InputError):
-    """A file of ours that something has happened to."""
+    """One of our files is damaged."""
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(f"{name} is damaged: {what}; it cannot be gone on with.")
@@ -40,7 +40,7 @@ class Damaged(InputError):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a column may have."""
+    """The values that a column may have: a description, and a function that checks a value."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -60,24 +60,24 @@ TIME: Final = Cell("seconds since 1970", _whole(1 << 36))
 
 
 def exactly(size: int) -> Cell:
-    """Return a column of so many bytes."""
+    """Return the cell type of exactly ``size`` bytes."""
     return Cell(f"{size} bytes", lambda value: type(value) is bytes and len(value) == size)
 
 
 def optional(cell: Cell) -> Cell:
-    """Return a column that may also have nothing."""
+    """Return a cell type that also allows None."""
     return Cell(f"{cell.words} or nothing", lambda value: value is None or cell.fits(value))
 
 
 class Tables:
-    """A connection to a file of ours.
+    """A connection to one of our SQLite files.
 
     Parameters
     ----------
     connection
         The open connection to the file.
     name
-        What sentences call the file.
+        The name of the file in error messages.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Tables:
         self._process = os.getpid()
 
     def run(self, statement: str, given: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Execute a statement that returns nothing to be read."""
+        """Execute a statement whose result is not read."""
         self._refuse_fork()
         try:
             return self.connection.execute(statement, given)
@@ -105,7 +105,7 @@ class Tables:
             raise self._translated(error) from error
 
     def run_all(self, script: str) -> None:
-        """Execute some statements, one after the other."""
+        """Execute several statements, one after the other."""
         self._refuse_fork()
         try:
             self.connection.executescript(script)
@@ -115,7 +115,7 @@ class Tables:
     def rows(
         self, query: str, given: Sequence[Any] = (), *, cells: Sequence[Cell]
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, each of whose columns has what it may have."""
+        """Return the rows of a query; raise Damaged if a value does not fit its column."""
         self._refuse_fork()
         try:
             rows = self.connection.execute(query, given).fetchall()
@@ -129,7 +129,7 @@ class Tables:
         return rows
 
     def demand(self, columns: dict[str, Sequence[str]]) -> None:
-        """Raise unless the file has these tables with these columns."""
+        """Raise Damaged unless the file has these tables with these columns."""
         for table, names in columns.items():
             there = [row[1] for row in self.rows(f"PRAGMA table_info({table})", cells=(ANY,) * 6)]
             if sorted(there) != sorted(names):
@@ -137,7 +137,7 @@ class Tables:
                 raise Damaged(self.name, f"its table {table} has {listed}")
 
     def _refuse_fork(self) -> None:
-        """Raise in a child that was forked: it has no lock on the file, which its parent keeps."""
+        """Raise InputError in a forked child process, which does not hold the lock on the file."""
         if os.getpid() != self._process:
             raise InputError(
                 f"{self.name} was opened before this process was forked; open it here, once the "
@@ -145,8 +145,8 @@ class Tables:
             )
 
     def _translated(self, error: Exception) -> Exception:
-        """Return what to raise: what is no fault of the file, such as a full disk, as it is."""
-        if isinstance(error, sqlite3.ProgrammingError):  # of another thread, or closed already
+        """Return the error to raise: Damaged, or the same error if the file is not at fault."""
+        if isinstance(error, sqlite3.ProgrammingError):  # used in another thread, or already closed
             return InputError(f"{self.name} cannot be used here ({str(error).partition('.')[0]}).")
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         return Damaged(self.name, str(error)) if code in _OF_THE_FILE else error
@@ -163,7 +163,7 @@ _OF_THE_FILE: Final = frozenset(
         sqlite3.SQLITE_FORMAT,
     }
 )
-"""Codes of SQLite that say that a file is not what it was."""
+"""The SQLite error codes that mean that a file is damaged."""
 
 
 def _shown(value: Any) -> str:

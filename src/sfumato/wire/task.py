@@ -1,10 +1,10 @@
-"""A task: what is asked of devices, for how long and under which promise, as plain data.
+"""A task as plain data: what devices are asked, for how long and under which promise.
 
-A task is one readable TOML file. Some of its fields are there in all tasks; the others belong to
-the stream that it asks for, which checks them (:meth:`sfumato.core.stream.Stream.fields`). A
-mistake is answered with one sentence that names the file, the line, the field and what would be
-right. The canonical form of a task is what devices and collectors hash, so that they mean the same
-task. Task files are read by :mod:`sfumato.catalog`, which knows all streams.
+A task is one readable TOML file. Some fields are common to all tasks; the others belong to its
+stream, which checks them (:meth:`sfumato.core.stream.Stream.fields`). A mistake is answered with
+one sentence that names the file, the line, the field and what would be right. Devices and
+collectors hash the canonical form of a task, so that both have the same one. Task files are read by
+:mod:`sfumato.catalog`, which knows all streams.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LARGEST_FILE: Final = 1 << 22
 MOST_PERIODS: Final = 1 << 14
 MOST_PEOPLE: Final = 10**15
 MOST_ENTRIES: Final = 1 << 24
-"""How many entries a value has over all periods of a horizon, at most."""
+"""The largest number of entries that a value has over all periods of a horizon."""
 
 SHARED: Final[Mapping[str, str]] = {
     "title": "a few words on what the task is about",
@@ -48,46 +48,47 @@ SHARED: Final[Mapping[str, str]] = {
     "period": 'the length of a period, as in "1 hour",',
     "values": 'a table with a kind, as in values = {kind = "binary"},',
 }
-"""Fields that every task file has, each with what is expected, in words."""
+"""The fields that every task file has, each with what is expected, in words."""
 RUNNING: Final = ("endpoint", "shuffler", "enrolment", "renew", "counts", "keep")
-"""Fields of any task that say how it is run; each of them may be left out."""
+"""The optional fields of any task that say how it is run."""
 ENROLMENTS: Final = ("open", "credentials")
 COUNTS: Final = ("collector", "engine")
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of devices.
+    """A task: what devices are asked, and under which promise.
 
     Parameters
     ----------
     title
-        What the task is about, for people.
+        What the task is about, for people to read.
     values
         What a device observes in each period.
     epsilon
-        The privacy that is promised to a device; for what, the stream's guarantee says.
+        The privacy that is promised to a device; the stream's guarantee says what it covers.
     periods
         How many periods there are.
     period_seconds
-        How long a period is.
+        The length of a period in seconds.
     stream
-        The name of the stream that is asked for.
+        The name of the task's stream.
     design
         The stream's own fields as plain data, checked by the stream.
     endpoint
-        The address that devices send reports to; ``{task}`` in it stands for the task's id. None
-        if whoever serves the task says where.
+        The address that devices send reports to; ``{task}`` in it stands for the task's id. None if
+        the server that publishes the task names it.
     shuffler
-        The address of what mixes reports with others; None if nothing does.
+        The address of the shuffler; None if there is none.
     enrolment
-        Who may take part: anybody (``open``, None), or devices with ``credentials``.
+        Who may take part: anybody (``open``, stored as None), or devices with ``credentials``.
     renew
-        After how many seconds the collector's key is renewed; None if only by hand.
+        After how many seconds the collector's key is renewed; None if only on request.
     counts
-        Who adds reports up: the ``collector`` as they come (None), or an ``engine`` later.
+        Who adds reports up: the ``collector`` as they come (stored as None), or an ``engine``
+        later.
     keep
-        For how many seconds contents are kept after their period has closed; None for good.
+        For how many seconds contents are kept after their period has closed; None for ever.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Task:
     keep: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no task can have, whatever its stream."""
+        """Raise Problem if a field is wrong for every stream."""
         fields.title(self.title)
         object.__setattr__(self, "epsilon", fields.epsilon(self.epsilon, ("epsilon",)))
         fields.in_range(self.periods, ("periods",), 1, MOST_PERIODS)
@@ -139,7 +140,7 @@ class Task:
             )
 
     def shared(self) -> dict[str, Any]:
-        """Return what all tasks have, as plain data."""
+        """Return the fields that are common to all tasks, as plain data."""
         return {
             "title": self.title,
             "values": self.values.plain(),
@@ -151,24 +152,24 @@ class Task:
     def plain(self) -> dict[str, Any]:
         """Return the task as plain data.
 
-        What has no value is left out, so that a field which a later version adds does not change
-        the form of the tasks that do not use it.
+        Fields without a value are left out, so that a field added in a later version does not
+        change tasks that do not use it.
         """
         run = {name: getattr(self, name) for name in RUNNING if getattr(self, name) is not None}
         return {"format": FORMAT, "stream": self.stream, **self.shared(), **self.design, **run}
 
     def canonical(self) -> bytes:
-        """Return the one form in which two parties compare tasks."""
+        """Return the canonical form of the task, in which two parties compare tasks."""
         return canonical(self.plain())
 
     @property
     def task_id(self) -> str:
-        """The SHA-256 of the canonical form: what all who take part agree on."""
+        """The SHA-256 hash of the task's canonical form, in hexadecimal digits."""
         return hashlib.sha256(self.canonical()).hexdigest()
 
 
 def _unless(usual: str, known: tuple[str, ...]) -> Callable[[Any, fields.Path], str | None]:
-    """Return what checks a choice; the usual one is as good as none."""
+    """Return a check of a choice that returns None for the usual one."""
 
     def check(given: Any, path: fields.Path) -> str | None:
         chosen = fields.choice(given, path, known)
@@ -188,7 +189,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any, fields.Path], Any]]] = {
 
 
 def text_of(path: str | Path) -> str:
-    """Return the text of a task file; raise InputError if it cannot be one."""
+    """Return the text of a task file; raise InputError if it cannot be a task file."""
     path = Path(path)
     if path.exists() and not path.is_file():
         msg = f"{path} is not a regular file; the name of a task file is expected."
@@ -207,7 +208,7 @@ def text_of(path: str | Path) -> str:
 
 
 def located(text: str, source: str, judge: Callable[[Mapping[str, Any]], Task]) -> Task:
-    """Return the task that a text describes; what the judge finds wrong is told with its line."""
+    """Return the task that a text describes; errors of ``judge`` are raised with their line."""
     table = read_toml(text, source)
     try:
         return judge(table)

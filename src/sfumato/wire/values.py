@@ -1,4 +1,4 @@
-"""What a task observes, as plain data: the table ``values`` of a task file."""
+"""The values that a task observes, as plain data: the table ``values`` of a task file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "moves": ("items",),
     "number": ("low", "high", "clip", "unit"),
 }
-"""Each kind of value and its fields."""
+"""The kinds of values, each with its fields."""
 
 LONGEST_UNIT: Final = 12
-"""Characters that fit beside each number of an axis."""
+"""The largest number of characters of a unit, which is printed beside each number."""
 
 _WORDS: Final = "binary (on or off), category (one of the items), set, attributes, moves or number"
 
 
 @dataclass(frozen=True)
 class TaskValues:
-    """What a device observes in each period.
+    """The kind of value that a device observes in each period.
 
     Parameters
     ----------
@@ -40,17 +40,18 @@ class TaskValues:
         ``attributes`` (several categories), ``moves`` (each item rises, falls or does neither) or
         ``number`` (in an interval).
     items
-        How many items there are, or what they are called; of a binary value, the one label.
+        The number of items or their labels; for a binary value, its one label.
     most
-        Of a set, how many items it holds at most.
+        For a set, the largest number of items in it.
     optional
-        Of a category over a horizon, whether there may be none: for devices that join late.
+        For a category over a horizon, whether a device may hold no item, for devices that join
+        late.
     attributes
-        Of attributes, each one's name and items, in order.
+        For attributes, the name and items of each, in order.
     low, high, clip
-        Of a number, the interval it lies in, and whether others are cut to it.
+        For a number, its interval, and whether numbers outside are clipped to it.
     unit
-        Of a number, what is printed after it, as in "°C".
+        For a number, the text that is printed after it, such as "°C".
 
     """
 
@@ -66,18 +67,18 @@ class TaskValues:
 
     @property
     def width(self) -> int:
-        """How many entries the value has."""
+        """The number of entries of a value."""
         if self.kind == "attributes":
             return sum(_count(items) for _, items in self.attributes)
         return 1 if self.kind == "number" else _count(self.items)
 
     @property
     def least_changes(self) -> int:
-        """How many entries change when the first value appears, at least."""
+        """The smallest number of entries that change when the first value appears."""
         return max(1, len(self.attributes))
 
     def plain(self) -> dict[str, Any]:
-        """Return the values as plain data; what does not apply is left out."""
+        """Return the values as plain data, without the fields that do not apply."""
         plain: dict[str, Any] = {"kind": self.kind}
         if self.items is not None:
             plain["items"] = _plain(self.items)
@@ -85,7 +86,7 @@ class TaskValues:
             plain["most"] = self.most
         if self.optional:
             plain["optional"] = True
-        if self.attributes:  # a list, as their order is the order of the entries
+        if self.attributes:  # a list, because their order is the order of the entries
             plain["attributes"] = [[name, _plain(items)] for name, items in self.attributes]
         if self.kind == "number":
             plain |= {"low": self.low, "high": self.high, "clip": self.clip}
@@ -96,13 +97,13 @@ class TaskValues:
     def of_spec(cls, spec: Mapping[str, Any]) -> TaskValues:
         """Return the values of a published task."""
         plain = dict(spec["values"])
-        if "attributes" in plain:  # a list of pairs, as JSON keeps no order of names
+        if "attributes" in plain:  # a list of pairs, because JSON does not keep the order of names
             plain["attributes"] = dict(plain["attributes"])
         return cls.of(plain)
 
     @classmethod
     def of(cls, given: Any) -> TaskValues:
-        """Return the checked values of a task file's table."""
+        """Return the values that a task file's table describes; raise Problem if it is wrong."""
         at = ("values",)
         if not isinstance(given, Mapping):
             raise Problem(at, f"values is {fields.shown(given)}; a table with a kind is expected.")
