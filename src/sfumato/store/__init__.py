@@ -1,4 +1,4 @@
-"""What a collector keeps: tasks, reports, tallies, releases and tokens, through any crash."""
+"""The store of a collector: tasks, reports, tallies, releases and tokens, safe in a crash."""
 
 from __future__ import annotations
 

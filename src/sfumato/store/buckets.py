@@ -1,7 +1,7 @@
-"""Which reports a period already has, so that none counts twice.
+"""The ids of the reports that each open period has, so that none counts twice.
 
-The ids of each open period are in memory, read from the store when the first report of the period
-comes, and dropped when it closes. There is a limit to how many there are in all.
+The ids of an open period are read from the store into memory when its first report comes, and
+dropped when it closes. Their total number is limited.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Buckets", "Full"]
 
 ID_BYTES: Final = 16
 MOST: Final = 4_000_000
-"""Ids in memory, about 130 bytes each."""
+"""The largest number of ids in memory; each takes about 130 bytes."""
 
 
 class Full(SfumatoError):
@@ -31,9 +31,9 @@ class Buckets:
     Parameters
     ----------
     store
-        Where they are kept.
+        The store that has the reports.
     most
-        How many there may be in memory.
+        The largest number of ids in memory.
 
     """
 
@@ -46,7 +46,7 @@ class Buckets:
         return sum(map(len, self._seen.values()))
 
     def fresh(self, task_id: bytes, period: int, ids: bytes) -> NDArray[np.bool_]:
-        """Return which of these ids are new, and remember them; raise Full if that is too many."""
+        """Return a mask of the ids that are new, and remember them; raise Full if too many."""
         bucket = self._bucket(task_id, period)
         given = [ids[place : place + ID_BYTES] for place in range(0, len(ids), ID_BYTES)]
         if len(self) + len(given) > self._most:
@@ -67,7 +67,7 @@ class Buckets:
         return new
 
     def forget(self, task_id: bytes, period: int) -> None:
-        """Drop a period that has closed, or whose ids did not all reach the disk."""
+        """Drop the ids of a period that has closed, or whose ids did not all reach the disk."""
         self._seen.pop((task_id, period), None)
 
     def _bucket(self, task_id: bytes, period: int) -> set[bytes]:

@@ -1,4 +1,4 @@
-"""The one small interface between a collector and whatever keeps its data."""
+"""The interface between a collector and its store."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sfumato.core.tally import Place, Tallies, Tally
 __all__ = ["Count", "Filled", "Release", "Store", "StoredTask"]
 
 Count = Callable[[int, bytes], Mapping[Place, Tally]]
-"""Counts the contents of a period's reports."""
+"""A function that returns the tallies of a period's report contents."""
 
 
 @dataclass(frozen=True)
 class Filled:
-    """New reports of one bucket, and what they add up to.
+    """New reports of one bucket, and their tallies.
 
     Parameters
     ----------
     task_id, key_id, period
-        The bucket.
+        The three parts that identify the bucket.
     ids, contents
-        Of the reports, one after the other; contents are opened.
+        The ids and the opened contents of the reports, concatenated.
     n
         How many reports there are.
     tallies
-        What they add up to, by place.
+        The tallies of the reports, by place.
 
     """
 
@@ -52,9 +52,9 @@ class Release:
     period
         The period that has closed.
     n
-        How many reports of all periods so far it stands on.
+        The number of reports up to and including this period.
     values, variances
-        Of each entry; not a number and infinite where nothing is known.
+        The value and variance of each entry; nan and infinite where nothing is known.
 
     """
 
@@ -66,22 +66,22 @@ class Release:
 
 @dataclass(frozen=True)
 class StoredTask:
-    """A task as the collector has it.
+    """A task as the collector stores it.
 
     Parameters
     ----------
     task_id
-        32 bytes.
+        The task's id, 32 bytes.
     published
-        What devices are given, as JSON.
+        The published task that devices fetch, as JSON.
     keys
-        Private keys by their number; none if reports are not sealed.
+        The private keys by number; empty if reports are not sealed.
     public
-        Whether anybody may ask, or analysts only.
+        Whether anybody may read answers, or analysts only.
     closed
         The last period that has closed.
     until
-        Of a key that was replaced: the last period whose reports it opens.
+        For each key that was replaced, the last period whose reports it still opens.
 
     """
 
@@ -94,39 +94,39 @@ class StoredTask:
 
 
 class Store(ABC):
-    """Keeps everything; each call is one transaction, and what returned has reached the disk."""
+    """Keeps all data of a collector; each call is one transaction, on disk when it returns."""
 
     @abstractmethod
     def add_task(
         self, task_id: bytes, published: bytes, keys: Mapping[int, bytes], *, public: bool
     ) -> bool:
-        """Take in a task; return whether it is new."""
+        """Add a task; return whether it is new."""
 
     @abstractmethod
     def tasks(self) -> list[StoredTask]:
-        """Return all tasks, in the order in which they came."""
+        """Return all tasks, in the order in which they were added."""
 
     @abstractmethod
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
     ) -> None:
-        """Give a task a new key; those before open reports up to a period, and no later ones."""
+        """Give a task a new key; its earlier keys open reports up to period ``until`` only."""
 
     @abstractmethod
     def erase_keys(self, task_id: bytes) -> None:
-        """Erase the keys that open only reports of periods that have closed."""
+        """Erase the keys that open only reports of closed periods."""
 
     @abstractmethod
     def commit(self, filled: Sequence[Filled]) -> None:
-        """Append the reports of some buckets and fold their tallies, all together or not at all."""
+        """Append reports and add up their tallies, for all buckets or for none."""
 
     @abstractmethod
     def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
-        """Yield the ids of a period's reports, some together."""
+        """Yield the ids of a period's reports, many at a time."""
 
     @abstractmethod
     def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
-        """Yield the opened contents of a period's reports, some together."""
+        """Yield the opened contents of a period's reports, many at a time."""
 
     @abstractmethod
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
@@ -134,36 +134,36 @@ class Store(ABC):
 
     @abstractmethod
     def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
-        """Return the same from the reports themselves."""
+        """Return the tallies of a task, counted anew from its reports."""
 
     @abstractmethod
     def participation(self, task_id: bytes) -> dict[int, int]:
-        """Return how many reports each period has."""
+        """Return the number of reports of each period."""
 
     @abstractmethod
     def close_round(self, task_id: bytes, period: int, number: int) -> None:
-        """Write down that a round is over; no answer to it counts any more."""
+        """Record that a round is over, so that no further answer to it counts."""
 
     @abstractmethod
     def rounds(self, task_id: bytes) -> dict[int, int]:
-        """Return how many rounds of each period are over, but for those of one round."""
+        """Return how many rounds of each period are over, without the last one of a period."""
 
     @abstractmethod
     def close_period(self, task_id: bytes, release: Release) -> None:
-        """Write down what was released; no report of the period counts any more."""
+        """Record what a period released, so that no further report of it counts."""
 
     @abstractmethod
     def releases(self, task_id: bytes) -> list[Release]:
-        """Return what was released, period by period."""
+        """Return the releases of all closed periods, in order."""
 
     @abstractmethod
     def set_token(self, role: str, digest: bytes) -> None:
-        """Let whoever knows what has this digest act in a role, instead of anyone before."""
+        """Store the digest of the token of a role, in place of any earlier one."""
 
     @abstractmethod
     def tokens(self) -> dict[bytes, str]:
-        """Return the role of each token by its digest."""
+        """Return the role of each token, by the token's digest."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""

@@ -1,7 +1,7 @@
-"""The tables, and how older files become newer ones.
+"""The tables of the store, and the steps that bring older files up to date.
 
-A file says which version of the tables it has. Opening it takes the steps that are missing, each in
-a transaction of its own; a file from a later version is refused untouched.
+A file records the version of its tables. Opening it runs the missing steps, each in its own
+transaction; a file from a later version is refused and left unchanged.
 """
 
 from __future__ import annotations
@@ -118,11 +118,11 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "tokens": {"role": TEXT, "digest": BYTES},
     "rounds": {"task_id": _TASK, "period": NUMBER, "round": NUMBER},
 }
-"""What each column may have."""
+"""The values that each column may have, by table and column."""
 
 
 def migrate(tables: Tables) -> None:
-    """Bring the tables of a file up to date; raise InputError if it is not one of ours."""
+    """Bring the tables of a file up to date; raise InputError if it is not a store of sfumato."""
     ((application,),) = tables.rows("PRAGMA application_id", cells=(ANY,))
     ((version,),) = tables.rows("PRAGMA user_version", cells=(ANY,))
     ((count,),) = tables.rows("SELECT count(*) FROM sqlite_master", cells=(COUNT,))

@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file that only its owner can read.
 
-Write-ahead log with full synchronisation: a transaction that returned survives a killed process
-and a lost power supply. One process has a file at a time.
+It uses a write-ahead log with full synchronisation: a finished transaction survives a killed
+process and a power failure. Only one process can have a file open at a time.
 """
 
 from __future__ import annotations
@@ -94,19 +94,19 @@ class SQLiteStore(Store):
                 yield self._tables
                 self._tables.run("COMMIT")
             except BaseException:
-                with suppress(sqlite3.Error):  # a full disk may have rolled back already
+                with suppress(sqlite3.Error):  # a full disk may have caused a rollback already
                     self._connection.execute("ROLLBACK")
                 raise
 
     def _read(self, table: str, columns: str, rest: str = "", *given: Any) -> list[tuple[Any, ...]]:
-        """Return some columns of some rows of a table."""
+        """Return some columns of some rows of a table, checked."""
         cells = [CELLS[table][column] for column in columns.split(", ")]
         query = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 -- all of it is written here
         with self._lock:
             return self._tables.rows(query, given, cells=cells)
 
     def _counted(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that counts, of two columns."""
+        """Return the rows of a query with two columns of counts."""
         with self._lock:
             return self._tables.rows(query, given, cells=(COUNT, COUNT))
 
@@ -115,7 +115,7 @@ class SQLiteStore(Store):
     def add_task(
         self, task_id: bytes, published: bytes, keys: Mapping[int, bytes], *, public: bool
     ) -> bool:
-        """Take in a task; return whether it is new."""
+        """Add a task; return whether it is new."""
         with self._transaction() as db:
             added = db.run(
                 "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)", (task_id, published, public)
@@ -130,7 +130,7 @@ class SQLiteStore(Store):
         return True
 
     def tasks(self) -> list[StoredTask]:
-        """Return all tasks, in the order in which they came."""
+        """Return all tasks, in the order in which they were added."""
         found = []
         for task_id, published, public in self._read(
             "tasks", "task_id, published, public", "ORDER BY rowid"
@@ -146,7 +146,7 @@ class SQLiteStore(Store):
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
     ) -> None:
-        """Give a task a new key; those before open reports up to a period, and no later ones."""
+        """Give a task a new key; its earlier keys open reports up to period ``until`` only."""
         with self._transaction() as db:
             db.run(
                 "UPDATE keys SET until = min(coalesce(until, ?1), ?1) WHERE task_id = ?2",
@@ -159,7 +159,7 @@ class SQLiteStore(Store):
             db.run("UPDATE tasks SET published = ? WHERE task_id = ?", (published, task_id))
 
     def erase_keys(self, task_id: bytes) -> None:
-        """Erase the keys that open only reports of periods that have closed."""
+        """Erase the keys that open only reports of closed periods."""
         with self._lock:
             self._tables.run("PRAGMA secure_delete = ON")
             try:
@@ -171,12 +171,12 @@ class SQLiteStore(Store):
                     )
             finally:
                 self._tables.run("PRAGMA secure_delete = OFF")
-            self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
+            self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had the keys as well
 
     # ---- reports -----------------------------------------------------------------------------
 
     def commit(self, filled: Sequence[Filled]) -> None:
-        """Append the reports of some buckets and fold their tallies, all together or not at all."""
+        """Append reports and add up their tallies, for all buckets or for none."""
         with self._transaction() as db:
             for one in filled:
                 bucket = (one.task_id, one.key_id, one.period)
@@ -189,7 +189,7 @@ class SQLiteStore(Store):
                     self._fold((*bucket, place.span, place.part), tally)
 
     def _fold(self, place: tuple[Any, ...], tally: Tally) -> None:
-        """Add a tally to what its place has."""
+        """Add a tally to the stored one of its place."""
         rest = "WHERE task_id = ? AND key_id = ? AND period = ? AND span = ? AND block = ?"
         rows = self._read("tallies", "n, shape, sums", rest, *place)
         total = self._tally(*rows[0]) + tally if rows else tally
@@ -208,12 +208,12 @@ class SQLiteStore(Store):
             raise Damaged(self._name, "a tally is not whole") from None
 
     def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
-        """Yield the ids of a period's reports, some together."""
+        """Yield the ids of a period's reports, many at a time."""
         for (ids,) in self._read("batches", "ids", _OF_A_PERIOD, task_id, period):
             yield ids
 
     def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
-        """Yield the opened contents of a period's reports, some together."""
+        """Yield the opened contents of a period's reports, many at a time."""
         for (contents,) in self._read("batches", "contents", _OF_A_PERIOD, task_id, period):
             yield contents
 
@@ -229,7 +229,7 @@ class SQLiteStore(Store):
         return _added((Place(span, p, part), self._tally(*kept)) for p, span, part, *kept in rows)
 
     def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
-        """Return the same from the reports themselves."""
+        """Return the tallies of a task, counted anew from its reports."""
         counted: Tallies[Place] = Tallies()
         for (batch,) in self._read("batches", "batch", "WHERE task_id = ?", task_id):
             ((period, contents),) = self._read(
@@ -239,26 +239,26 @@ class SQLiteStore(Store):
         return counted
 
     def participation(self, task_id: bytes) -> dict[int, int]:
-        """Return how many reports each period has."""
+        """Return the number of reports of each period."""
         query = "SELECT period, sum(n) FROM tallies WHERE task_id = ? GROUP BY period"
         return dict(self._counted(query, task_id))
 
     # ---- rounds ------------------------------------------------------------------------------
 
     def close_round(self, task_id: bytes, period: int, number: int) -> None:
-        """Write down that a round is over; no answer to it counts any more."""
+        """Record that a round is over, so that no further answer to it counts."""
         with self._transaction() as db:
             db.run("INSERT INTO rounds VALUES (?, ?, ?)", (task_id, period, number))
 
     def rounds(self, task_id: bytes) -> dict[int, int]:
-        """Return how many rounds of each period are over, but for those of one round."""
+        """Return how many rounds of each period are over, without the last one of a period."""
         query = "SELECT period, count(*) FROM rounds WHERE task_id = ? GROUP BY period"
         return dict(self._counted(query, task_id))
 
     # ---- releases ----------------------------------------------------------------------------
 
     def close_period(self, task_id: bytes, release: Release) -> None:
-        """Write down what was released; no report of the period counts any more."""
+        """Record what a period released, so that no further report of it counts."""
         figures = np.stack([release.values, release.variances]).astype("<f8").tobytes()
         with self._transaction() as db:
             db.run(
@@ -267,7 +267,7 @@ class SQLiteStore(Store):
             )
 
     def releases(self, task_id: bytes) -> list[Release]:
-        """Return what was released, period by period."""
+        """Return the releases of all closed periods, in order."""
         rest = "WHERE task_id = ? ORDER BY period"
         rows = self._read("releases", "period, n, figures", rest, task_id)
         if [period for period, _, _ in rows] != list(range(1, len(rows) + 1)):
@@ -284,23 +284,23 @@ class SQLiteStore(Store):
     # ---- tokens ------------------------------------------------------------------------------
 
     def set_token(self, role: str, digest: bytes) -> None:
-        """Let whoever knows what has this digest act in a role, instead of anyone before."""
+        """Store the digest of the token of a role, in place of any earlier one."""
         with self._transaction() as db:
             db.run("INSERT OR REPLACE INTO tokens VALUES (?, ?)", (role, digest))
 
     def tokens(self) -> dict[bytes, str]:
-        """Return the role of each token by its digest."""
+        """Return the role of each token, by the token's digest."""
         return dict(self._read("tokens", "digest, role"))
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         with self._lock:
             self._connection.close()
             self._claim.release()
 
 
 def _figures(data: bytes) -> NDArray[np.float64]:
-    """Return values and variances; of all that is no number, the one that warns nobody."""
+    """Return values and variances; every nan becomes the quiet one, which raises no warning."""
     figures = np.frombuffer(data, "<f8").reshape(2, -1)
     return np.where(np.isnan(figures), np.nan, figures)
 
