@@ -1,4 +1,4 @@
-"""The collector: receives reports, counts each once, closes periods and answers questions."""
+"""The collector: it receives reports, counts each once, closes periods and answers questions."""
 
 from __future__ import annotations
 

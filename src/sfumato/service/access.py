@@ -1,4 +1,4 @@
-"""Who may do what: tokens of operator, analyst and shuffler, of which only digests are kept."""
+"""Access by tokens of operator, analyst and shuffler, of which only digests are stored."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from sfumato.store import Store
 __all__ = ["ROLES", "SHUFFLER", "Access", "new_token", "set_token"]
 
 ROLES: Final = ("analyst", "operator")
-"""In the order of what they may do: each may do what those before it may."""
+"""The roles in rising order; each may do everything that the ones before it may."""
 
 SHUFFLER: Final = "shuffler"
-"""Hands in the reports of tasks that are mixed first; nothing else, and nobody else does."""
+"""The role that hands in the reports of shuffled tasks; it may do nothing else."""
 
 SHORTEST: Final = 20
 
 CHALLENGES: Final = ('Basic realm="sfumato", charset="UTF-8"', 'Bearer realm="sfumato"')
-"""How a token may come; browsers read one of them from each line, and ask for a password."""
+"""The ways to send a token; each is a header line of its own, so that browsers ask for it."""
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess."""
+    """Return a new random token."""
     return secrets.token_urlsafe(32)
 
 
 def set_token(store: Store, role: str, token: str) -> None:
-    """Make a token the only one of a role."""
+    """Make a token the only one of a role; raise InputError if it is too short."""
     if len(token) < SHORTEST or not token.isascii() or not token.isprintable():
         raise InputError(
             f"the token of the {role} has {len(token)} characters; {SHORTEST} or more of printable "
@@ -43,27 +43,27 @@ def set_token(store: Store, role: str, token: str) -> None:
 
 
 def _digest(token: str) -> bytes:
-    # A fast hash is enough for what was drawn at random: there is nothing to guess.
+    # A fast hash is enough for random tokens, which cannot be guessed.
     return hashlib.sha256(b"sfumato token 1" + token.encode()).digest()
 
 
 class Access:
-    """Reads tokens off requests."""
+    """Finds the role of a request by its token."""
 
     def __init__(self, store: Store) -> None:
         self._roles = store.tokens()
 
     def role(self, request: Request) -> str | None:
-        """Return the role of who asks; None for anybody."""
+        """Return the role of a request's sender; None without a known token."""
         token = _token(request.headers.get("authorization", ""))
         return None if token is None else self._roles.get(_digest(token))
 
     def is_shuffler(self, request: Request) -> bool:
-        """Return whether who asks is the shuffler."""
+        """Return whether a request comes from the shuffler."""
         return self.role(request) == SHUFFLER
 
     def need(self, request: Request, role: str) -> None:
-        """Raise unless who asks has this role or a higher one."""
+        """Raise Refused unless a request's sender has this role or a higher one."""
         found = self.role(request)
         if found is None:
             raise Refused("no-token", _missing(request, role), {"WWW-Authenticate": CHALLENGES})
@@ -72,7 +72,7 @@ class Access:
 
 
 def _missing(request: Request, role: str) -> str:
-    """Return what is wrong with a request that comes with no token of this collector."""
+    """Return what is wrong with a request that has no token of this collector."""
     header = request.headers.get("authorization")
     if header is None:
         return f"This is for the {role}; send the token as `Authorization: Bearer ...`."
@@ -88,7 +88,7 @@ def _missing(request: Request, role: str) -> str:
 
 
 def _token(header: str) -> str | None:
-    """Return the token of a header: as a bearer, or as the password that a browser asks for."""
+    """Return the token of an Authorization header, sent as a bearer token or as a password."""
     scheme, _, given = header.partition(" ")
     if scheme.lower() == "bearer":
         return given.strip() or None

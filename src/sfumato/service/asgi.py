@@ -1,7 +1,7 @@
-"""The collector over HTTP: what each address does.
+"""The collector over HTTP: the handler of each address.
 
-Devices need two of them, and no account: a task, and where its reports go. Analysts ask; the
-operator publishes tasks.
+Devices use two addresses, without an account: one for a task, one for its reports. Analysts ask
+questions; the operator publishes tasks.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ LARGEST_TASK: Final = 1 << 20
 MOST_LISTENERS: Final = 200
 DOORS: Final = 4
 DESKS: Final = 2
-"""Threads that open and judge reports, and that answer questions."""
+"""The numbers of threads that open and check reports, and that answer questions."""
 
 CLOCK: Final = 0.25
-"""Seconds between two looks at the clock, at most."""
+"""The longest time between two looks at the clock, in seconds."""
 
 HEADERS: Final = {
     "x-content-type-options": "nosniff",
@@ -59,16 +59,16 @@ HEADERS: Final = {
 
 
 class Service:
-    """What runs behind the addresses.
+    """The service behind the HTTP addresses.
 
     Parameters
     ----------
     collector
-        The collector that takes the reports and answers.
+        The collector that receives reports and answers questions.
     rate
-        Uploads a second from one client; 0 for no limit.
+        The largest number of requests per second from one client; 0 for no limit.
     waiting
-        How many batches may wait for a commit.
+        The largest number of batches that wait for a commit.
 
     """
 
@@ -81,14 +81,14 @@ class Service:
         self.gate = Gate()
         self.rate = Rate(rate)
         self.bell = Bell()
-        # Answers may take long; they must not keep reports waiting.
+        # Answers may take long, and must not delay reports.
         self._doors = ThreadPoolExecutor(DOORS, "door")
         self._running_tasks = ThreadPoolExecutor(DESKS, "running")
         self._clock: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Write and watch the clock for as long as the app lives."""
+        """Run the writer and the clock for as long as the app runs."""
         del app
         self.writer.start()
         self._clock = asyncio.create_task(self._watch())
@@ -104,7 +104,7 @@ class Service:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     async def _watch(self) -> None:
-        """Close periods when they are due, whatever else happens."""
+        """Close periods when they are due, also after errors."""
         while True:
             try:
                 closed = await asyncio.wrap_future(self.writer.call(self.collector.close_due))
@@ -133,7 +133,7 @@ class Service:
     # ---- devices -----------------------------------------------------------------------------
 
     async def upload(self, request: Request) -> Response:
-        """Take in a batch; answer when it is safe."""
+        """Receive a batch of reports; respond when it is on disk."""
         try:
             return await self._upload(request)
         except Refused as refused:
@@ -161,33 +161,33 @@ class Service:
         return JSONResponse(entry.receipt.plain())
 
     async def _written(self, entry: ScreenedBatch) -> None:
-        """Return when a batch has reached the disk."""
+        """Return when a batch is on disk."""
         future = asyncio.wrap_future(self.writer.submit(entry))
         try:
             await future
         except Full:
             raise
         except Exception as error:
-            # A full disk, for example. Nothing was counted, so all may come again.
+            # A full disk, for example. Nothing was counted, so all reports may be sent again.
             log().error("commit failed", kind=type(error).__name__)
             raise Refused(
                 "busy", "Nothing can be written now; try again.", {"Retry-After": "5"}
             ) from error
 
     async def tasks(self, request: Request) -> Response:
-        """List the tasks, or take one in."""
+        """List the tasks, or publish one."""
         if request.method == "POST":
             return await self._publish(request)
         return JSONResponse({"tasks": [_summary(d) for d in self.collector.running_tasks.values()]})
 
     async def task(self, request: Request) -> Response:
-        """Return a task as devices join it."""
+        """Return a published task, as devices join it."""
         return Response(
             self._running_task(request).published.encode(), media_type="application/json"
         )
 
     async def question(self, request: Request) -> Response:
-        """Return what is asked now, if anything is."""
+        """Return the open question of a task, if there is one."""
         running = self._running_task(request)
         asked = running.question_at(self.collector.clock())
         body = Question.none() if asked is None else asked.encode()
@@ -220,14 +220,14 @@ class Service:
         return JSONResponse({"task_id": running.name, "key_id": key_id}, 201)
 
     async def metrics_text(self, request: Request) -> Response:
-        """Return the metrics."""
+        """Return the metrics in the text format of Prometheus."""
         self.access.need(request, "analyst")
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     # ---- analysts ----------------------------------------------------------------------------
 
     async def answers(self, request: Request) -> Response:
-        """Answer a question."""
+        """Answer a question of an analyst."""
         running = self._readable(request)
         self.rate.check(request)
         given = _once(request)
@@ -240,7 +240,7 @@ class Service:
         return JSONResponse(found)
 
     async def events(self, request: Request) -> Response:
-        """Tell of each period that closes."""
+        """Send an event for each period that closes."""
         running = self._readable(request)
         if self.bell.listeners >= MOST_LISTENERS:
             raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
@@ -248,7 +248,7 @@ class Service:
         return StreamingResponse(stream(running, self.bell, since), media_type="text/event-stream")
 
     async def page(self, request: Request) -> Response:
-        """Show a task."""
+        """Return the page of a task."""
         running = self._readable(request)
         text = await _in(
             self._running_tasks, page.of_task, running, self.collector.clock(), self.metrics
@@ -256,13 +256,13 @@ class Service:
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def front(self, request: Request) -> Response:
-        """Show all tasks."""
+        """Return the page with all tasks."""
         del request
         text = page.of_all(list(self.collector.running_tasks.values()), self.metrics)
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def static(self, request: Request) -> Response:
-        """Return a file of the page."""
+        """Return a static file of the page."""
         name = request.path_params["name"]
         if name not in page.FILES:
             raise Refused("not-found", "There is no such file.")
@@ -274,19 +274,19 @@ class Service:
     # ---- anybody -----------------------------------------------------------------------------
 
     async def health(self, request: Request) -> Response:
-        """Say that the process lives."""
+        """Respond that the process is alive."""
         del request
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """Say whether reports can be taken."""
+        """Respond whether reports can be received."""
         del request
         if not self.writer.is_alive or self.bell.stopping:
             raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"})
         return JSONResponse({"status": "ready"})
 
     async def document(self, request: Request) -> Response:
-        """Describe all of this."""
+        """Return the OpenAPI document."""
         del request
         return JSONResponse(openapi.document())
 
@@ -299,7 +299,7 @@ class Service:
             ) from None
 
     def _readable(self, request: Request) -> RunningTask:
-        """Return a task whose answers may be read by who asks."""
+        """Return the task of a request if its sender may read the answers."""
         running = self._running_task(request)
         if not running.public:
             self.access.need(request, "analyst")
@@ -307,7 +307,7 @@ class Service:
 
 
 def _once(request: Request) -> dict[str, str]:
-    """Return the fields of a question, each of which may be there once."""
+    """Return the query parameters of a request; raise Refused if one appears twice."""
     given = dict(request.query_params)
     if len(given) != len(request.query_params.multi_items()):
         raise Refused("not-a-question", "A field is there twice; each may be there once.")
@@ -315,7 +315,7 @@ def _once(request: Request) -> dict[str, str]:
 
 
 def _since(request: Request) -> int:
-    """Return the last period that who listens has heard of; a browser says it in a header."""
+    """Return the last period that a listener knows, from a header of the browser or ``since``."""
     said = _once(request).get("since", "0")
     if not (said.isascii() and said.isdigit() and len(said) < 10):
         raise Refused("not-a-question", f"since is {said[:40]!r}; a whole number is expected.")
@@ -324,7 +324,7 @@ def _since(request: Request) -> int:
 
 
 async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
-    """Do something in a thread of a pool."""
+    """Run a function in a thread of a pool."""
     return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *given))
 
 
@@ -345,7 +345,7 @@ def _summary(running: RunningTask) -> dict[str, Any]:
 
 
 class _Edge:
-    """Refuses what pages of other sites send, and adds headers that every answer has."""
+    """Refuses changes from pages of other sites, and adds the headers of every response."""
 
     def __init__(self, app: ASGIApp, base: str) -> None:
         self._app = app
@@ -373,7 +373,7 @@ class _Edge:
 
 
 def make_app(service: Service) -> ASGIApp:
-    """Return the app of a service."""
+    """Return the ASGI app of a service."""
     routes = [
         Route("/v1/tasks", service.tasks, methods=["GET", "POST"]),
         Route("/v1/tasks/{task_id}", service.task),
@@ -391,5 +391,5 @@ def make_app(service: Service) -> ASGIApp:
         Route("/", service.front),
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
-    app.router.redirect_slashes = False  # each thing has one address
+    app.router.redirect_slashes = False  # each resource has one address
     return _Edge(app, service.collector.base)

@@ -1,8 +1,8 @@
-"""Keeps the pages of other sites from using the password that a browser holds for this one.
+"""Protection against pages of other sites that use a browser's password for this one.
 
-A browser adds a password it knows to every request for this collector, also to one that a page of
-another site makes. It says so, however, in headers that no page can change: where a request comes
-from. Devices, scripts and the command line send none of these, and hold no password for others.
+A browser adds a known password to every request for this collector, even to one that a page of
+another site makes. But it also says where a request comes from, in headers that no page can change.
+Devices, scripts and the command line do not send these headers, and hold no passwords for others.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from sfumato.service.problems import Refused
 __all__ = ["refuse_foreign_pages"]
 
 READING: Final = ("GET", "HEAD", "OPTIONS")
-"""Methods that change nothing; pages of other sites cannot read their answers."""
+"""The methods that change nothing; pages of other sites cannot read the responses."""
 
 OWN: Final = ("same-origin", "none")
-"""Where a request comes from if it is from a page of ours, or from nobody's page at all."""
+"""The origins of a request from one of our pages, or from no page at all."""
 
 OF_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-"""What any page can send anywhere without asking, even in browsers that say nothing of it."""
+"""The types of bodies that any page can send anywhere, in old browsers without a header."""
 
 
 def refuse_foreign_pages(method: str, headers: Headers, base: str) -> None:
-    """Raise Refused if a page of another site would change something here.
+    """Raise Refused if a page of another site tries to change something here.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def refuse_foreign_pages(method: str, headers: Headers, base: str) -> None:
 
 
 def _own(origin: str, headers: Headers, base: str) -> bool:
-    """Return whether an origin is this collector, as the browser or as the operator calls it."""
+    """Return whether an origin is this collector, as the browser or the operator names it."""
     try:
         netloc = urlsplit(origin).netloc
     except ValueError:

@@ -1,4 +1,4 @@
-"""The chart as it is without script: lines with their bands, as a picture."""
+"""The chart of the page without scripts: lines with their bands, as SVG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLOURS: Final = (
     "#8a7bd8",
     "#808080",
 )
-"""A sequence that colour-blind people can tell apart, on light and on dark ground."""
+"""Colours that colour-blind people can tell apart, on a light and on a dark background."""
 
 WIDTH: Final = 960
 HEIGHT: Final = 320
@@ -31,7 +31,7 @@ BELOW: Final = 28
 
 
 def chart(view: View, rows: Sequence[int], periods: int) -> str:
-    """Return the chart of some rows of a view as SVG; a sentence if there is nothing to draw."""
+    """Return the chart of some rows of a view as SVG, or a sentence if there is nothing to draw."""
     known = [
         one[side][row]
         for one in view.history
@@ -76,7 +76,7 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
 
 
 def ticks(low: float, high: float, most: int = 7) -> Iterator[tuple[float, int]]:
-    """Yield round numbers from low to high, a handful of them, each with its decimals.
+    """Yield up to ``most`` round numbers from low to high, each with its number of decimals.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def ticks(low: float, high: float, most: int = 7) -> Iterator[tuple[float, int]]
 
 
 def _axis(low: float, high: float, point: Any, periods: int, quantity: Quantity) -> str:
-    """Return lines and words of the axes."""
+    """Return the lines and labels of the axes as SVG."""
     drawn = []
     for scaled, places in ticks(low * quantity.scale, high * quantity.scale):
         tick = scaled / quantity.scale

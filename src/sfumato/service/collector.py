@@ -1,8 +1,8 @@
-"""The collector without its network: batches in, receipts out, periods closed when they are due.
+"""The collector without its network: it takes batches, returns receipts and closes periods.
 
-A batch passes two doors. At the first it is decoded, opened and judged, by any thread and on its
-own. At the second it is counted, together with whatever else has come, by the one thread that
-writes; a receipt is given when it has reached the disk.
+A batch passes two doors. At the first door any thread decodes, opens and checks it. At the second
+door the single writing thread counts it, together with all other waiting batches; the receipt is
+given when it is on disk.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ REASONS: Final = (
     "stale",
     "direct",
 )
-"""Why a report is refused, in words that stay."""
+"""The reasons for refusing a report; these names never change."""
 
 PATIENCE: Final = 0.5
-"""Seconds for which periods are closed before reports have their turn."""
+"""The longest time, in seconds, for which periods are closed before reports have their turn."""
 
 OVERLAP: Final = 1
-"""Periods after the present one whose reports a replaced key still opens."""
+"""The number of periods after the present one whose reports a replaced key still opens."""
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass
 class Receipt:
-    """What became of a batch.
+    """The result of a batch.
 
     Parameters
     ----------
     accepted
-        How many reports were counted.
+        The number of reports that were counted.
     repeated
-        How many had been counted before.
+        The number of reports that had been counted before.
     refused
-        Place and reason of each of the others.
+        The index and reason of each refused report.
     key_id
-        The key that new reports should be sealed to; 0 if they are not.
+        The number of the key for new reports; 0 if reports are not sealed.
 
     """
 
@@ -84,7 +84,7 @@ class Receipt:
 
 @dataclass(frozen=True, eq=False)
 class ScreenedBatch:
-    """A batch that has passed the first door: its good reports, and a receipt to be filled."""
+    """A batch that has passed the first door: its valid reports, and the receipt to fill in."""
 
     running: RunningTask
     key_id: int
@@ -96,25 +96,25 @@ class ScreenedBatch:
 
 
 Bucket = tuple[bytes, int, int]
-"""What a tally belongs to: task, key and period."""
+"""The task id, key id and period that a tally belongs to."""
 
 Share = tuple[ScreenedBatch, NDArray[np.int64]]
-"""A batch, and which of its rows."""
+"""A batch, and the indices of some of its reports."""
 
 
 class Collector:
-    """All tasks of one store.
+    """The tasks of one store, with their reports and releases.
 
     Parameters
     ----------
     store
-        Where everything is kept.
+        The store that keeps all data.
     base
-        The address devices send to.
+        The collector's own address, which devices send to.
     clock
-        Seconds since 1970.
+        A function that returns the time in seconds since 1970.
     most_ids
-        How many ids of open periods may be in memory.
+        The largest number of ids of open periods in memory.
 
     """
 
@@ -135,7 +135,7 @@ class Collector:
 
     @property
     def ids_in_memory(self) -> int:
-        """How many ids of open periods are in memory."""
+        """The number of ids of open periods in memory."""
         return len(self._buckets)
 
     # ---- tasks -------------------------------------------------------------------------------
@@ -150,10 +150,10 @@ class Collector:
         public: bool = False,
         endpoint: str = "",
     ) -> RunningTask:
-        """Take in a task; by default its first period begins at the next full one.
+        """Publish a task; by default its first period starts at the next multiple of its length.
 
-        Devices send where the task says, or else here: from now on that address is part of the
-        task. Publishing the same task again changes nothing.
+        Devices send to the address in the task or, if it has none, to this collector; the address
+        becomes part of the task. Publishing the same task again changes nothing.
         """
         _refuse_unkept(task, sealed=sealed)
         length = task.period_seconds
@@ -179,9 +179,9 @@ class Collector:
         return self.running_tasks[published.task_id]
 
     def _renew_due(self, running: RunningTask, now: float) -> None:
-        """Give a task a new key if its own rule says so: the n-th after n - 1 times ``renew``.
+        """Give a task a new key if one is due: the n-th after n - 1 times ``renew`` seconds.
 
-        A key that was renewed by hand counts as one of them.
+        Keys that were renewed on request are counted as well.
         """
         spec = running.published.spec
         if "renew" not in spec or not running.keys or running.is_over:
@@ -193,10 +193,10 @@ class Collector:
     def rotate(
         self, running: RunningTask, overlap: int = OVERLAP, key_id: int | None = None
     ) -> int:
-        """Give a task a new key, by default of the next number; return its number.
+        """Give a task a new key, by default with the next number; return its number.
 
-        Reports that are sealed to the key before still open if they speak of a period that has
-        begun, or of so many after it; then that key is erased. Only the thread that settles may do
+        Reports sealed to the previous key can still be opened if their period has begun or is among
+        the next ``overlap`` periods; after that the key is erased. Only the writing thread may call
         this.
         """
         if not running.keys:
@@ -212,7 +212,7 @@ class Collector:
         return key_id
 
     def running_task(self, name: str) -> RunningTask:
-        """Return a task by its id in hexadecimal digits."""
+        """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
         try:
             return self.running_tasks[bytes.fromhex(name)]
         except (KeyError, ValueError):
@@ -221,13 +221,13 @@ class Collector:
     # ---- first door --------------------------------------------------------------------------
 
     def receive(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> ScreenedBatch:
-        """Return the reports of a batch that may count; raise ReportError if it is no batch.
+        """Return the valid reports of a batch; raise ReportError if it is malformed.
 
-        Where reports are to be mixed with others first, only those that were may count.
+        If the task's reports must be shuffled, only shuffled (``mixed``) batches count.
         """
         batch = Batch.decode(body, running.layout)
         reports = batch.reports
-        keys, until = running.keys, running.until  # which may be renewed meanwhile
+        keys, until = running.keys, running.until  # keys may be renewed at the same time
         receipt = Receipt(key_id=running.published.key_id)
         alive = np.ones(len(reports), dtype=bool)
 
@@ -268,9 +268,9 @@ class Collector:
     # ---- second door -------------------------------------------------------------------------
 
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:
-        """Count the new reports of some batches and fill their receipts, in one transaction.
+        """Count the new reports of some batches and fill in their receipts, in one transaction.
 
-        Only one thread may do this at a time. If it raises, nothing has been counted.
+        Only one thread may call this at a time. If it raises, nothing has been counted.
         """
         parts = _by_bucket(entries)
         filled: list[Filled] = []
@@ -311,9 +311,9 @@ class Collector:
         return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
 
     def close_due(self, patience: float = PATIENCE) -> list[tuple[RunningTask, Release]]:
-        """Close the periods that are due; only the thread that settles may do this.
+        """Close the periods that are due; only the writing thread may call this.
 
-        After so many seconds the rest is left for the next time, so that reports need not wait.
+        After ``patience`` seconds the rest is left for the next call, so that reports do not wait.
         """
         closed = []
         now, end = self.clock(), time.monotonic() + patience
@@ -329,14 +329,14 @@ class Collector:
         return closed
 
     def take(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> Receipt:
-        """Pass a batch through both doors: a collector of one thread."""
+        """Pass a batch through both doors, in a collector with a single thread."""
         entry = self.receive(running, body, mixed=mixed)
         self.settle([entry])
         return entry.receipt
 
 
 def _refuse_unkept(task: Task, *, sealed: bool) -> None:
-    """Raise if a task asks of its collector what this one does not do."""
+    """Raise ConfigurationError if a task needs something that this collector does not do."""
     if task.shuffler is not None:
         raise ConfigurationError(
             f"shuffler is {task.shuffler!r}; this collector does not work with one that a task "
@@ -363,10 +363,11 @@ def _refuse_unkept(task: Task, *, sealed: bool) -> None:
 
 
 def _by_bucket(entries: Sequence[ScreenedBatch]) -> dict[Bucket, list[Share]]:
-    """Return which rows of which batches belong to each bucket; those that closed are refused."""
+    """Return the rows of the batches that belong to each bucket; refuse those that are too late."""
     parts: dict[Bucket, list[Share]] = {}
     for entry in entries:
-        late = entry.running.is_late(entry.periods, entry.contents)  # while the batch was waiting
+        # A period may have closed while the batch was waiting.
+        late = entry.running.is_late(entry.periods, entry.contents)
         entry.receipt.refused += [(int(entry.places[row]), "stale") for row in np.flatnonzero(late)]
         for period in np.unique(entry.periods[~late]).tolist():
             rows = np.flatnonzero((entry.periods == period) & ~late)
@@ -378,7 +379,7 @@ def _by_bucket(entries: Sequence[ScreenedBatch]) -> dict[Bucket, list[Share]]:
 def _opened(
     running: RunningTask, key: Key, reports: NDArray[Any], alive: Mask
 ) -> tuple[NDArray[Any], Mask]:
-    """Return the contents of sealed reports, and which of them opened."""
+    """Return the contents of sealed reports, and a mask of those that could be opened."""
     size = running.layout.content_dtype.itemsize
     private, context = key.private, key.context
     nothing = bytes(size)

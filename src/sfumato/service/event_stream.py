@@ -1,4 +1,4 @@
-"""Server-sent events: what a period has released, as soon as it closes."""
+"""Server-sent events: what a period has released, sent as soon as it closes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sfumato.store import Release
 __all__ = ["Bell", "answers", "stream", "told"]
 
 BREATH: Final = 15.0
-"""Seconds of silence after which a listener is told that all is well."""
+"""The number of seconds without an event after which a comment is sent to listeners."""
 
 LEVEL: Final = 0.95
 
 
 class Bell:
-    """Wakes everybody who waits for a period to close."""
+    """Wakes all tasks that wait for a period to close."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -32,33 +32,33 @@ class Bell:
         self.listeners = 0
 
     def ring(self, *, stop: bool = False) -> None:
-        """Wake all; if this is the end, for the last time."""
+        """Wake all listeners; with ``stop``, for the last time."""
         self.stopping = self.stopping or stop
         event, self._event = self._event, asyncio.Event()
         event.set()
 
     def next_ring(self) -> asyncio.Event:
-        """Return what is set when the bell rings next; taken before a look, no ring is missed."""
+        """Return the event of the next ring; fetch it before looking for news to miss no ring."""
         return self._event
 
 
 def answers(running: RunningTask, release: Release, places: Sequence[int] | None = None) -> Answers:
-    """Return what a period has released as answers; only some of its entries, if places are named.
+    """Return the release of a period as answers, for all entries or for some.
 
     Parameters
     ----------
     running
         The task.
     release
-        What one of its periods has released.
+        The release of one of its periods.
     places
-        The entries that are wanted, all by default.
+        The indices of the entries; all by default.
 
     """
     chosen = slice(None) if places is None else np.asarray(places, dtype=np.int64)
     labels = running.labels if places is None else tuple(running.labels[place] for place in places)
     stream = running.protocol
-    # How entries vary together is not kept.
+    # The covariance of entries is not stored.
     spread = Covariance(release.variances[chosen], joint=False)
     estimate = Estimate(
         release.values[chosen],
@@ -72,14 +72,14 @@ def answers(running: RunningTask, release: Release, places: Sequence[int] | None
 
 
 def told(answers: Answers, reports: int) -> dict[str, Any]:
-    """Return what a period has released as plain columns, one entry for each label of the task."""
+    """Return the release of a period as plain columns, with one number for each label."""
     columns = zip(SIDES, zip(*answers.known(), strict=True), strict=True)
     about = {"period": answers.as_of, "reports": reports, "n": answers.n, "level": answers.level}
     return about | dict(columns)
 
 
 async def stream(running: RunningTask, bell: Bell, since: int) -> AsyncIterator[str]:
-    """Yield an event for each period after one, and go on until all have closed."""
+    """Yield an event for each period after ``since``, until all periods have closed."""
     bell.listeners += 1
     try:
         yield "retry: 2000\n\n"

@@ -1,7 +1,7 @@
-"""Reports for other tools, without whatever could tell who sent which.
+"""Export of reports for other tools, without anything that links a report to its sender.
 
-Ids and batches stay behind, and within a period the order is drawn anew: what is left of a report
-is its period and its blurred content. Only periods that have closed are exported, so that each is
+Ids and batches are left out, and the order within a period is random: what remains of a report is
+its period and its randomized content. Only periods that have closed are exported, so that each is
 complete and final.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["exported"]
 
 
 def exported(store: Store, running: RunningTask, rng: Source) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield each closed period and its reports' contents, in an order that tells nothing."""
+    """Yield each closed period with its reports' contents, in a random order."""
     for period in range(1, running.closed + 1):
         contents = running.layout.contents(b"".join(store.contents(running.task_id, period)))
         yield period, contents[np.argsort(rng.words(len(contents)), kind="stable")]

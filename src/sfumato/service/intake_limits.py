@@ -1,4 +1,4 @@
-"""How much may come in at once: bodies, bytes in memory, requests of one client."""
+"""Limits on what comes in: sizes of bodies, bytes in memory, requests of one client."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["LARGEST_BODY", "Gate", "Rate"]
 LARGEST_BODY: Final = 8 << 20
 MOST_BYTES: Final = 64 << 20
 PATIENCE: Final = 30.0
-"""Seconds in which a body must arrive."""
+"""The time in seconds in which a body must arrive."""
 
 
 @dataclass
 class Gate:
-    """Lets bodies in for as long as they fit into memory together."""
+    """Admits request bodies as long as they fit into memory together."""
 
     most: int = MOST_BYTES
     inside: int = 0
 
     @asynccontextmanager
     async def body(self, request: Request, largest: int = LARGEST_BODY) -> AsyncIterator[bytes]:
-        """Read a body; it counts as inside until whoever asked is done with it."""
+        """Read a body, which counts as in memory until the context ends."""
         length = _length(request, largest)
         if self.inside + length > self.most:
             raise Refused(
@@ -71,16 +71,16 @@ async def _read(request: Request, length: int) -> bytes:
 
 @dataclass
 class Rate:
-    """So many requests a second from one client, and as many at once as in some seconds.
+    """A limit on the requests per second of each client.
 
     Parameters
     ----------
     each
-        Requests a second; 0 for no limit.
+        The number of requests per second; 0 for no limit.
     burst
-        How many seconds' worth may come at once.
+        The number of seconds whose requests may come at once.
     clients
-        How many clients are remembered; who was silent longest is forgotten.
+        The number of clients that are remembered; the one silent for longest is forgotten first.
 
     """
 
@@ -91,7 +91,7 @@ class Rate:
     _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def check(self, request: Request) -> None:
-        """Count a request; raise if it is one too many."""
+        """Count a request; raise Refused if it is one too many."""
         if not self.each:
             return
         client = request.client.host if request.client else ""

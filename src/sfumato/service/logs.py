@@ -1,4 +1,4 @@
-"""The operator's log: one line of JSON for each event, and never a secret, a body or a report."""
+"""The operator's log: one line of JSON for each event, with no secret, body or report in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator watches, in the form that Prometheus reads."""
+"""Metrics for the operator, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CollectorMetrics"]
 
 
 class CollectorMetrics:
-    """Counters of one collector."""
+    """The counters of one collector."""
 
     def __init__(self, collector: Collector) -> None:
         self.registry = CollectorRegistry()
@@ -53,10 +53,10 @@ class CollectorMetrics:
         )
         self._refused: dict[bytes, Counts[str]] = {}
         self.strangers: Counts[str] = Counts()
-        """What was refused and belongs to no task, by its reason, since the start."""
+        """Counts of refused uploads that belong to no task, by reason, since the start."""
 
     def received(self, running: RunningTask, receipt: Receipt) -> None:
-        """Count a batch that was answered."""
+        """Count the reports of a batch by what became of them."""
         found = Counts(reason for _, reason in receipt.refused)
         found.update(accepted=receipt.accepted, repeated=receipt.repeated)
         for outcome, n in found.items():

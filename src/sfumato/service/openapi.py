@@ -1,4 +1,4 @@
-"""The HTTP interface as an OpenAPI 3.1 document, from the same constants that the code obeys."""
+"""The HTTP interface as an OpenAPI 3.1 document, built from the constants that the code uses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COUNT: Final = {"type": "integer", "minimum": 0}
 
 
 def document() -> dict[str, Any]:
-    """Return the document."""
+    """Return the OpenAPI document."""
     return {
         "openapi": "3.1.0",
         "info": {

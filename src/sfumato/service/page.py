@@ -1,7 +1,7 @@
-"""The page of a task: useful as it is served, alive with its script, and nobody else is asked.
+"""The page of a task; it works without its script and loads nothing from other sites.
 
-What is on it: what is measured, what is promised, the estimate of each item with its interval, and
-how many devices took part.
+It shows what is measured, what is promised, the estimate of each item with its interval, and how
+many devices took part.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ FILES: Final = {
 }
 
 SHOWN: Final = 4
-"""Items in the chart before anybody has chosen."""
+"""The number of items in the chart at first."""
 
 WIDE: Final = 0.15
-"""The part of all that values could be beyond which an interval to either side tells little."""
+"""An interval is called wide if its half width exceeds this part of the range of values."""
 
 NOTES: Final = {
     "share": " Below zero means: too small to tell from zero.",
     "move": " A rise counts 1 and a fall -1.",
 }
-"""What else is to be said about values of a kind."""
+"""A note for each kind of quantity."""
 
 
 def of_task(running: RunningTask, now: float, metrics: CollectorMetrics) -> str:
-    """Return the page of a task."""
+    """Return the page of a task as HTML."""
     spec = running.published.spec
     view = View.of(running)
     shown = range(min(SHOWN, len(view.places)))
@@ -114,7 +114,7 @@ it</a> · <a href="/v1/tasks/{running.name}/answers?query=mean&amp;period={max(r
 
 
 def _promises(running: RunningTask) -> str:
-    """Return what is promised; if the owner of a device has a choice, all of it."""
+    """Return the guarantees as HTML; several if the owner of a device can choose."""
     offers = [escape(str(offer)) for offer in running.protocol.offers]
     if len(offers) == 1:
         return f"<p>{offers[0]}</p>"
@@ -123,7 +123,7 @@ def _promises(running: RunningTask) -> str:
 
 
 def _mixed(running: RunningTask) -> str:
-    """Return what is promised, beyond that, of reports that come through a shuffler."""
+    """Return the additional promise about shuffled reports as HTML; empty if there is none."""
     if not running.is_mixed or running.is_interactive:
         return ""
     required = Requirement.of(dict(running.published.spec["shuffle"]))
@@ -131,7 +131,7 @@ def _mixed(running: RunningTask) -> str:
 
 
 def of_all(running_tasks: Sequence[RunningTask], metrics: CollectorMetrics) -> str:
-    """Return the page that lists all tasks."""
+    """Return the page that lists all tasks as HTML."""
     rows = "".join(
         f'<tr><td><a href="/tasks/{running.name}">'
         f"{escape(running.published.spec['title'])}</a></td>"
@@ -175,7 +175,7 @@ def _whole(title: str, body: str) -> str:
 
 
 def _embedded(data: Any) -> str:
-    """Return JSON that cannot end the element it stands in."""
+    """Return data as JSON that cannot end the HTML element around it."""
     plain = json.dumps(data, separators=(",", ":"))
     return plain.replace("<", "\\u003c").replace("&", "\\u0026")
 
@@ -199,7 +199,7 @@ def _measured(running: RunningTask) -> str:
 
 
 def _span(running: RunningTask) -> float | None:
-    """Return how far two values of a task can be apart; None if nobody can know."""
+    """Return the largest distance of two values of a task; None if it is not known."""
     values = running.published.spec["values"]
     spans = {"share": 1.0, "move": 2.0}
     if running.protocol.quantity.kind == "mean":
@@ -208,7 +208,7 @@ def _span(running: RunningTask) -> float | None:
 
 
 def _legend(view: View, rows: Sequence[int]) -> str:
-    """Return which colour is which item."""
+    """Return the legend of the chart as HTML."""
     return " ".join(
         f'<span><span class="swatch s{turn}"></span> {escape(view.labels[row])}</span>'
         for turn, row in enumerate(rows)
@@ -220,7 +220,7 @@ def _clock(at: float) -> str:
 
 
 def _state(running: RunningTask, now: float, view: View) -> tuple[str, str]:
-    """Return the state the task is in, and what to say of it."""
+    """Return the state of a task and a sentence about it."""
     history = view.history
     if not history:
         first = _clock(running.closes_at(1))
@@ -273,7 +273,7 @@ def _table(running: RunningTask, view: View) -> str:
 
 
 def _dated(running: RunningTask, period: int, view: View) -> str:
-    """Return of which period a value is, unless it is the last one or there is none."""
+    """Return the period of a value as HTML; empty if it is the latest one or unknown."""
     if period in (0, view.latest.as_of):
         return ""
     when = _clock(running.ends_at(period))
@@ -293,7 +293,7 @@ def _participation(history: Sequence[dict[str, Any]], refused: Counter[str]) -> 
 
 
 def _counted(reasons: Mapping[str, int]) -> str:
-    """Return how many there were of each reason, in words."""
+    """Return the number of refusals for each reason, in words."""
     counts = sorted((reason, n) for reason, n in reasons.items() if n)
     words = (f"{n:,} {reason.replace('_', ' ').replace('-', ' ')}" for reason, n in counts)
     return ", ".join(words) or "none"

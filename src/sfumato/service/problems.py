@@ -1,4 +1,4 @@
-"""What is answered when something is wrong: problem documents after RFC 9457, all built here."""
+"""Error responses: problem documents after RFC 9457, all built here."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ _TITLES: Final[Mapping[str, tuple[int, str]]] = {
 
 
 class Refused(Exception):
-    """A request that is not answered, and why.
+    """A request is refused; the detail says why.
 
     Parameters
     ----------
     name
-        What kind of problem it is: one of those that have a title.
+        The name of the problem, one of those that have a title.
     detail
         What is wrong, in one sentence.
     headers
-        Headers that go with it; one with several values is sent in several lines.
+        Headers of the response; a header with several values is sent as several lines.
 
     """
 
@@ -63,7 +63,7 @@ class Refused(Exception):
         self.headers = dict(headers or {})
 
     def response(self) -> Response:
-        """Return the problem document."""
+        """Return the problem document as a response."""
         status, title = _TITLES[self.name]
         return _document(self.name, status, title, self.detail, self.headers)
 
@@ -89,7 +89,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _wrong(request: Request, error: Exception) -> Response:
-    """Answer what the package itself has refused: its sentence is meant for whoever asked."""
+    """Respond to an error of this package, whose message is meant for the sender."""
     del request
     return Refused("bad-request", str(error)).response()
 
@@ -107,7 +107,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Say nothing of what it was to the outside, and its kind to the operator."""
+    """Respond without details to an unexpected error, whose kind is logged for the operator."""
     log().error("failed", path=request.scope.get("route_path", ""), kind=type(error).__name__)
     return Refused("failed", "The operator finds more in the log.").response()
 
@@ -115,8 +115,8 @@ async def _failed(request: Request, error: Exception) -> Response:
 handlers: Final[Any] = {
     Refused: _refused,
     SfumatoError: _wrong,
-    Damaged: _failed,  # whose sentence is the operator's affair
+    Damaged: _failed,  # its message is for the operator
     HTTPException: _http,
     Exception: _failed,
 }
-"""What Starlette is to answer each exception with."""
+"""The response that Starlette gives to each exception."""

@@ -1,4 +1,4 @@
-"""Questions as they come in an address, and their answers as plain data."""
+"""Questions in the query of an address, and their answers as plain data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "top": ("k", "period"),
     "curve": ("item", "simultaneous"),
 }
-"""What can be asked, and by which fields; all take a decoder and a level."""
+"""The questions and their fields; all of them also take a decoder and a level."""
 
 _NEEDED: Final = {
     "mean": ("period",),
@@ -38,7 +38,7 @@ _NEEDED: Final = {
 
 
 def answer(running: RunningTask, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the answer to a question; raise ConfigurationError if it makes no sense."""
+    """Return the answer to a question; raise ConfigurationError if the question is wrong."""
     query = given.get("query", "mean")
     if query not in QUERIES:
         raise ConfigurationError(

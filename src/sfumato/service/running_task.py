@@ -1,4 +1,4 @@
-"""One running task: its protocol and keys, what has closed, and what can be asked of it."""
+"""A running task: its stream and keys, its releases, and the history for questions."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ __all__ = ["Key", "RunningTask"]
 
 @dataclass(frozen=True)
 class Key:
-    """A private key, and what reports that are sealed to it are bound to."""
+    """A private key, and the context that reports sealed to it are bound to."""
 
     private: X25519PrivateKey
     context: Context
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
-        """Return a key of a task: devices were told this one, and no other."""
+        """Return a key of a task, as if it were the only one published."""
         key = X25519PrivateKey.from_private_bytes(private)
         told = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
         return cls(key, told.context)
 
 
 class RunningTask:
-    """A task and the state it is in.
+    """A published task and its state.
 
     Parameters
     ----------
     stored
-        As the store has it.
+        The task as stored.
     store
-        Where its tallies are.
+        The store with the task's tallies.
     base
-        The collector's address, where devices send.
+        The collector's address, which devices send to.
 
     """
 
@@ -84,7 +84,7 @@ class RunningTask:
         self._lock = Lock()
 
     def renew(self, stored: StoredTask) -> None:
-        """Take over what a task has published and its keys, as the store has them."""
+        """Take over the published task and its keys from the store."""
         given = Published.parse(stored.published)
         here = f"{self._base}/v1/tasks/{self.name}/reports"
         self.published = Published(given.spec, given.keys, self.elsewhere or here)
@@ -98,7 +98,7 @@ class RunningTask:
 
     @property
     def is_interactive(self) -> bool:
-        """Whether devices are asked anew in each period."""
+        """Whether devices are asked questions in each period."""
         return self.protocol.rounds > 0
 
     # ---- time --------------------------------------------------------------------------------
@@ -114,23 +114,23 @@ class RunningTask:
         return self.closed == self.periods
 
     def period_at(self, now: float) -> int:
-        """Return the period that goes on at a time; 0 before the first, T + 1 after the last."""
+        """Return the period at a time; 0 before the first, T + 1 after the last."""
         spec = self.published.spec
         passed = int((now - spec["start"]) // spec["period_seconds"])
         return min(max(passed + 1, 0), self.periods + 1)
 
     def ends_at(self, period: int) -> float:
-        """Return when a period is over, and its first question opens if it has one."""
+        """Return the time when a period ends and its first question, if any, opens."""
         spec = self.published.spec
         return float(spec["start"] + period * spec["period_seconds"])
 
     def closes_at(self, period: int) -> float:
-        """Return when no report of a period is taken any more."""
+        """Return the time after which no report of a period is accepted."""
         return self.ends_at(period) + float(self.published.spec["grace"])
 
     @property
     def next_at(self) -> float:
-        """When something closes next: a period, or a round of it."""
+        """The time when the next period, or round of a period, closes."""
         if not self.is_interactive:
             return self.closes_at(self.closed + 1)
         share = (self.driver.round + 1) / self.protocol.rounds
@@ -138,19 +138,19 @@ class RunningTask:
         return self.ends_at(self.driver.period) + open_
 
     def question_at(self, now: float) -> Question | None:
-        """Return what is asked at a time; nothing before a period has ended."""
+        """Return the open question at a time; None before the period has ended."""
         if self.is_over or not self.ends_at(self.driver.period) <= now < self.next_at:
             return None
         return self.driver.question
 
     def last_begun(self, now: float) -> int:
-        """Return the last period that reports can speak of at a time."""
+        """Return the last period that reports can be about at a time."""
         if not self.is_interactive:
             return self.period_at(now)
         return self.driver.period - (now < self.ends_at(self.driver.period))
 
     def is_late(self, periods: NDArray[Any], contents: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which opened contents are too late for their period, or for its round."""
+        """Return a mask of the reports that are too late for their period or its round."""
         late = periods <= self.closed
         if self.is_interactive:
             late |= (periods == self.driver.period) & (contents["block"] < self.driver.round)
@@ -159,7 +159,7 @@ class RunningTask:
     # ---- closing -----------------------------------------------------------------------------
 
     def close_next(self) -> Release | None:
-        """Close what is due next; return what a period releases, which is final."""
+        """Close the next round; return what the period releases if it was its last round."""
         release = self.driver.close_round()
         if release is not None:
             self.releases.append(release)
@@ -167,7 +167,7 @@ class RunningTask:
         return release
 
     def _drop_keys(self) -> None:
-        """Forget the keys whose last period has closed."""
+        """Erase the keys whose last period has closed."""
         over = [name for name, last in self.until.items() if last <= self.closed]
         if over:
             self._store.erase_keys(self.task_id)
@@ -179,11 +179,11 @@ class RunningTask:
 
     @cached_property
     def labels(self) -> tuple[Any, ...]:
-        """What the entries are called."""
+        """The names of the entries."""
         return self.protocol.labels
 
     def history(self) -> History:
-        """Return all that can be asked; raise if it is too early for that."""
+        """Return the history for questions; raise MismatchError if no period has closed yet."""
         with self._lock:
             closed = self.closed
             if not closed:
@@ -206,5 +206,5 @@ class RunningTask:
         return History(self.protocol, decoded)
 
     def participation(self) -> dict[int, int]:
-        """Return how many reports each period has."""
+        """Return the number of reports of each period."""
         return self._store.participation(self.task_id)

@@ -18,39 +18,39 @@ __all__ = ["listening", "serve"]
 
 
 LONGEST_HEAD: Final = 1 << 16
-"""Bytes that may come before a body begins or goes on; what reads them has no limit of its own."""
+"""The largest number of bytes of a request before its body, which uvicorn does not limit."""
 
 
 class _Connection(HttpToolsProtocol):
-    """One connection; whoever sends headers without an end is sent away."""
+    """One connection; a client that sends headers without an end is disconnected."""
 
     _heading = 0
 
     def data_received(self, data: bytes) -> None:
-        """Read on, and count what is neither a body nor the end of a head."""
+        """Read data, and count the bytes since the last head, body or end of a request."""
         self._heading += len(data)
         super().data_received(data)
         if self._heading > LONGEST_HEAD and not self.transport.is_closing():
             self.send_400_response("The head of the request is too long.")
 
     def on_headers_complete(self) -> None:
-        """Begin to count anew: a head has ended."""
+        """Reset the count, because a head has ended."""
         self._heading = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Begin to count anew: a body goes on, and is bounded elsewhere."""
+        """Reset the count, because a body continues, which has its own limit."""
         self._heading = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Begin to count anew: a request has ended."""
+        """Reset the count, because a request has ended."""
         self._heading = 0
         super().on_message_complete()
 
 
 class _Server(uvicorn.Server):
-    """Sends those who listen to events home before it waits for everybody to leave."""
+    """A server that ends the streams of events before it waits for open connections."""
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -58,28 +58,28 @@ class _Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say when requests are answered."""
+        """Report that requests are now answered."""
         await super().startup(sockets)
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop within seconds, and once: what has been taken in is written down before."""
+        """Stop within seconds after a signal; everything accepted is written first."""
         del sig, frame
         self._service.bell.stopping = True
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Wake those who listen, so that they see that it is over."""
+        """Wake the listeners to events, so that they end."""
         self._service.bell.ring(stop=True)
         await super().shutdown(sockets)
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes a free one."""
+    """Return a listening socket; port 0 takes a free port. Raise InputError if it fails."""
     try:
         return socket.create_server((host, port), backlog=512)
     except (OSError, OverflowError) as error:
-        number = getattr(error, "errno", None)  # its own words name host and port once more
+        number = getattr(error, "errno", None)  # the error's own text repeats host and port
         reason = os.strerror(number) if number and number > 0 else error
         raise InputError(
             f"nothing can listen on {host}, port {port} ({reason}); another port may be free."

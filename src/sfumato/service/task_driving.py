@@ -1,8 +1,7 @@
-"""Leads a task's curator through its periods, round by round, by what the store has recorded.
+"""Leads a task's curator through its periods, round by round, with the recorded tallies.
 
-A curator is deterministic and draws nothing: fed with the same tallies it asks the same questions.
-So it is never saved; after a restart it is led through the recorded tallies again, up to the round
-that was open.
+A curator is deterministic: with the same tallies it asks the same questions. So it is never saved;
+after a restart it is led through the recorded tallies again, up to the open round.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ __all__ = ["Driver"]
 
 
 class Driver:
-    """A curator, the period it is in, and the question it has open.
+    """A curator, its current period and its open question.
 
     Parameters
     ----------
     stream
-        What the task runs.
+        The task's stream.
     store
-        Where tallies and rounds are recorded.
+        The store that records tallies and rounds.
     task_id
         The task's id.
     layout
-        The sizes of its reports: no question may need longer ones.
+        The sizes of the task's reports; no question may need longer ones.
     periods
-        How many periods the task has.
+        The number of periods of the task.
     closed
-        The last period that was released.
+        The last period that has closed.
 
     """
 
@@ -55,11 +54,11 @@ class Driver:
         self._layout = layout
         self._periods = periods
         self.asked: dict[Place, Ask] = {}
-        """Every question so far, by the place of its answers."""
+        """All questions so far, by the place of their answers."""
         self.restore(closed)
 
     def restore(self, closed: int) -> None:
-        """Lead a new curator to the round that is open after so many released periods."""
+        """Lead a new curator to the round that is open after ``closed`` closed periods."""
         self._curator: Curator = self._stream.curator()
         for period in range(1, closed + 1):
             self._begin(period)
@@ -70,16 +69,16 @@ class Driver:
             if self._advanced() is not None:
                 raise MismatchError(f"period {closed + 1} has fewer rounds than were recorded.")
 
-    # ---- where it stands ---------------------------------------------------------------------
+    # ---- its state ---------------------------------------------------------------------------
 
     @property
     def round(self) -> int:
-        """The round that is open, counted from 0."""
+        """The number of the open round, counted from 0."""
         return 0 if self._step is None else self._step.round
 
     @property
     def question(self) -> Question | None:
-        """The question that is open, as devices are told; None if devices are not asked."""
+        """The open question in the form that devices read; None if devices are not asked."""
         ask = None if self._step is None else self._step.question
         if not isinstance(ask, Ask):
             return None
@@ -93,13 +92,13 @@ class Driver:
         self._opened()
 
     def _opened(self) -> None:
-        """Note what is asked now."""
+        """Record the open question, if there is one."""
         if self._step is not None and isinstance(self._step.question, Ask):
             self._layout.fits(self._step.question.mechanism.report_bytes)
             self.asked[self._step.place] = self._step.question
 
     def _advanced(self) -> Estimate | None:
-        """Feed the tally of the open round; return what is released, None if more is asked."""
+        """Pass on the tally of the open round; return the estimate, None if more is asked."""
         assert self._step is not None  # noqa: S101 -- nobody closes a round after the last period
         tallies = self._store.tallies(self._task_id, self.period)
         estimate = self._step.answer(self._step.brought(tallies))
@@ -107,9 +106,9 @@ class Driver:
         return estimate
 
     def close_round(self) -> Release | None:
-        """End the round that is open, and write it down; return what the period releases, if all.
+        """Close the open round; return what the period releases if it was the last one.
 
-        If anything fails, nothing has happened: the round is still open.
+        If anything fails, the round stays open as before.
         """
         period, number = self.period, self.round
         try:
@@ -131,6 +130,6 @@ class Driver:
         return Release(period, self._reports(period), values, variances)
 
     def _reports(self, period: int) -> int:
-        """Return how many reports there are up to a period."""
+        """Return the number of reports up to and including a period."""
         counted = self._store.participation(self._task_id)
         return sum(n for one, n in counted.items() if one <= period)

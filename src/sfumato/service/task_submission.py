@@ -1,4 +1,4 @@
-"""What an operator sends to publish a task."""
+"""The request by which an operator publishes a task."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ class PublishRequest:
     Parameters
     ----------
     task
-        With the fields of a task file.
+        The task, with the fields of a task file.
     start
-        When its first period begins, in seconds since 1970; at the next full period if left out.
+        The start of the first period in seconds since 1970; by default the next multiple of a
+        period.
     grace
-        How many seconds after its end reports of a period are taken; as long as a period itself if
-        left out.
+        The number of seconds after a period's end in which its reports are accepted; by default the
+        length of a period.
     sealed
         Whether reports are sealed to the collector.
     public
         Whether anybody may read answers.
     endpoint
-        The address that devices send to, if not here: of what mixes reports. ``{task}`` in it
-        stands for the task's id.
+        The address that devices send to if it is not this collector, such as that of a shuffler.
+        ``{task}`` in it stands for the task's id.
 
     """
 
@@ -52,7 +53,7 @@ class PublishRequest:
 
     @classmethod
     def parse(cls, body: bytes) -> PublishRequest:
-        """Return the request in these bytes; raise InputError or ConfigurationError if none."""
+        """Return the request in these bytes; raise InputError or ConfigurationError if bad."""
         given = read_json(body, "the body")
         if not isinstance(given, dict) or not isinstance(given.get("task"), dict):
             raise InputError("task is missing; an object with the fields of a task is expected.")
@@ -78,7 +79,7 @@ class PublishRequest:
         )
 
     def publish(self, collector: Collector) -> RunningTask:
-        """Publish the task."""
+        """Publish the task; return it as a running task."""
         return collector.publish(
             self.task,
             self.start,

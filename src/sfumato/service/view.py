@@ -1,4 +1,4 @@
-"""What a page shows of a task: its items that fit, what each period said, and what is known now."""
+"""The data of a task's page: the items that fit, their history, and their latest values."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_ITEMS: Final = 200
-"""Rows that a person may look through; whoever wants more asks for the data."""
+"""The largest number of rows for people to look through; the API has all of them."""
 
 FEWEST_ITEMS: Final = 8
 MOST_POINTS: Final = 1 << 17
-"""Items times periods on one page; a browser draws so many without a pause."""
+"""The largest number of items times periods on one page, which browsers draw at once."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A task as a page shows it.
+    """The data of a task that its page shows.
 
     Parameters
     ----------
     items
-        How many items the task has.
+        The number of items of the task.
     places
-        Those that are shown, the largest of their last known values first.
+        The indices of the items that are shown, sorted by falling last known value.
     latest
-        What was last known of each of them.
+        The last known value of each shown item.
     periods
-        The period that this is from; 0 where nothing was ever known.
+        The period of each last known value; 0 if there never was one.
     history
-        What each period has released of them.
+        What each period has released of the shown items.
 
     """
 
@@ -56,7 +56,7 @@ class View:
 
     @classmethod
     def of(cls, running: RunningTask) -> View:
-        """Return what is shown of a task now; its cost grows with what is shown, not with more."""
+        """Return the view of a task now; its cost grows with what is shown only."""
         releases = running.releases[: running.closed]
         fitting = max(FEWEST_ITEMS, min(MOST_ITEMS, MOST_POINTS // max(len(releases), 1)))
         values, variances, periods = _last_known(releases, len(running.labels))
@@ -83,17 +83,17 @@ class View:
 
     @property
     def quantity(self) -> Quantity:
-        """What the values are."""
+        """The quantity of the values."""
         return self.latest.quantity
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the items that are shown are called."""
+        """The names of the items that are shown."""
         return tuple(str(label) for label in self.latest.labels)
 
 
 def _last_known(releases: Sequence[Release], items: int) -> tuple[Floats, Floats, Ints]:
-    """Return the last known value of each item, its variance and its period; 0 if none ever was."""
+    """Return each item's last known value, variance and period (0 if there never was one)."""
     values, variances = np.full((2, items), np.nan)
     periods = np.zeros(items, dtype=np.int64)
     for release in reversed(releases):

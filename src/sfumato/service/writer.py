@@ -1,4 +1,4 @@
-"""The one thread that writes: whatever has come since the last commit goes into the next."""
+"""The single thread that writes: all batches since the last commit go into the next one."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from sfumato.service.metrics import CollectorMetrics
 __all__ = ["GROUP", "Busy", "Writer"]
 
 GROUP: Final = 64
-"""Batches of one commit, at most."""
+"""The largest number of batches in one commit."""
 
 WAITING: Final = 256
-"""Batches that may wait for one."""
+"""The largest number of batches that wait for a commit."""
 
 
 class Busy(SfumatoError):
-    """Too many batches wait already."""
+    """Too many batches are waiting already."""
 
 
 class Writer:
-    """Settles batches in groups, and everything else that must not happen meanwhile.
+    """Writes batches in groups, and runs other work between two groups.
 
     Parameters
     ----------
     collector
-        Whose batches these are.
+        The collector of the batches.
     metrics
-        Where commits are counted.
+        The metrics that count commits.
     waiting
-        How many batches may wait.
+        The largest number of batches that wait.
 
     """
 
@@ -51,27 +51,27 @@ class Writer:
         self._thread = Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the writing thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what is waiting, and end."""
+        """Write all waiting batches, then end the thread."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
 
     @property
     def waiting(self) -> int:
-        """How many batches wait."""
+        """The number of waiting batches."""
         return self._queue.qsize()
 
     @property
     def is_alive(self) -> bool:
-        """Whether anything will still be written."""
+        """Whether the writing thread is running."""
         return self._thread.is_alive()
 
     def submit(self, entry: ScreenedBatch) -> Future[None]:
-        """Settle a batch with the next commit; raise Busy if too many wait."""
+        """Queue a batch for the next commit; raise Busy if too many wait."""
         if self.waiting >= self._most:
             raise Busy(f"{self._most} batches wait to be written; try again.")
         future: Future[None] = Future()
@@ -79,7 +79,7 @@ class Writer:
         return future
 
     def call(self, work: Callable[[], Any]) -> Future[Any]:
-        """Do something between two commits."""
+        """Queue a function to run between two commits; return a future of its result."""
         future: Future[Any] = Future()
         self._queue.put((work, future))
         return future
@@ -95,7 +95,7 @@ class Writer:
                     break
                 work, future = item
                 if not future.set_running_or_notify_cancel():
-                    pass  # whoever asked has gone, and was told nothing
+                    pass  # the caller has gone, and got no response
                 elif isinstance(work, ScreenedBatch):
                     group.append((work, future))
                 else:
