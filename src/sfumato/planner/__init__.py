@@ -1,4 +1,4 @@
-"""What will it cost, and what will it tell: answers before any data are collected."""
+"""Planning: what a task will cost and tell, before any data are collected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a privacy engineer would say about any plan."""
+"""A privacy engineer's advice on any plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORTHLESS: Final = 0.25
 
 
 def about_privacy(best: Option) -> Iterator[str]:
-    """Yield what is to be known about the promise."""
+    """Yield warnings about the promise, in sentences."""
     epsilon = best.stream.guarantee.epsilon
     if epsilon > LARGE_EPSILON:
         yield (
@@ -30,7 +30,7 @@ def about_privacy(best: Option) -> Iterator[str]:
 
 
 def about_numbers(best: Option) -> Iterator[str]:
-    """Yield what is to be known about the errors."""
+    """Yield warnings about the errors, in sentences."""
     unknown = best.errors[ONLINE].unknown
     if unknown:
         yield (

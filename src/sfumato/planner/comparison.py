@@ -1,4 +1,4 @@
-"""Which mechanism to take for a question, by exact error, bytes and time."""
+"""The mechanisms for a question, compared by exact error, bytes and time."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _BATCH_BYTES: Final = 1 << 22
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to ask the question.
+    """One mechanism for the question.
 
     Parameters
     ----------
     mechanism
         The mechanism, configured.
     mse
-        n times the mean squared error of one estimated value, exactly; of vectors the total over
+        The exact mean squared error of one estimated value times n; for vectors, the total over
         their entries.
     report_bytes
-        What a device sends.
+        The number of bytes that a device sends.
     device_seconds, server_seconds
-        What one report takes here and now: measured, so only for orders of magnitude.
+        The time for one report, measured on this machine, so only an order of magnitude.
 
     """
 
@@ -44,15 +44,15 @@ class Candidate:
     server_seconds: float
 
     def half_width(self, n: int, level: float = 0.95) -> float:
-        """Return how wide, to each side, an interval from n reports will be."""
+        """Return the expected half width of an interval from n reports."""
         return float(z_score(level) * (self.mechanism.mse_of_one / n) ** 0.5)
 
 
 def candidates(**question: Any) -> list[Mechanism]:
-    """Return the mechanisms that need just these parameters: the same question, asked differently.
+    """Return the mechanisms that need exactly these parameters, which are ways to ask one question.
 
-    Those that only choose among the others are left out. A parameter that no mechanism needs, such
-    as the goal, goes to those that know it.
+    Mechanisms that only choose among others are left out. An optional parameter, such as the goal,
+    is passed to the mechanisms that have it.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def candidates(**question: Any) -> list[Mechanism]:
 
 
 def compare(progress: Callable[[str], None] = lambda _: None, **question: Any) -> list[Candidate]:
-    """Return all candidates, the best first: least exact error, then fewest bytes.
+    """Return all candidates, sorted by exact error and then by bytes.
 
-    Those that answer only a part of the question (shares, where means of signs were asked for) come
+    Those that answer only a part of the question (shares if means of signs were asked for) come
     last.
     """
     found = []
@@ -90,7 +90,7 @@ def compare(progress: Callable[[str], None] = lambda _: None, **question: Any) -
         progress(mechanism.name)
         device, server = _seconds(mechanism)
         found.append(Candidate(mechanism, mechanism.mse, mechanism.report_bytes, device, server))
-    # Rounded to nine digits, so that equal errors are told apart by bytes and not by rounding.
+    # Rounded to nine digits, so that equal errors are sorted by bytes and not by rounding errors.
     return sorted(
         found,
         key=lambda one: (
@@ -102,17 +102,17 @@ def compare(progress: Callable[[str], None] = lambda _: None, **question: Any) -
 
 
 def answers(mechanism: Mechanism, **question: Any) -> bool:
-    """Return whether a mechanism estimates what was asked for, and not just a part of it."""
+    """Return whether a mechanism estimates all that was asked for, and not only a part of it."""
     goal = question.get("goal")
     return goal is None or getattr(mechanism, "goal", goal) == goal
 
 
 def _seconds(mechanism: Mechanism, rounds: int = 3) -> tuple[float, float]:
-    """Return the time a report takes on the device and on the server, in a batch."""
+    """Return the seconds that a report takes on the device and on the server, in a batch."""
     n = min(max(_BATCH_BYTES // mechanism.report_bytes, 16), _BATCH)
     values = mechanism.example_values(n)
     device, server = [], []
-    for seed in range(rounds):  # the quickest counts: what is made once is not in it
+    for seed in range(rounds):  # the fastest round counts, so that work done only once is left out
         start = time.perf_counter()
         reports = mechanism.randomize(values, seeded(seed))
         middle = time.perf_counter()

@@ -1,7 +1,7 @@
-"""What a task will tell, what it will cost, and what to change: before any device takes part.
+"""Plans: what a task will tell and cost, and what to change, before any device takes part.
 
-What can be predicted exactly, the stream of the task predicts; the rest is simulated, on made-up
-devices like those that the task expects.
+The task's stream predicts what can be predicted exactly; the rest is simulated with made-up devices
+like those that the task expects.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from sfumato.wire.task import Task
 __all__ = ["Plan", "Simulated", "plan"]
 
 SMALLEST_TARGET: Final = 1e-9
-"""Half widths below this one are nobody's."""
+"""The smallest half width that can be a target."""
 MOST_DEVICES: Final = 100_000
-"""So many devices are simulated, at most."""
+"""The largest number of devices that are simulated."""
 MOST_PERIODS: Final = 60
-"""Of a stream without an end so many periods are simulated, at most."""
+"""The largest number of periods that are simulated of a stream without an end."""
 PACES: Final = (1 / 3, 1.0, 3.0)
-"""Nobody knows how fast the data will move: each option is tried where they do so slowly, as usual
-and fast."""
+"""The paces at which simulated data change, relative to the usual one.
+
+The real pace is not known, so each option is tried with slow, usual and fast changes.
+"""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """On whom the options were simulated: how many made-up devices, over how many periods.
+    """The numbers of made-up devices and of periods on which options were simulated.
 
     Errors are geometric means over devices whose shares or levels drift slowly, as usual and fast.
     """
@@ -50,20 +52,20 @@ class Simulated:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to expect of a task, and what to do.
+    """What to expect of a task, and the recommended way to run it.
 
     Parameters
     ----------
     task
-        What was asked.
+        The task.
     outlook
-        What the task's stream knows beforehand.
+        What the task's stream can predict.
     options
-        All that was tried, best first.
+        All options that were tried, the best one first.
     target
-        How far a 95% interval may reach to each side, if that was asked.
+        The half width that a 95% interval may have, if one was given.
     simulated
-        On whom the errors that nobody can predict were simulated, if there are any.
+        The simulation behind errors that cannot be predicted, if there are any.
 
     """
 
@@ -80,7 +82,7 @@ class Plan:
 
     @property
     def main(self) -> str:
-        """The kind of query that matters most."""
+        """The kind of query with the largest weight."""
         return self.outlook.main
 
     @property
@@ -90,14 +92,14 @@ class Plan:
 
     @property
     def recommended(self) -> Task:
-        """The task with all that was left open written down."""
+        """The task with everything that was left open filled in."""
         return catalog.changed(self.task, **self.chosen.fields)
 
     @cached_property
     def reach(self) -> Mapping[str, float | None] | None:
-        """What reaches the target, each for itself and all else as it is; None for what does not.
+        """The changes that would each reach the target on their own; None for one that does not.
 
-        There is nothing where no target was asked for, or nobody knows.
+        The property itself is None if there is no target.
         """
         if self.target is None:
             return None
@@ -106,7 +108,7 @@ class Plan:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """Why the first option is recommended, in sentences."""
+        """The reasons for recommending the first option, in sentences."""
         said = self.outlook.reasons(self.options)
         if self.simulated is not None:
             said.append(
@@ -124,7 +126,7 @@ class Plan:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What should be known before anybody takes part."""
+        """Warnings about the recommended option, in sentences."""
         return [
             *about_privacy(self.chosen),
             *about_numbers(self.chosen),
@@ -140,20 +142,20 @@ def plan(
     target: float | None = None,
     notice: Notice = lambda _: None,
 ) -> Plan:
-    """Return what to expect of a task with so many devices, and what to do.
+    """Return what to expect of a task, and the recommended way to run it.
 
     Parameters
     ----------
     task
-        What is asked.
+        The task.
     devices
-        How many will take part; as many as the task says, or 100,000, if left out.
+        How many devices will take part; by default as many as the task says, or 100,000.
     pilot
-        What is known of people's streams, for a task over a horizon.
+        Prior knowledge of people's streams, for a task over a horizon.
     target
-        How far a 95% interval may reach to each side.
+        The half width that a 95% interval may have.
     notice
-        Is told what is being looked into.
+        Called with a sentence on what is being computed.
 
     Examples
     --------
@@ -203,7 +205,7 @@ def plan(
 def _simulated(
     task: Task, options: Sequence[Option], devices: int, notice: Notice
 ) -> tuple[Simulated, dict[str, Expected]]:
-    """Return the error of each option on the same made-up devices, period by period."""
+    """Return the error of each option, simulated on the same made-up devices."""
     many = min(devices, MOST_DEVICES)
     periods = options[0].stream.horizon or min(task.periods, MOST_PERIODS)
     observed = observed_by({**task.plain(), "periods": periods})
@@ -222,7 +224,7 @@ def _simulated(
 
 
 def _typical(errors: Sequence[Expected]) -> Expected:
-    """Return the geometric mean of errors."""
+    """Return the geometric mean of errors, field by field."""
     columns = np.array([astuple(error) for error in errors])
     with np.errstate(divide="ignore"):
         means = np.exp(np.log(columns).mean(axis=0)).tolist()
@@ -230,7 +232,7 @@ def _typical(errors: Sequence[Expected]) -> Expected:
 
 
 def _measured(outcome: Simulation) -> Expected:
-    """Return the error of what simulated devices have brought."""
+    """Return the error of a simulation."""
     values, variances = outcome.estimates()
     known = np.isfinite(variances) & ~np.isnan(values)
     if not known.any():

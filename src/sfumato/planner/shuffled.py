@@ -1,4 +1,4 @@
-"""Which mechanism to take when reports are shuffled: the least error at equal central privacy."""
+"""The mechanisms for shuffled reports: the least error at equal central privacy."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def compare_shuffled(
     progress: Callable[[str], None] = lambda _: None,
     **question: Any,
 ) -> list[Mechanism]:
-    """Return all mechanisms for a question with the local epsilon a requirement allows, best first.
+    """Return the mechanisms for a question at the local epsilon that a requirement allows.
 
-    What is the most accurate at one local epsilon need not be so at one central epsilon: some
-    mechanisms hide better among others.
+    The best one comes first. The most accurate mechanism at one local epsilon need not be so at one
+    central epsilon, because some mechanisms' reports are hidden better by shuffling.
 
     Parameters
     ----------
     required
-        The central promise, and the crowd.
+        The promise about shuffled reports, with its crowd.
     most
         The owner's limit of the local epsilon.
     progress
-        Told the name of each mechanism.
+        Called with the name of each mechanism.
     question
-        What all of them need, without epsilon.
+        The parameters that all of the mechanisms need, without epsilon.
 
     """
     found = []

@@ -1,4 +1,4 @@
-"""What is asked of estimates: everything here is post-processing and costs no privacy."""
+"""Questions about estimates; all of this is post-processing and costs no privacy."""
 
 from __future__ import annotations
 

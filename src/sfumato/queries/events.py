@@ -1,9 +1,9 @@
-"""Events: when an item's share, or the mean of a histogram, is above a threshold.
+"""Events: periods in which an item's share, or a histogram's mean, is above a threshold.
 
 An alarm is raised when the value is above the threshold by more than its own uncertainty explains:
-in a period in which the truth is not above, there is an alarm at most as often as was asked for,
-as far as the release's intervals hold. Which periods a method tells apart, whatever the rate, is
-its ROC curve.
+in a period in which the truth is not above, an alarm is at most as likely as the given rate, if the
+release's intervals hold. The ROC curve shows how well a method tells the periods apart, over all
+rates.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 HEIGHT: Final = 0.75
-"""Where the paper puts the threshold between the lowest and the highest value."""
+"""The paper's threshold, as a part of the way from the lowest to the highest value."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What is said about one period.
+    """The result for one period.
 
     Parameters
     ----------
     period
-        The period that this is about.
+        The period.
     value, deviation
-        What is watched, and how uncertain it is.
+        The watched value, and its standard deviation.
     chance
-        How likely a value as high as this is where the truth is just at the threshold.
+        The probability of a value this high if the truth is exactly at the threshold.
     alarm
-        Whether that is below the rate that was asked for.
+        Whether this probability is below the given rate.
 
     """
 
@@ -53,12 +53,13 @@ class Event:
 
 
 class Watch:
-    """A weighted sum of a release's values.
+    """A weighted sum of a release's values that is watched for events.
 
     Parameters
     ----------
     weights
-        One for each value: a single 1 for an item, the items' numbers for the histogram's mean.
+        The weight of each value: a single 1 for an item, the items' numbers for the mean of a
+        histogram.
 
     Examples
     --------
@@ -82,33 +83,33 @@ class Watch:
 
     @classmethod
     def item(cls, place: int, of: int) -> Watch:
-        """Watch one item."""
+        """Return a watch of one item, given its index and the number of items."""
         if not 0 <= place < of:
             raise InputError(f"item is {place}; the items are 0..{of - 1}.")
         return cls(np.eye(of)[place])
 
     @classmethod
     def mean(cls, numbers: Sequence[float]) -> Watch:
-        """Watch the mean of the numbers that items stand for.
+        """Return a watch of the mean of the numbers that the items stand for.
 
-        The plain average of all shares, which LDP-IDS (2022) names, is 1/d in every period and has
-        nothing to detect.
+        The plain average of all shares, which LDP-IDS (2022) proposes, is 1/d in every period and
+        shows no event.
         """
         return cls(numbers)
 
     def of(self, values: Floats) -> Floats:
-        """Return the sum for one or more rows of values."""
+        """Return the weighted sum for each row of values."""
         return np.asarray(values @ self.weights)
 
     def value(self, release: Estimate) -> float:
-        """Return the sum of a release."""
+        """Return the weighted sum of a release."""
         return float(self.of(release.values))
 
     def deviation(self, release: Estimate) -> float:
-        """Return how uncertain the sum is.
+        """Return the standard deviation of the weighted sum.
 
-        Shares sum to one, so their errors sum to zero and only the weights' differences count;
-        otherwise the errors are taken to be alike.
+        Shares sum to one, so their errors sum to zero and only differences of weights count; apart
+        from that all pairs of errors are assumed to be equally correlated.
         """
         size, variances = self.weights.size, release.covariance.variances()
         if size == 1 or np.count_nonzero(self.weights) == 1:
@@ -119,16 +120,16 @@ class Watch:
     def events(
         self, releases: Sequence[Estimate], *, above: float, rate: float = 0.01, first: int = 1
     ) -> list[Event]:
-        """Return what is said about each period.
+        """Return the result for each period.
 
         Parameters
         ----------
         releases
-            What was released in each period, by any method.
+            The releases of the periods, made by any method.
         above
             The threshold above which there is an event.
         rate
-            How often there may be an alarm in a period in which the truth is not above.
+            The largest probability of an alarm in a period in which the truth is not above.
         first
             The period of the first release.
 
@@ -146,21 +147,22 @@ class Watch:
 
 
 def threshold(truth: Floats, height: float = HEIGHT) -> float:
-    """Return the value at this height between the lowest and the highest."""
+    """Return the value at this height, a part of the way from the lowest to the highest truth."""
     return float(truth.min() + height * (truth.max() - truth.min()))
 
 
 @dataclass(frozen=True, eq=False)
 class ROC:
-    """How many events are found, by how many false alarms.
+    """The ROC curve: the share of events found against the share of false alarms.
 
     Parameters
     ----------
     false, true
-        The shares of periods without and with an event that have an alarm, as the bar is lowered.
+        The shares of periods without and with an event that have an alarm, for falling score
+        limits.
     area
-        Under the curve: how likely a period with an event scores higher than one without; nan if
-        there are no periods of one kind.
+        The area under the curve, which is the probability that a period with an event scores higher
+        than one without; nan if one kind of period does not occur.
 
     """
 
@@ -170,7 +172,7 @@ class ROC:
 
 
 def roc(scores: Floats, events: Bools) -> ROC:
-    """Return the ROC curve of scores.
+    """Return the ROC curve of scores, given which periods have an event.
 
     Examples
     --------
@@ -182,7 +184,8 @@ def roc(scores: Floats, events: Bools) -> ROC:
     if not yes or not no:
         return ROC(np.array([0.0, 1.0]), np.array([0.0, 1.0]), float("nan"))
     order = np.argsort(-scores, kind="stable")
-    last = np.append(np.diff(scores[order]) != 0, np.ones(1, dtype=bool))  # equal scores: one bar
+    # Equal scores share one limit.
+    last = np.append(np.diff(scores[order]) != 0, np.ones(1, dtype=bool))
     true = np.append(0.0, np.cumsum(events[order])[last] / yes)
     false = np.append(0.0, np.cumsum(~events[order])[last] / no)
     return ROC(false, true, float(np.trapezoid(true, false)))

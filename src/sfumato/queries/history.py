@@ -1,7 +1,7 @@
 """Questions about a stream: a period, a range, a difference, a whole curve; each with an interval.
 
-How reports are decoded is the stream's own (see :mod:`sfumato.core.decoded`); an answer says which
-decoder was used and which periods went in. Any number of questions costs no privacy.
+Each stream has its own decoders (see :mod:`sfumato.core.decoded`); an answer says which decoder and
+which periods were used. Any number of questions costs no privacy.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["History", "check_closed", "weights_between"]
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """All that can be asked of the reports of a stream.
+    """The closed periods of a stream, as an object that answers questions.
 
     Parameters
     ----------
     stream
-        The public design.
+        The stream.
     decoded
-        The periods that have closed, as the stream's decoders read them.
+        The closed periods, to be read with the stream's decoders.
 
     Examples
     --------
@@ -67,18 +67,18 @@ class History:
         closed: int | None = None,
         enrolled: Sequence[int] | None = None,
     ) -> Self:
-        """Return the history of a stream whose reports have been added up.
+        """Return the history of a stream from the tallies of its reports.
 
         Parameters
         ----------
         stream
-            The public design.
+            The stream.
         tallies
-            What the reports so far add up to, by place.
+            The tallies of all reports so far, by place.
         closed
-            The last period that has closed; all of them, by default.
+            The last period that has closed; by default the last of all.
         enrolled
-            How many devices there are in each period, if some join late; see
+            The number of devices in each period, if some join late; see
             :class:`~sfumato.streams.weave.curve.Reports`.
 
         """
@@ -95,7 +95,7 @@ class History:
 
     @property
     def quantity(self) -> Quantity:
-        """What the values are."""
+        """The quantity of the values."""
         return self.stream.quantity
 
     # ---- questions -------------------------------------------------------------------------
@@ -125,13 +125,13 @@ class History:
     def prefix(
         self, last: int, *, average: bool = False, decoder: str = ONLINE, level: float = 0.95
     ) -> Answers:
-        """Return each item's sum (or average) from the first period on."""
+        """Return each item's sum (or average) from the first period to the last one."""
         return self.range(1, last, average=average, decoder=decoder, level=level)
 
     def difference(
         self, before: int, after: int, decoder: str = ONLINE, level: float = 0.95
     ) -> Answers:
-        """Return how each item's value has changed from one period to another."""
+        """Return the change of each item's value from one period to another."""
         check_closed(before, self.closed, "before")
         check_closed(after, self.closed, "after")
         weights = {before: -1.0, after: 1.0} if before != after else {after: 0.0}
@@ -139,16 +139,16 @@ class History:
         return self._combined(question, weights, decoder, level, self.quantity.changed)
 
     def top(self, k: int, period: int, decoder: str = ONLINE, level: float = 0.95) -> Answers:
-        """Return the k largest items of a period; all their intervals hold at once."""
+        """Return the k largest items of a period; the level holds for all intervals at once."""
         decoding = self._period(period, decoder)
         question = f"The {k} largest of period {period}"
         return self._told(question, decoding, top(decoding.estimate, k, level), self.quantity)
 
     def processed(self, period: int, decoder: str = ONLINE, level: float = 0.95) -> Answers:
-        """Return a period's values moved to where they can be.
+        """Return a period's values, post-processed to be possible.
 
-        Shares of which each device has exactly one sum to one (norm_sub); all others lie between 0
-        and 1 (clip).
+        If each device holds exactly one of some items, their shares are made to sum to one
+        (norm_sub); all other values are clipped to 0..1 (clip).
         """
         decoding = self._period(period, decoder)
         question = f"{self.quantity.noun} in period {period}"
@@ -163,7 +163,7 @@ class History:
         simultaneous: bool = False,
         level: float = 0.95,
     ) -> Answers:
-        """Return an item's value in every period, with intervals or one band for all of them."""
+        """Return an item's value in every period, with intervals or with one band for all."""
         labels = self.stream.labels
         if item not in labels:
             raise ConfigurationError(f"item is {item!r}; there are {shortened(labels)}.")
@@ -194,7 +194,7 @@ class History:
 
     @staticmethod
     def _told(question: str, decoding: Decoding, answers: Answers, quantity: Quantity) -> Answers:
-        """Return answers with all that is known of how they were asked for and made."""
+        """Return answers with their question, quantity, method and date filled in."""
         method = ", ".join(filter(None, (decoding.method, answers.method)))
         return replace(
             answers, question=question, quantity=quantity, method=method, as_of=decoding.as_of
@@ -202,7 +202,7 @@ class History:
 
 
 def _moved(estimate: Estimate, wholes: Sequence[slice], level: float) -> Answers:
-    """Return shares moved to where they can be, those of each whole on their own."""
+    """Return post-processed shares, with each whole (see Stream.wholes) treated on its own."""
     if not wholes:
         return postprocess(estimate, "clip", level)
     if len(wholes) == 1:
@@ -231,7 +231,7 @@ def check_closed(period: int, closed: int, name: str = "period") -> None:
 
 
 def weights_between(first: int, last: int, closed: int, *, average: bool) -> dict[int, float]:
-    """Return each period's weight in a sum, or an average, over closed periods."""
+    """Return each period's weight in a sum, or in an average, over closed periods."""
     check_closed(first, closed, "first")
     check_closed(last, closed, "last")
     if first > last:

@@ -1,4 +1,4 @@
-"""Estimates made to look like what they estimate: shares in [0, 1] that sum to one.
+"""Post-processing of estimates into possible values, such as shares that sum to one.
 
 Raw estimates are unbiased, and some of them are negative. Each function here moves them to the
 nearest point of a convex set that the truth is known to lie in, so the distance to the truth
@@ -6,13 +6,13 @@ nearest point of a convex set that the truth is known to lie in, so the distance
     sqrt(sum_v (x_v - f_v)^2)
 
 never grows, whatever the noise was: a projection on a convex set brings any point at least as
-near to every point of the set. The price is bias. Small shares come out too large on average
-and large ones, where there is a fixed total, too small; sums over many items inherit it. Sum
-raw estimates, process what is shown.
+near to every point of the set. The price is bias: small shares become too large on average and,
+with a fixed total, large ones too small, and so do sums over many items. So add up raw estimates,
+and post-process only what is shown.
 
-Intervals are made from the raw estimate and then cut to what is possible. The truth is never cut
-away, so they cover at least as often as before. They speak of the truth, not of the processed
-value, which may lie outside of its own interval.
+Intervals are computed from the raw estimate and then clipped to what is possible. This never
+removes the truth, so they cover at least as often as before. They are about the truth and not about
+the processed value, which may lie outside of its own interval.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ _METHODS: Final[Mapping[str, Callable[..., Floats]]] = {
 def postprocess(
     estimate: Estimate, method: str, level: float = 0.95, **parameters: float
 ) -> Answers:
-    """Return the estimate moved to where the truth can be, saying how.
+    """Return the estimate, post-processed to be possible, with the method named.
 
     Parameters
     ----------
     estimate
         Unbiased shares.
     method
-        ``"clip"``, ``"norm_sub"``, ``"simplex"``, ``"capped_simplex"`` or ``"at_most"``: the
-        functions here.
+        One of ``"clip"``, ``"norm_sub"``, ``"simplex"``, ``"capped_simplex"`` and ``"at_most"``,
+        which are functions of :mod:`sfumato.core.projections`.
     level
-        How often the intervals hold the truth.
+        The probability that an interval contains the truth.
     parameters
-        ``total`` and ``cap``, where the method has them.
+        ``total`` and ``cap``, if the method has them.
 
     Examples
     --------

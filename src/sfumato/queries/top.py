@@ -1,4 +1,4 @@
-"""The largest values of an estimate, with intervals that survive having been picked."""
+"""The largest values of an estimate, with intervals that stay valid after the selection."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["top"]
 def top(estimate: Estimate, k: int, level: float = 0.95) -> Answers:
     """Return the k largest values, largest first.
 
-    Those with lucky noise are picked more often, so picked values are too large on average and
-    their own intervals would miss the truth too often. Here all intervals of the *whole* estimate
-    hold at once at the given level, so those of any picked few do, too.
+    Values with lucky noise are picked more often, so picked values are too large on average, and
+    their own intervals would miss the truth too often. Here the level holds for all intervals of
+    the *whole* estimate at once, and so for those of any selection.
 
     Parameters
     ----------
     estimate
-        Estimates of shares, means or any numbers; what is not known (NaN) is never picked.
+        Estimates of shares, means or other numbers; unknown values (nan) are never picked.
     k
         How many items to pick.
     level
-        How often all intervals together hold the truth.
+        The probability that all intervals contain their truths.
 
     Examples
     --------
