@@ -1,4 +1,4 @@
-"""What mechanisms, central noise and streams must show, as public functions that anyone can run.
+"""The checks of mechanisms, central noise and streams, as public functions.
 
 >>> from sfumato import GRR
 >>> from sfumato.checks import check_mechanism

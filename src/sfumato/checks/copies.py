@@ -1,9 +1,9 @@
-"""What a copy of a device shows that holds other values: no more than twice its epsilon.
+"""Check that a device and a copy with other values reveal at most twice its epsilon.
 
-A restored backup, or a clone, draws the same coins for the same period and question. Coins that
-are bound to a value are drawn once for each encoded value: of two devices that hold the same, one
-report is heard twice, and of two that differ, two reports that are independent of each other.
-Whether both hold the same can be seen, so pairs of streams are compared that are alike in that.
+A restored backup, or a clone, draws the same coins for the same period and question. Coins that are
+bound to a value are drawn once for each encoded value: two devices with the same value send the
+same report twice, and two with different values send two independent reports. Whether both hold the
+same value can be seen, so only pairs of streams that agree in this are compared.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ __all__ = ["copies_cost_no_more_than_twice"]
 
 MOST_CHOICES: Final = 100_000
 SERVERS: Final = 3
-"""How many servers ask both copies."""
+"""The number of servers that ask both copies."""
 VALUES: Final = {True: 2, False: 3}
-"""How many different values copies hold that change theirs, and that do not."""
+"""The number of different values of copies whose values change, and of those that stay."""
 
 Code = tuple[int, ...] | None
 Tapes = dict[Code, list[tuple[tuple[int, ...], int]]]
-"""What was drawn with the coins of each encoded value, and with those of none."""
+"""The draws made with the coins of each encoded value, and with unbound coins (None)."""
 Told = tuple[tuple[Code, tuple[tuple[tuple[int, ...], int], ...]], ...]
-"""The same, as something that can be a key."""
+"""The same draws in a form that can be a key."""
 Both = tuple[Message | None, Message | None, bool]
-"""What both say, and whether they drew with coins of the same values."""
+"""The messages of both copies, and whether they drew with coins of the same values."""
 Pair = tuple[State, State]
 
 
 @dataclass(frozen=True)
 class Life:
-    """What a device has said and become, which values it drew for, and how its coins fell."""
+    """A device's message, its new state, the values it drew coins for, and their outcomes."""
 
     said: Message | None
     become: State
@@ -52,13 +52,13 @@ class Life:
 
 
 class _Recalled(Path):
-    """A path whose coins fall as they fell before; beyond that it follows another path."""
+    """A path that repeats recorded draws, and follows another path after them."""
 
     def __init__(self, path: Path, tape: list[tuple[tuple[int, ...], int]]) -> None:
         self._path, self._tape, self._drawn = path, tape, 0
 
     def weigh(self, weights: Sequence[int]) -> int:
-        """Return the outcome that was drawn here before, or a new one."""
+        """Return the outcome that was recorded for this draw, or a new one."""
         weights = tuple(weights)
         if self._drawn == len(self._tape):
             self._tape.append((weights, self._path.weigh(weights)))
@@ -69,24 +69,24 @@ class _Recalled(Path):
 
 
 class _BoundCoins(Branching):
-    """Coins of one period or question: each encoded value has coins of its own."""
+    """The coins of one period or question, with separate coins for each encoded value."""
 
     def __init__(self, path: Path, tapes: Tapes, codes: set[Code], code: Code = None) -> None:
         super().__init__(_Recalled(path, tapes.setdefault(code, [])))
         self._way, self._tapes, self._codes = path, tapes, codes
 
     def bound(self, code: Iterable[int]) -> Source:
-        """Return the coins that one encoded value has here."""
+        """Return the coins that belong to one encoded value."""
         given = tuple(code)
         self._codes.add(given)
         return _BoundCoins(self._way, self._tapes, self._codes, given)
 
 
 class _Copies:
-    """Two devices that were one: everything that can be heard of both.
+    """A device and its copy: everything that can be heard of both.
 
-    One of them draws first. Of its coins the other one meets those that are bound to nothing, or
-    to a value that it holds too, so only these are told apart.
+    One of them draws first. The other one shares the coins that are unbound or bound to a value
+    that both hold, so only these draws are kept apart.
     """
 
     def __init__(self, devices: Devices) -> None:
@@ -96,7 +96,7 @@ class _Copies:
     def law(
         self, begun: State, acts: Sequence[tuple[Act, Act]]
     ) -> dict[tuple[Both, ...], Fraction]:
-        """Return the law of what is heard of two copies that begin in one state."""
+        """Return the law of what is heard of two copies that start in the same state."""
         now: dict[tuple[tuple[Both, ...], Pair], Fraction] = {((), (begun, begun)): Fraction(1)}
         for one, two in acts:
             after: dict[tuple[tuple[Both, ...], Pair], Fraction] = {}
@@ -111,7 +111,7 @@ class _Copies:
         return law
 
     def _step(self, pair: Pair, one: Act, two: Act) -> Iterator[tuple[Both, Pair, Fraction]]:
-        """Yield what both can say and become, with its probability."""
+        """Yield what both can say, their new states, and the probability."""
         met = {code for life in self._live(pair[1], two, ()) for code, _ in life.told}
         firsts: dict[Life, Fraction] = {}
         for first, chance in self._live(pair[0], one, ()).items():
@@ -124,7 +124,7 @@ class _Copies:
                 yield both, (first.become, second.become), chance * part
 
     def _live(self, state: State, act: Act, told: Told) -> dict[Life, Fraction]:
-        """Return what one device can live through, given some of the coins."""
+        """Return the law of one device's next act, given some of its draws."""
         key = (state, act, told)
         if key not in self._lives:
 
@@ -145,7 +145,7 @@ class _Copies:
 
 
 def copies_cost_no_more_than_twice(stream: Stream) -> None:
-    """Where a device says so, it and a copy with other values show twice epsilon at most."""
+    """A device that bounds copies, and a copy with other values, reveal twice epsilon at most."""
     for tier, offer in enumerate(stream.offers):
         devices = engine_of(stream, tier)
         begun = [s for s in devices.begin.states if devices.restored(s).bounds_copies]
@@ -165,9 +165,9 @@ def copies_cost_no_more_than_twice(stream: Stream) -> None:
 
 
 def _ratio(copies: _Copies, begun: State, server: Sequence[Asks]) -> Fraction | None:
-    """Return the largest ratio of pairs of streams that are alike in where they are equal.
+    """Return the largest likelihood ratio of pairs of streams that are equal in the same periods.
 
-    Of a horizon each copy holds one value; in a window both may change after the first period.
+    Over a horizon each copy holds one value; in a window both may change after the first period.
     """
     stream = copies.devices.stream
     change = stream.horizon is None

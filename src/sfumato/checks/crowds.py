@@ -1,7 +1,7 @@
-"""Crowds of simulated devices that follow the very law of the real one, and what they tell.
+"""Crowds of simulated devices that follow the exact law of the real device.
 
-All devices that hold the same values and are in the same state are one number. What they say next
-is drawn from the listed law of a step, so a crowd of any size costs no more than a few devices.
+Devices with the same values and state are only counted. What they send next is drawn from the
+listed law of a step, so a crowd of any size costs no more than a few devices.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 PEOPLE: Final = 4_000
-"""How many devices there are where the stream was not made for a number."""
+"""The number of devices, unless the stream was made for another number."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Group:
     Parameters
     ----------
     devices
-        The law that they follow.
+        The law that the devices follow.
     held
-        The number of the value of each period; see :attr:`Devices.values`.
+        The index of the value in each period; see :attr:`Devices.values`.
     count
-        How many they are.
+        The number of devices.
 
     """
 
@@ -56,20 +56,20 @@ class Group:
 
 
 def periods_of(stream: Stream) -> int:
-    """Return how many periods of a small stream are lived through: all, or some windows."""
+    """Return the number of periods to simulate of a small stream: all, or a few windows."""
     return stream.horizon or 2 * (stream.guarantee.window or 1) + 1
 
 
 @lru_cache(maxsize=64)
 def engine_of(stream: Stream, tier: int) -> Devices:
-    """Return the devices of a tier; what was listed of them is kept for the next check."""
+    """Return the devices of a tier, cached with everything that was listed of them."""
     return Devices(stream, tier)
 
 
 def groups_of(stream: Stream) -> list[Group]:
-    """Return groups that hold every value of a stream, in numbers that differ.
+    """Return groups that hold every value of a stream, of different sizes.
 
-    A value that lasts is held from the first period on; one of a single period is held in one
+    A value that lasts is held from the first period on; a value of a single period is held in one
     period, and nothing in the others.
     """
     periods, inputs = periods_of(stream), range(len(stream.inputs()))
@@ -87,16 +87,16 @@ def groups_of(stream: Stream) -> list[Group]:
 
 
 class CrowdHistory:
-    """A crowd on its way through the periods.
+    """A crowd of devices that lives through the periods.
 
     Parameters
     ----------
     stream
-        What all take part in.
+        The stream of all devices.
     groups
-        Who they are.
+        The groups of devices.
     draw
-        What their coins are drawn with.
+        The generator of their coins.
 
     """
 
@@ -106,7 +106,7 @@ class CrowdHistory:
         self._now = [self._spread(group.devices.begin, group.count, {}) for group in groups]
 
     def observe(self) -> Tallies[Place]:
-        """Live through the next period; return the tallies of what was due."""
+        """Live through the next period; return the tallies of the messages that are due."""
         self.period += 1
         return self._act(lambda group: NumberedValue(group.held[self.period - 1]), None)
 
@@ -126,7 +126,7 @@ class CrowdHistory:
         return tallies_of(self._stream, sent, ask)
 
     def _spread(self, steps: Steps, count: int, sent: dict[Message, int]) -> dict[State, int]:
-        """Let so many devices take a step: count what they say, return what they become."""
+        """Let ``count`` devices take a step: count their messages, return their new states."""
         drawn = self._draw.multinomial(count, steps.chances).tolist()
         after: dict[State, int] = {}
         for message, state, many in zip(steps.messages, steps.states, drawn, strict=True):
@@ -138,7 +138,7 @@ class CrowdHistory:
 
 
 def tallies_of(stream: Stream, sent: Mapping[Message, int], ask: Ask | None) -> Tallies[Place]:
-    """Return the tallies of messages, each of them sent so many times."""
+    """Return the tallies of messages, given how often each was sent."""
     tallies: dict[Place, Tally] = {}
     for message, count in sent.items():
         one = tally_of(stream, message, ask)
@@ -150,7 +150,7 @@ def tallies_of(stream: Stream, sent: Mapping[Message, int], ask: Ask | None) -> 
 
 @lru_cache(maxsize=4096)
 def tally_of(stream: Stream, message: Message, ask: Ask | None) -> Tally:
-    """Return what one message adds to the tally of its place."""
+    """Return the tally of one message."""
     form = stream.form(message.place, ask)
     if form is None:
         raise CheckFailed(f"a message belongs to {message.place}, where nothing is read")
@@ -159,12 +159,12 @@ def tally_of(stream: Stream, message: Message, ask: Ask | None) -> Tally:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of leading a curator through the periods.
+    """The record of a curator that was led through the periods.
 
     Parameters
     ----------
     estimates
-        What was released for each period.
+        The estimate that each period released.
     recorded
         The tallies of each period.
     asked
@@ -184,14 +184,14 @@ def run(
     before: Sequence[Tallies[Place]] = (),
     released: Callable[[Estimate], None] = lambda _: None,
 ) -> Run:
-    """Lead a new curator through the periods.
+    """Lead a new curator through the periods; return the record.
 
     Parameters
     ----------
     stream, crowd, periods
-        Who is led, who answers, and for how long.
+        The stream, the crowd that answers, and the number of periods.
     before
-        The recorded tallies of the first periods; the crowd is asked about those after them.
+        The recorded tallies of the first periods; the crowd answers in the later ones.
     released
         Called with each estimate when its period closes.
 

@@ -1,8 +1,7 @@
-"""What all that is heard of a device tells: its epsilon, its silence, and the cost of a copy.
+"""Checks of the whole transcript of a device: its exact epsilon, and when it sends.
 
-The output that counts is the whole transcript: which messages were heard, where they belong, in
-which order, and what bytes were in them. Its law is listed for every stream of values that a small
-instance can be shown, and for every server.
+The transcript consists of all messages: their places, their order and their bytes. Its law is
+listed for every stream of values that a small instance can be shown, and for every server.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ __all__ = [
 ]
 
 MOST_LAWS: Final = 800
-"""How many pairs of a server and a stream of values are gone through for one tier."""
+"""The largest number of pairs of a server and a stream of values for one tier."""
 
 Values = tuple[int, ...]
-"""A stream of values, by their numbers."""
+"""A stream of values, as their indices."""
 
 
 @dataclass
 class Disclosure:
-    """What is known of all that devices of one tier can say.
+    """The results for everything that devices of one tier can send.
 
     Parameters
     ----------
@@ -48,12 +47,12 @@ class Disclosure:
         The largest likelihood ratio of two neighbouring streams at one transcript; None if some
         transcript is possible with one stream and not with another.
     told
-        Which streams, and which questions, have the largest ratio.
+        A description of the streams and questions with the largest ratio.
     outlines
-        Where messages belong and how long they are, for a server and a stream of values that
-        differ from other streams; None if they never do.
+        A description of a stream whose messages differ from others' in place or length; None if
+        there is no such stream.
     heard
-        Every payload that was heard, by its place and the question that it answers.
+        All payloads that were heard, by place and question.
 
     """
 
@@ -65,7 +64,7 @@ class Disclosure:
 
 @lru_cache(maxsize=64)
 def disclosure(stream: Stream, tier: int) -> Disclosure:
-    """Go through the servers and all streams of values of a small stream."""
+    """Return the results for the servers and all streams of values of a small stream."""
     return disclosed(stream, tier, servers_of(stream, tier))
 
 
@@ -77,14 +76,14 @@ def servers_of(stream: Stream, tier: int) -> list[tuple[Asks, ...]]:
 
 
 def disclosed(stream: Stream, tier: int, servers: Sequence[Sequence[Asks]]) -> Disclosure:
-    """Return what devices of a tier tell these servers, with every stream of values.
+    """Return the results for these servers and all streams of values.
 
     Parameters
     ----------
     stream, tier
-        Whose devices are asked.
+        The stream and the tier of the devices.
     servers
-        What each server asks in each period.
+        The questions of each server in each period.
 
     """
     devices = engine_of(stream, tier)
@@ -98,8 +97,8 @@ def disclosed(stream: Stream, tier: int, servers: Sequence[Sequence[Asks]]) -> D
         _outline(devices, server, laws, result)
         _hear(server, laws, result)
         if result.ratio is None or result.ratio > limit:
-            return result  # it cannot become better
-    if len(shown) == len(stream.inputs()):  # no news was left out
+            return result  # the result cannot become better
+    if len(shown) == len(stream.inputs()):  # streams with missing news were left out
         for server in servers[:2]:
             with_gaps = dict(devices.laws(server, range(len(shown) + 1)))
             _outline(devices, server, with_gaps, result)
@@ -107,15 +106,15 @@ def disclosed(stream: Stream, tier: int, servers: Sequence[Sequence[Asks]]) -> D
 
 
 def periods_listed(stream: Stream, tier: int) -> int:
-    """Return how many periods transcripts have: all, or one more than a window."""
+    """Return the number of periods of a transcript: all, or one more than a window."""
     return stream.horizon or (stream.offers[tier].window or 1) + 1
 
 
 def shown_values(stream: Stream, window: int | None) -> range:
-    """Return the numbers of the values that streams are made of: all inputs, and no news.
+    """Return the indices of the values that streams consist of: all inputs, and no news.
 
-    Within a window two streams differ by what is held. A value that lasts is held for as long as
-    there is no news, so streams with news in every period are all there are.
+    Within a window, two streams differ by the values held. A value that lasts is held until there
+    is news, so streams with news in every period already cover all cases.
     """
     no_news = window is None or not stream.lasts
     return range(len(stream.inputs()) + no_news)
@@ -128,7 +127,7 @@ def _compare(
     window: int | None,
     result: Disclosure,
 ) -> None:
-    """Take in the largest ratio of neighbouring streams."""
+    """Update the result with the largest ratio of neighbouring streams."""
     for group in _neighbours(list(laws), window):
         for heard in {heard for values in group for heard in laws[values]}:
             chances = [laws[values].get(heard, Fraction(0)) for values in group]
@@ -147,7 +146,7 @@ def _compare(
 
 
 def _neighbours(every: Sequence[Values], window: int | None) -> Iterator[list[Values]]:
-    """Yield groups of streams that all differ from each other within a window alone."""
+    """Yield groups of streams that differ from each other only within one window."""
     if window is None:
         yield list(every)
         return
@@ -163,7 +162,7 @@ def _neighbours(every: Sequence[Values], window: int | None) -> Iterator[list[Va
 def _outline(
     devices: Devices, server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure
 ) -> None:
-    """Take in whether where, in which order and how much is sent depends on the values."""
+    """Update the result if places, order or lengths of messages depend on the values."""
     first: tuple[Values, dict[Any, Fraction]] | None = None
     for values, law in laws.items():
         outline: dict[Any, Fraction] = {}
@@ -179,7 +178,7 @@ def _outline(
 
 
 def _hear(server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure) -> None:
-    """Take in every payload."""
+    """Add all payloads to the result."""
     by_round = {
         (period, ask.round): ask for period, asks in enumerate(server, 1) for ask in reversed(asks)
     }
@@ -192,7 +191,7 @@ def _hear(server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure
 
 
 def _asked(server: Sequence[Asks]) -> str:
-    """Return what a server asks, for a sentence."""
+    """Return the questions of a server as text for an error message."""
     if not any(server):
         return ""
     periods = [
@@ -228,7 +227,7 @@ def epsilon_is_spent_and_not_exceeded(stream: Stream) -> None:
 def when_and_how_much_is_sent_tells_nothing(stream: Stream) -> None:
     """Number, order, places and sizes of messages have one law for every stream of values.
 
-    What a stream does not know is no news, in every state that a device can be in.
+    A value that the stream does not know counts as no news, in every state of a device.
     """
     for tier, _ in enumerate(stream.offers):
         seen = disclosure(stream, tier)

@@ -1,7 +1,7 @@
-"""Whole numbers that are known only as far as somebody asked: a path branches no more than needed.
+"""Random whole numbers that are decided only as far as needed, so that paths branch less.
 
-A device draws a number below k and asks whether it lies below some bound. Listing all k numbers
-would take k paths where two are enough.
+A device draws a number below k and asks whether it lies below a bound. Listing all k numbers would
+take k paths, but two are enough.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.randomness import Coins
 
-if TYPE_CHECKING:  # a path hands out these coins
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.checks.paths import Path
 
 __all__ = ["Drawn", "PathCoins"]
 
 
 class Drawn:
-    """A uniform whole number below k, of which a path knows as much as was asked for.
+    """A uniform whole number below k, which is only decided as far as it is used.
 
-    It can be compared with whole numbers and used as one; using it decides which one it is.
+    It can be compared with whole numbers, which narrows it down, and used as an index, which
+    decides it.
     """
 
     def __init__(self, path: Path, k: int) -> None:
@@ -51,11 +52,11 @@ class Drawn:
 
 
 class PathCoins(Coins):
-    """Whole numbers one at a time that follow a path."""
+    """Whole numbers, one at a time, whose outcomes follow a path."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def below(self, k: int) -> int:
-        """Return a number in [0, k): every one of them, on some path."""
+        """Return a number in [0, k), which takes every value on some path."""
         return cast("int", Drawn(self._path, k))

@@ -1,4 +1,4 @@
-"""Checks of estimates: no bias, the stated spread, intervals that cover, and quick simulations."""
+"""Checks of estimates: no bias, the stated variance, coverage, and simulated tallies."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ROUNDS: Final = 600
 
 @lru_cache(maxsize=2)
 def _collections(mechanism: Mechanism) -> list[Tally]:
-    """Return the tallies of many collections from the same people, drawn in one go."""
+    """Return the tallies of many collections from the same people, drawn in one call."""
     crowd = people(mechanism, _PEOPLE)
     reports = mechanism.randomize(np.concatenate([crowd] * _ROUNDS), seeded(1000))
     return [mechanism.tally(part) for part in reports.reshape(_ROUNDS, _PEOPLE)]
 
 
 def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
-    """Over many collections errors average to zero, vary as stated, and intervals cover."""
+    """Over many collections, errors average to zero, vary as stated, and intervals cover."""
     tallies = _collections(mechanism)
     rounds = len(tallies)
     truth = mechanism.truth(people(mechanism, _PEOPLE))
@@ -50,7 +50,7 @@ def estimates_are_unbiased_and_cover(mechanism: Mechanism) -> None:
     z = np.array(estimates)
     limit = -NormalDist().inv_cdf(ALARM / (2 * truth.size))
     drift = np.abs(z.mean(axis=0)) * math.sqrt(rounds)
-    # A standardized error has unit variance; 1.15 leaves room for the estimated standard error.
+    # A standardized error has variance 1; 1.15 leaves room for the estimated standard error.
     demand(bool((drift < 1.15 * limit).all()), f"estimates are biased by {drift.max():.1f} sigma")
     spread = (z**2).mean(axis=0)
     reach = limit * math.sqrt(2.6 / rounds)

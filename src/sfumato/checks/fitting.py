@@ -1,4 +1,4 @@
-"""Do counts of reports fit a law? Pearson's test, with false alarms far out in the tail."""
+"""Pearson's test of whether counts of reports fit a law, with very rare false alarms."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sfumato.core.mechanism import Mechanism
 
 __all__ = ["Counted", "chi_squared_tail", "keys_of", "must_fit", "must_fit_input", "pearson"]
 
-_RARE = 20  # an output expected less often shares its cell with others like it
+_RARE = 20  # outputs expected less often than this share one cell
 
 
 def keys_of(reports: NDArray[Any]) -> NDArray[Any]:
-    """Return one key for each report, by which reports can be sorted and compared."""
+    """Return a key for each report, by which reports can be sorted and compared."""
     size = reports.dtype.itemsize
     raw = np.ascontiguousarray(reports)
     if size > 8:
@@ -32,16 +32,16 @@ def keys_of(reports: NDArray[Any]) -> NDArray[Any]:
 
 
 class Counted:
-    """How often each report was seen, counted once for all laws that it is compared with."""
+    """The number of times each report was seen, counted once for several comparisons."""
 
     def __init__(self, reports: NDArray[Any]) -> None:
         self.n = len(reports)
         self.kinds, self.counts = np.unique(keys_of(reports), return_counts=True)
 
     def fit(self, laws: Iterable[Law]) -> float:
-        """Return the p-value of Pearson's test that the reports follow a law.
+        """Return the p-value of Pearson's test of whether the reports follow a law.
 
-        Of a mechanism whose reports have a public part these are the laws of all public parts.
+        If reports have a public part, these are the laws of all public parts.
         """
         parts = [(keys_of(law.outputs), law.probabilities) for law in laws]
         outputs = np.concatenate([keys for keys, _ in parts])
@@ -58,7 +58,7 @@ class Counted:
 
 
 def pearson(seen: NDArray[Any], expected: NDArray[Any]) -> float:
-    """Return the p-value of Pearson's test; what is rarely expected shares one cell."""
+    """Return the p-value of Pearson's test; cells with small expected counts are merged."""
     rare = expected < _RARE
     counts, means = seen[~rare], expected[~rare]
     if rare.any():
@@ -69,18 +69,18 @@ def pearson(seen: NDArray[Any], expected: NDArray[Any]) -> float:
 
 
 def chi_squared_tail(statistic: float, freedom: int) -> float:
-    """Return P[chi-squared > statistic] by Wilson and Hilferty's cube root, good to far tails."""
+    """Return P[chi-squared > statistic] by Wilson and Hilferty's cube root, good in far tails."""
     spread = 2 / (9 * freedom)
     return NormalDist().cdf(-((statistic / freedom) ** (1 / 3) - 1 + spread) / math.sqrt(spread))
 
 
 def must_fit(mechanism: Mechanism, value: Any, reports: NDArray[Any] | Counted) -> None:
-    """Demand that these reports of one value follow the law."""
+    """Raise CheckFailed unless these reports of one value follow the law."""
     _demand_fit(mechanism.laws(value), value, reports)
 
 
 def must_fit_input(mechanism: Mechanism, index: int, reports: NDArray[Any] | Counted) -> None:
-    """Demand that these reports of one of the inputs follow the law."""
+    """Raise CheckFailed unless these reports of the input at an index follow the law."""
     laws = [by_input[index] for by_input in laws_of(mechanism)]
     _demand_fit(laws, mechanism.inputs()[index], reports)
 

@@ -1,4 +1,4 @@
-"""What crosses the wire: every message is read where it belongs, and nothing else is."""
+"""Checks of messages: each is read at its place, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from sfumato.wire.reports import Layout
 __all__ = ["plain_data_make_the_same_stream", "what_is_sent_is_read_and_nothing_else"]
 
 MOST_PLACES: Final = 60
-"""How many places and questions of a stream are looked at."""
+"""The largest number of places and questions of a stream that are checked."""
 
 
 def what_is_sent_is_read_and_nothing_else(stream: Stream) -> None:
-    """Every message fits its form, and is counted; what no device sends is judged, and refused."""
+    """Every message fits its form and is counted; what no device sends is refused."""
     for tier, _ in enumerate(stream.offers):
         heard = sorted(disclosure(stream, tier).heard.items(), key=repr)
         step = -(-len(heard) // MOST_PLACES)
@@ -44,7 +44,7 @@ def what_is_sent_is_read_and_nothing_else(stream: Stream) -> None:
 
 
 def _sent(stream: Stream, form: Form, place: Place, payloads: set[bytes]) -> None:
-    """Demand that each payload is valid, and that its tally survives the wire."""
+    """Raise CheckFailed unless each payload is valid and its tally survives encoding."""
     size = form.dtype.itemsize
     for payload in payloads:
         demand(len(payload) == size, f"{place} gets {len(payload)} bytes; {size} are read")
@@ -62,7 +62,7 @@ def _sent(stream: Stream, form: Form, place: Place, payloads: set[bytes]) -> Non
 
 
 def _altered(form: Form, place: Place, payloads: set[bytes]) -> None:
-    """Demand that other payloads are refused; of one byte, all that no device sends."""
+    """Raise CheckFailed unless altered payloads are refused; of one byte, all others."""
     size = form.dtype.itemsize
     others = [bytes([number]) for number in range(256)] if size == 1 else list(_flipped(payloads))
     judged = form.valid(np.frombuffer(b"".join(others), dtype=form.dtype))
@@ -89,7 +89,7 @@ def _flipped(payloads: set[bytes]) -> Iterator[bytes]:
 
 
 def _judged(stream: Stream, place: Place, ask: Ask | None, payloads: set[bytes]) -> None:
-    """Demand that a collector takes what is sent, and nothing that was lengthened or moved."""
+    """Raise CheckFailed unless a collector accepts what is sent, and nothing that was altered."""
     layout = Layout(stream.payload)
     judge = Judge(stream, layout, {} if ask is None else {place: ask})
     payload = min(payloads)
@@ -112,9 +112,9 @@ def _judged(stream: Stream, place: Place, ask: Ask | None, payloads: set[bytes])
 
 
 def plain_data_make_the_same_stream(stream: Stream) -> None:
-    """A stream written as plain data, and found by its name, is the same stream.
+    """A stream that is written as plain data and read again is the same stream.
 
-    Its devices say the same with the same probabilities, and its curator releases the same.
+    Its devices send the same with the same probabilities, and its curator releases the same.
     """
     spec = json.loads(json.dumps(stream.spec()))
     again = registry.stream_of(spec)

@@ -1,9 +1,9 @@
-"""Checks that people's reports are independent: nobody's coins are used for anybody else.
+"""Check that people's reports are independent, so that no two people share coins.
 
-Samplers work in chunks, and a chunk that starts again with the coins of another one repeats its
-reports. So many people who hold one value are drawn, in two calls, and reports at every plausible
-distance are compared: all pairs in a table, against the product of the law with itself; and in
-each block by itself how many are equal, which is binomial as no report is in two pairs.
+Samplers work in chunks, and a chunk that reuses the coins of another one repeats its reports. So
+many people with one value are randomized in two calls, and reports at every plausible distance are
+compared: all pairs in a table, against the product of the law with itself; and the number of equal
+pairs in each block, which is binomial because no report is in two pairs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def nobody_shares_coins(mechanism: Mechanism) -> None:
 
 
 class _Cells:
-    """The law of one input with its outputs grouped into a few cells."""
+    """The law of one input, with its outputs grouped into a few cells."""
 
     def __init__(self, mechanism: Mechanism, index: int) -> None:
         laws = [by_input[index] for by_input in laws_of(mechanism)]
@@ -57,20 +57,20 @@ class _Cells:
         chances = np.concatenate([law.probabilities for law in laws]) / len(laws)
         order = np.argsort(keys)
         self._keys = keys[order]
-        # Whatever is between two known outputs counts as the one behind it: that these are the
-        # only ones is for another check.
+        # A report between two known outputs counts as the one after it; another check shows that
+        # there are no such reports.
         cells = np.minimum((np.cumsum(chances[order]) - chances[order]) * _CELLS, _CELLS - 1)
         self._cells = cells.astype(np.int64)
         self._chances = np.bincount(self._cells, chances[order], minlength=_CELLS)
         self._equal = float(chances @ chances)
 
     def cells(self, keys: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the cells of reports, by their keys."""
+        """Return the cells of reports, given their keys."""
         places = np.searchsorted(self._keys, keys)
         return self._cells[np.minimum(places, len(self._cells) - 1)]
 
     def compare(self, keys: NDArray[Any], cells: NDArray[np.int64], lag: int, what: str) -> None:
-        """Demand that reports at this distance are independent."""
+        """Raise CheckFailed unless reports at this distance are independent."""
         firsts = np.arange(len(keys) - lag)
         firsts = firsts[firsts // lag % 2 == 0]  # no report is in two pairs
         blocks = firsts // (2 * lag)
@@ -86,9 +86,9 @@ class _Cells:
 
 
 def unlikely(counts: NDArray[Any], sizes: NDArray[Any], chance: Any) -> NDArray[np.float64]:
-    """Return a bound on the logarithm of the chance that binomial counts are that far out.
+    """Return a bound of the log-probability that binomial counts deviate this far.
 
-    This is the bound of Chernoff: -n times the relative entropy of the share to the chance.
+    It is Chernoff's bound: -n times the relative entropy of the share to the chance.
     """
     share = counts / sizes
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What checks list of a small mechanism: its laws, a few of its inputs, and simulated people."""
+"""Lists for checks of a small mechanism: its laws, a few inputs, and simulated people."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def laws_of(mechanism: Mechanism) -> list[list[Law]]:
 
 
 def few(values: Sequence[Any]) -> list[int]:
-    """Return the places of a few of them: the first, the middle and the last one."""
+    """Return the indices of a few values: the first, the middle and the last one."""
     last = len(values) - 1
     return [0, len(values) // 2, last] if last > 2 else list(range(last + 1))
 
 
 def copies(value: Any, n: int) -> NDArray[Any]:
-    """Return n people who hold one value, in a form that is quick to take."""
+    """Return the values of n people who all hold one value, in a form that is fast to encode."""
     return np.repeat(np.asarray([value]), n, axis=0)
 
 
 def people(mechanism: Mechanism, n: int) -> NDArray[Any]:
-    """Simulated people: every input is there, later ones are rarer."""
+    """Return the values of n simulated people; all inputs occur, later ones less often."""
     inputs = np.asarray(mechanism.inputs())
     chance = 1 / np.arange(1, len(inputs) + 1)
     chosen = seeded(n).simulator().choice(len(inputs), size=n, p=chance / chance.sum())

@@ -1,8 +1,8 @@
-"""Checks of one-shot mechanisms: each a few lines, one claim each.
+"""The checks of one-shot mechanisms, each with one claim.
 
-Privacy is decided exactly, over the integers the sampler uses. Statistical checks draw from fixed
-seeds, raise a false alarm with probability below 1e-9 each, and are sized to reject what is wrong
-by a tenth.
+Privacy is decided exactly, over the integers the sampler uses. Statistical checks use fixed seeds,
+raise a false alarm with probability below 1e-9 each, and are large enough to reject an epsilon that
+is wrong by a tenth.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ MECHANISM_CHECKS: Final[tuple[Callable[[Mechanism], None], ...]] = (
 def check_mechanism(
     mechanism: Mechanism, progress: Callable[[str], None] = lambda _: None
 ) -> Verdict:
-    """Run every check on one small instance and collect what fails."""
+    """Run every check on one small instance; return the verdict with all failures."""
     failures = failures_of(MECHANISM_CHECKS, mechanism, progress)
     try:
         ratio = exact_ratio(mechanism)

@@ -1,7 +1,7 @@
-"""Checks of central noise: few lines and one claim each, like those of mechanisms.
+"""The checks of central noise, each with one claim.
 
-That noise is epsilon-DP is decided over its rational rate; the sampler is held to the law that the
-rate stands for by Pearson's test, which must reject a tenth more or less.
+Whether noise is epsilon-DP is decided exactly from its rational rate; Pearson's test compares the
+sampler with the law of that rate, and must reject a tenth more or less.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DRAWS: Final = 400_000
 
 
 def epsilon_is_spent_and_not_exceeded(noise: Noise) -> None:
-    """Integers moved by the sensitivity change no probability by more than e^epsilon."""
+    """Moving the integers by the sensitivity changes no probability by more than e^epsilon."""
     spent, claimed = noise.law().epsilon(noise.sensitivity), exact_epsilon(noise.epsilon)
     demand(spent <= claimed, f"the law leaks epsilon {float(spent):.9g}, more than {claimed}")
     demand(
@@ -44,7 +44,7 @@ def epsilon_is_spent_and_not_exceeded(noise: Noise) -> None:
 
 
 def integers_in_integers_out(noise: Noise) -> None:
-    """Noise is added to whole numbers, gives whole numbers, and refuses others."""
+    """Noise on whole numbers gives whole numbers, and other numbers are refused."""
     before = np.array([[5, -3], [0, 1 << 40]])
     after = noise.add(before, seeded(1))
     demand(after.dtype.kind == "i" and after.shape == before.shape, f"they come as {after.dtype}")
@@ -57,7 +57,7 @@ def integers_in_integers_out(noise: Noise) -> None:
 
 
 def _fit(noise: Noise, drawn: NDArray[np.int64]) -> float:
-    """Return the p-value of Pearson's test that the draws follow the law."""
+    """Return the p-value of Pearson's test of whether the draws follow the law."""
     law = noise.law()
     reach = 0
     while _DRAWS * law.probability(reach + 1) > 20 and reach < 10_000:
@@ -82,7 +82,7 @@ def sampler_follows_its_law(noise: Noise) -> None:
 
 
 def noise_does_not_depend_on_the_integers(noise: Noise) -> None:
-    """One seed gives one noise, coin for coin, whatever it is added to; two seeds give two."""
+    """One seed gives the same noise on any integers, and two seeds give different noise."""
     before = (random.getstate(), np.random.get_state()[1].tobytes())  # type: ignore[index]  # noqa: NPY002
     zeros, data = np.zeros(500, dtype=np.int64), np.arange(500) ** 3
     first, again = noise.add(zeros, seeded(3)), noise.add(data, seeded(3)) - data
@@ -93,7 +93,7 @@ def noise_does_not_depend_on_the_integers(noise: Noise) -> None:
 
 
 def noise_is_fresh_on_every_integer(noise: Noise) -> None:
-    """Neighbouring integers get independent noise: products of two average to zero."""
+    """Neighbouring integers get independent noise: products of the two average to zero."""
     drawn = noise.add(np.zeros(_DRAWS, dtype=np.int64), seeded(5)).astype(np.float64)
     products = drawn[1:] * drawn[:-1] / noise.law().variance
     demand(abs(products.mean()) < 6.5 / np.sqrt(_DRAWS), "neighbours share noise")
@@ -118,7 +118,7 @@ NOISE_CHECKS: Final[tuple[Callable[[Noise], None], ...]] = (
 
 
 def check_noise(noise: Noise, progress: Callable[[str], None] = lambda _: None) -> Verdict:
-    """Run every check on one small instance and collect what fails."""
+    """Run every check on one small instance; return the verdict with all failures."""
     failures = failures_of(NOISE_CHECKS, noise, progress)
     spent = noise.law().epsilon(noise.sensitivity)
     used = float(spent / exact_epsilon(noise.epsilon))

@@ -1,4 +1,4 @@
-"""Checks of privacy: decided exactly, over the integers the sampler uses."""
+"""Checks of privacy, decided exactly over the integers that the sampler uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exact_ratio(mechanism: Mechanism) -> Fraction:
                 law.outputs.tobytes() == laws[0].outputs.tobytes(),
                 f"the law of {value!r} lists other outputs than that of {inputs[0]!r}",
             )
-        # Of many public parts most have the same numbers, in the same order.
+        # Most of the many public parts have the same numbers, in the same order.
         numbers = tuple((law.denominator, law.numerators) for law in laws)
         if numbers in seen:
             continue
@@ -66,7 +66,7 @@ def epsilon_is_spent_and_not_exceeded(mechanism: Mechanism) -> None:
 
 
 def _hold_each_law_to_the_listed_ones(mechanism: Mechanism) -> None:
-    """Demand that a value has the same law alone as in the list of all public parts."""
+    """Raise CheckFailed unless ``law`` and ``laws`` agree for a few values and public parts."""
     inputs, publics, listed = mechanism.inputs(), mechanism.publics(), laws_of(mechanism)
     demand(len(listed) == len(publics), f"{len(listed)} laws, {len(publics)} public parts")
     for place, index in product(few(publics), few(inputs)):

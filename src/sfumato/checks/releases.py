@@ -1,4 +1,4 @@
-"""What a curator releases: the same from the same tallies, final, unbiased, as sure as it says."""
+"""Checks of releases: reproducible, final, unbiased, and with the stated uncertainty."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = [
 ]
 
 RUNS: Final = 320
-"""How many crowds are asked to see how far estimates are from the truth."""
+"""The number of simulated crowds that show the errors of estimates."""
 LEVEL: Final = 0.8
-"""Of intervals that are counted: far enough from all that a doubled variance shows."""
+"""The level of the intervals that are counted; at this level a doubled variance shows."""
 ERRORS: Final = 5.8
-"""How many standard errors chance may be off: once in 1.5e8."""
+"""The number of standard errors that chance may reach, about once in 1.5e8 times."""
 
 
 def lived_by(stream: Stream, seed: int) -> Run:
-    """Return what comes of a crowd that holds all values."""
+    """Return the record of a crowd that holds all values."""
     crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(seed))
     return run(stream, crowd, periods_of(stream))
 
 
 def bytes_of(estimate: Estimate) -> bytes:
-    """Return all that an estimate says."""
+    """Return the values, variances and intervals of an estimate as bytes."""
     parts = (estimate.values, estimate.covariance.variances(), *estimate.interval())
     return b"".join(np.asarray(part).tobytes() for part in parts)
 
 
 def replays_release_the_same(stream: Stream) -> None:
-    """A curator that is led through recorded tallies releases the same, bit for bit."""
+    """A curator that is led through recorded tallies again releases the same, bit for bit."""
     lived = lived_by(stream, 1)
     released = [bytes_of(estimate) for estimate in lived.estimates]
     for period, estimate in enumerate(replay(stream.curator(), lived.recorded), 1):
@@ -56,7 +56,7 @@ def replays_release_the_same(stream: Stream) -> None:
 
 
 def releases_are_final(stream: Stream) -> None:
-    """What was released for a period stays as it is, whatever is sent in later periods."""
+    """The release of a period does not change, whatever is sent in later periods."""
     periods, lived = periods_of(stream), lived_by(stream, 2)
     for closed in range(periods):
         crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(100 + closed))
@@ -80,10 +80,10 @@ def releases_are_final(stream: Stream) -> None:
 
 
 def estimates_are_unbiased_and_cover(stream: Stream) -> None:
-    """Errors average to zero and vary as stated; intervals hold, and are not too wide either.
+    """Errors average to zero and vary as stated; intervals cover, and are not too wide.
 
-    The curve of each crowd is compared with the truth in one period and entry, so that what is
-    added up over crowds is independent.
+    Each crowd is compared with the truth in one period and one entry, so that the terms of the sum
+    over crowds are independent.
     """
     groups, periods = groups_of(stream), periods_of(stream)
     errors, stated, hits = [], [], 0
@@ -109,7 +109,7 @@ def estimates_are_unbiased_and_cover(stream: Stream) -> None:
 
 
 def _truth(stream: Stream, groups: Sequence[Group], lived: Run) -> NDArray[np.float64] | None:
-    """Return what the release of each period speaks of; None if the stream claims nothing."""
+    """Return the truth behind each period's release; None if the stream claims nothing."""
     counts = [group.count for group in groups]
     truths = []
     for period, asks in enumerate(lived.asked):
@@ -126,7 +126,7 @@ def _judge(errors: NDArray[np.float64], stated: NDArray[np.float64], hits: int) 
     drift = np.abs(errors.mean(axis=0)) / (errors.std(axis=0, ddof=1) / math.sqrt(runs))
     demand(bool((drift < ERRORS).all()), f"estimates are biased by {drift.max():.1f} sigma")
     spread = float(stated.mean())
-    # The cube root of chi-squared is nearly normal: Wilson and Hilferty.
+    # The cube root of chi-squared is nearly normal (Wilson and Hilferty).
     narrow = 2 / (9 * runs)
     low, high = ((1 - narrow + side * ERRORS * math.sqrt(narrow)) ** 3 for side in (-1, 1))
     demand(

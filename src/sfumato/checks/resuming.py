@@ -1,4 +1,4 @@
-"""Saved states: a device that was restored goes on exactly, and no other state is taken for one."""
+"""Checks of saved states: a restored device continues exactly, and other states are refused."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sfumato.streams import registry
 __all__ = ["devices_resume", "other_states_are_refused"]
 
 LIVES: Final = 8
-"""How many devices of each tier are followed."""
+"""The number of devices of each tier that are followed."""
 MARK: Final = "a value that nobody may read"
 
 
 def devices_resume(stream: Stream) -> None:
-    """Restored at any moment, a device says and becomes the same with the same coins."""
+    """A device that is restored at any moment behaves the same with the same coins."""
     for tier, _ in enumerate(stream.offers):
         devices = engine_of(stream, tier)
         for life, periods in enumerate(_lives(stream, tier)):
@@ -44,13 +44,13 @@ def devices_resume(stream: Stream) -> None:
 
 
 def _lives(stream: Stream, tier: int) -> Iterator[list[list[Act]]]:
-    """Yield what some devices live through, period by period: any values, and several servers."""
+    """Yield the acts of some devices, period by period, with various values and servers."""
     devices = engine_of(stream, tier)
     periods = periods_of(stream)
     servers = every_server(stream, tier, periods, LIVES)
     draw = np.random.default_rng(tier)
     for life in range(LIVES):
-        # Known values in every period; known values and no news in turn; anything.
+        # Known values in every period; known values and no news in turn; any values.
         shown = [(life + period) % len(stream.inputs()) for period in range(periods)]
         if life % 4 == 2:
             shown[1::2] = [len(stream.inputs())] * (periods // 2)
@@ -61,7 +61,7 @@ def _lives(stream: Stream, tier: int) -> Iterator[list[list[Act]]]:
 
 
 def other_states_are_refused(stream: Stream) -> None:
-    """A damaged state, or one of another stream, is refused in a sentence that quotes nothing."""
+    """Damaged states, and states of other streams, are refused without being quoted."""
     for tier, _ in enumerate(stream.offers):
         devices = engine_of(stream, tier)
         for life, periods in enumerate(_lives(stream, tier)):
@@ -79,7 +79,7 @@ def other_states_are_refused(stream: Stream) -> None:
 
 
 def _refused(stream: Stream, state: Any) -> bool:
-    """Return whether a state is refused; raise if that tells what is in it."""
+    """Return whether a state is refused; raise CheckFailed if the error quotes it."""
     try:
         stream.restore(state)
     except MismatchError as error:
@@ -89,7 +89,7 @@ def _refused(stream: Stream, state: Any) -> bool:
 
 
 def _broken(state: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what no device can have saved."""
+    """Yield states that no device can have saved, with a description of each."""
     yield "that is none", MARK
     yield "that is nothing", None
     yield "that is a list", [state]
@@ -113,12 +113,12 @@ def _marked(state: Any) -> Iterator[Any]:
 
 
 def _lives_on(devices: Devices, state: Any, periods: Sequence[Sequence[Act]]) -> None:
-    """Let a device go on from a state that was taken, however it came about."""
+    """Let a device continue from a state that was accepted; it must not crash."""
     device = devices.stream.restore(state)
     for act in [act for acts in periods for act in acts]:
         try:
             devices.said(device, act, seeded(1))
-        except MismatchError:  # its periods are over
+        except MismatchError:  # the periods of the device are over
             return
         except Exception as error:
             raise CheckFailed(f"a state was taken and then raised {error!r}") from error

@@ -1,4 +1,4 @@
-"""Checks of the sampler: reports follow the stated law, and their coins come from the argument."""
+"""Checks of the sampler: reports follow the law, and all coins come from the argument."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = [
 def sampler_follows_its_law(mechanism: Mechanism) -> None:
     """Reports fit the stated law, and fit neither the law at 0.9 nor at 1.1 epsilon.
 
-    A few inputs are drawn many times, so that a tenth of epsilon is seen; every other input, and
-    values between them where there are any, often enough to see one that is treated differently.
+    A few inputs are drawn so many times that a tenth of epsilon shows; all other inputs, and values
+    between them, are drawn often enough to show one that is treated differently.
     """
     draws = 400_000
     rejected = dict.fromkeys((0.9, 1.1), False)
@@ -52,9 +52,10 @@ def sampler_follows_its_law(mechanism: Mechanism) -> None:
 
 
 def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
-    """A batch of one, which is what a device draws, follows the law too, whatever came before.
+    """A batch of one, as on a device, follows the law too, whatever was drawn before.
 
-    What is sent in the clear instead of with a chance of 3/4 is 83 in units of chi-squared here.
+    Sending a value in the clear instead of with probability 3/4 would give a chi-squared of 83
+    here.
     """
     inputs, rng = mechanism.inputs(), seeded(12)
     drawn: dict[int, list[NDArray[Any]]] = {index: [] for index in few(inputs)}
@@ -66,7 +67,7 @@ def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
 
 
 def same_seed_same_reports(mechanism: Mechanism) -> None:
-    """All coins come from the argument: one seed gives one outcome, two seeds two."""
+    """All coins come from the argument: one seed gives one outcome, two seeds give two."""
     crowd = people(mechanism, 500)
     before = (random.getstate(), np.random.get_state()[1].tobytes())  # type: ignore[index]  # noqa: NPY002
     first, again = (mechanism.randomize(crowd, seeded(3)) for _ in range(2))
@@ -80,8 +81,8 @@ def same_seed_same_reports(mechanism: Mechanism) -> None:
 def people_do_not_touch_each_other(mechanism: Mechanism) -> None:
     """Changing one person's value changes that person's report and nobody else's.
 
-    This holds coin for coin, so neither another's raw value nor a data-dependent number of coins
-    can reach a report. What only some coins bring to light needs many seeds.
+    This holds coin by coin, so a report depends neither on another person's value nor on a number
+    of coins that depends on data. Many seeds are tried, because some coins may hide a fault.
     """
     crowd = people(mechanism, 64)
     for seed in range(24):

@@ -1,4 +1,4 @@
-"""Checks of the server's half: reports as bytes, their sums, and what is no report."""
+"""Checks of the server's half: reports as bytes, their sums, and what is not a report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["engines_agree", "garbage_is_refused", "tally_adds_up", "wire_round_t
 
 
 def tally_adds_up(mechanism: Mechanism) -> None:
-    """Tallying is a homomorphism: any split in any order has the same sum."""
+    """Tallies add up: any split of the reports, in any order, has the same sum."""
     reports = mechanism.randomize(people(mechanism, 999), seeded(6))
     whole = mechanism.tally(reports)
     demand(whole.n == len(reports), f"the tally of {len(reports)} reports says n = {whole.n}")
@@ -31,14 +31,14 @@ def tally_adds_up(mechanism: Mechanism) -> None:
 
 
 def engines_agree(mechanism: Mechanism) -> None:
-    """The engine's tally of batches is the tally of everything."""
+    """The engine's tally of batches equals the tally of all reports."""
     reports = mechanism.randomize(people(mechanism, 300), seeded(7))
     batches = (reports[start : start + 64] for start in range(0, 300, 64))
     demand(engines.tally(mechanism, batches) == mechanism.tally(reports), "batches do not add up")
 
 
 def wire_round_trip(mechanism: Mechanism) -> None:
-    """Bytes out, bytes in: the same reports, and every one of them valid."""
+    """Reports survive conversion to bytes and back, and all of them are valid."""
     reports = mechanism.randomize(people(mechanism, 300), seeded(8))
     demand(reports.dtype == mechanism.report_dtype, f"reports have dtype {reports.dtype}")
     demand(bool(mechanism.valid(reports).all()), "the mechanism refuses its own reports")
@@ -47,7 +47,7 @@ def wire_round_trip(mechanism: Mechanism) -> None:
 
 
 def garbage_is_refused(mechanism: Mechanism) -> None:
-    """Only reports that the law lists are valid, and broken bytes or values raise one error."""
+    """Only reports that the law lists are valid; broken bytes or values raise the right error."""
     size = mechanism.report_bytes
     good = mechanism.randomize(people(mechanism, 3), seeded(9)).tobytes()
     for data in (b"", good[:-1], good + b"\0")[: 3 if size > 1 else 1]:

@@ -1,7 +1,7 @@
-"""What a server may ask: the method's own questions, and those of one that wants too much.
+"""The questions of servers: those of the stream's own curator, and those of greedy servers.
 
-A server that adapts asks one of all sequences of questions along each transcript, so it learns no
-more from a device than the worst of the sequences.
+An adaptive server asks one of all sequences of questions along each transcript, so it learns no
+more from a device than the worst sequence does.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ SEED: Final = 20_260
 
 
 def own_questions(stream: Stream) -> tuple[Asks, ...]:
-    """Return what the stream's own curator asks in each period, of a crowd that holds all."""
+    """Return the questions of the stream's own curator in each period, for a large crowd."""
     crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(SEED))
     return run(stream, crowd, periods_of(stream)).asked
 
 
 def every_server(stream: Stream, tier: int, periods: int, most: int) -> list[tuple[Asks, ...]]:
-    """Return sequences of questions for so many periods; all of them, if they are few enough.
+    """Return sequences of questions, one tuple for each period; all sequences if they are few.
 
     Parameters
     ----------
     stream, tier
-        Whose devices are asked.
+        The stream and the tier of the devices.
     periods
-        How many periods are asked about.
+        The number of periods.
     most
-        How many sequences there may be; of more, some are taken evenly, beside those that ask the
-        same in each period.
+        The largest number of sequences; from more, an even selection is taken, beside those that
+        ask the same in each period.
 
     """
     if not stream.rounds:
@@ -55,7 +55,7 @@ def every_server(stream: Stream, tier: int, periods: int, most: int) -> list[tup
 
 
 def _offers(stream: Stream, tier: int, own: Sequence[Asks]) -> list[Asks]:
-    """Return what may be asked in one period: nothing, all, parts, too much, or all of it twice."""
+    """Return the choices for one period: nothing, all, parts, too much, or all of it twice."""
     asked = [ask.mechanism for asks in own for ask in asks if ask.tier == tier]
     first, last = asked[0], asked[-1]
     limit = stream.offers[tier].epsilon
@@ -83,5 +83,5 @@ def _offers(stream: Stream, tier: int, own: Sequence[Asks]) -> list[Asks]:
 
 
 def _at(mechanism: Mechanism, epsilon: float) -> Mechanism:
-    """Return a mechanism at another epsilon, in whole units of the ledger."""
+    """Return a mechanism with another epsilon, in whole units of the ledger."""
     return replace(mechanism, epsilon=affordable(whole_units(epsilon)))

@@ -1,4 +1,4 @@
-"""Checks of what a mechanism tells the accountant of the shuffle model, against its whole law."""
+"""Checks of a mechanism's contrasts for the shuffle model, against its whole law."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["others_cover_as_stated", "shuffled_reports_hide_as_stated"]
 
 Floats = NDArray[np.float64]
 
-_LISTED: Final = 32  # inputs, of which all triples are looked at
+_LISTED: Final = 32  # the largest number of inputs of which all triples are checked
 _ROUNDED: Final = 1e-8
 
 
 def shuffled_reports_hide_as_stated(mechanism: Mechanism) -> None:
-    """What accountants of the shuffle model are told covers every pair of inputs."""
+    """The contrasts for the shuffle model cover every pair of inputs."""
     if _tells_the_whole_law(mechanism):
         return
     for whole in listed(mechanism, triples=0):
@@ -47,9 +47,9 @@ def shuffled_reports_hide_as_stated(mechanism: Mechanism) -> None:
 
 
 def others_cover_as_stated(mechanism: Mechanism) -> None:
-    """For no two inputs and a third one do others' own reports cover less than is stated.
+    """For every two inputs and a third one, others' reports cover at least as much as stated.
 
-    Nor does the accountant, who relies on that, go below what some people's reports reach.
+    The bounds that use this also stay above what some people's reports attain.
     """
     if _tells_the_whole_law(mechanism) or len(_inputs(mechanism)) > _LISTED:
         return
@@ -63,7 +63,7 @@ def others_cover_as_stated(mechanism: Mechanism) -> None:
 
 
 def _tells_the_whole_law(mechanism: Mechanism) -> bool:
-    """Return whether accountants get what the base class lists, and nothing else in its place."""
+    """Return whether a mechanism uses the base class's contrasts, which list the whole law."""
     return getattr(mechanism.contrasts, "__func__", None) is Mechanism.contrasts
 
 
@@ -90,14 +90,14 @@ def _bounds_stay_above(mechanism: Mechanism, known: Contrasts) -> None:
 
 
 class _Favours:
-    """Which inputs favour which reports, of the reports that tell inputs apart at all.
+    """A table of which inputs favour which reports; equally likely reports are left out.
 
     Parameters
     ----------
     base
         The base measure of each kind of report.
     favour
-        Whether it is favoured, a column for each input.
+        Whether each kind of report is favoured, with one column for each input.
 
     """
 
@@ -106,7 +106,7 @@ class _Favours:
 
     @classmethod
     def of(cls, mechanism: Mechanism, cover: Cover) -> _Favours | None:
-        """Return the table, from the whole law; None if reports merge several favoured kinds."""
+        """Return the table from the whole law; None if reports merge several favoured kinds."""
         laws = laws_of(mechanism)
         chances = np.concatenate(
             [np.stack([law.probabilities for law in by_input], axis=1) for by_input in laws]
@@ -118,7 +118,7 @@ class _Favours:
         stated = low[:, None] * np.where(favour, ratio, 1.0)
         if not np.allclose(chances[telling], stated[telling], rtol=_ROUNDED, atol=0):
             return None
-        # What all inputs favour looks like what none does: both ways of counting it are right.
+        # Reports that all inputs favour look like reports that none favours; both counts are right.
         norm = 1 + (ratio - 1) * cover.accepted
         mixed, alike = float(low[telling].sum()), float(low[~telling].sum())
         demand(
@@ -131,13 +131,13 @@ class _Favours:
         return cls(base, kinds.astype(np.float64))
 
     def pairs(self) -> Iterator[tuple[int, int, float, Floats]]:
-        """Yield two inputs, what only one favours (half of it), and what each third one exposes."""
+        """Yield two inputs, half of what only one favours, and what each third one exposes."""
         for first, second in combinations(range(self.favour.shape[1]), 2):
             apart = self.base * (self.favour[:, first] != self.favour[:, second])
             yield first, second, float(apart.sum()) / 2, apart @ (1 - self.favour)
 
     def hold(self, mechanism: Mechanism, cover: Cover) -> None:
-        """Demand that no pair is further apart, and no triple more exposed, than stated."""
+        """Raise CheckFailed if a pair is further apart, or a triple more exposed, than stated."""
         inputs = mechanism.inputs()
         for first, second, apart, exposed in self.pairs():
             pair = f"{inputs[first]!r} and {inputs[second]!r}"

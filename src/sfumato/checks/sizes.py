@@ -1,10 +1,10 @@
-"""Checks of large instances, whose laws are too long to list, in every form that a size brings.
+"""Checks of large instances, whose laws are too long to list, in every form of a report.
 
-Numbers above 255 and above 65,535 take more bytes, long subsets are drawn and sent in other ways
-than short ones: what is right for the small examples could be wrong there. How often a report
-counts towards each cell of the tally is known for any size, so people who hold one value are
-counted: cells that they hold one by one (a count is binomial), all others in groups, from batch to
-batch.
+Numbers above 255 and above 65,535 take more bytes, and long subsets are drawn and sent differently
+from short ones, so code that is right for small examples could be wrong there. The probability that
+a report counts towards a cell of the tally is known for any size. So reports of people with one
+value are counted: each cell of that value on its own (a count is binomial), all others in groups,
+from batch to batch.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ _SIBLINGS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
     "hash_range": ({"dimension": 100}, {"dimension": 300}, {"dimension": 33_000}),
     "grid": ({"grid": 300}, {"grid": 70_000}),
 }
-"""Sizes for mechanisms with such a field, the first of these that they have."""
+"""Sizes for mechanisms with a field of this name; the first such field is used."""
 
 
 def siblings(mechanism: Mechanism) -> Iterator[Mechanism]:
-    """Yield large instances of the same class, one for each form that its size can bring."""
+    """Yield large instances of the same class, one for each form of a report."""
     known = {field.name for field in fields(mechanism)}
     fixed: dict[str, Any] = {"epsilon": 1.0}
     fixed |= {"sparsity": 3} if "sparsity" in known else {}
@@ -77,7 +77,7 @@ def siblings(mechanism: Mechanism) -> Iterator[Mechanism]:
                     try:
                         yield type(mechanism)(**fixed | sizes)
                     except ConfigurationError:
-                        continue  # there is no such size of this one
+                        continue  # this class does not allow such a size
             return
 
 
@@ -90,7 +90,7 @@ def large_sizes_follow_the_law(mechanism: Mechanism) -> None:
 
 @lru_cache(maxsize=256)
 def _finding(large: Mechanism) -> str:
-    """Return what is wrong with one instance, if anything; its siblings share the answer."""
+    """Return what is wrong with one instance; empty if nothing is. The result is cached."""
     try:
         _compare(large)
     except CheckFailed as failed:
@@ -100,7 +100,7 @@ def _finding(large: Mechanism) -> str:
 
 @singledispatch
 def _compare(mechanism: Mechanism) -> None:
-    """Compare a large instance with what is known of its law: nothing, of a class of its own."""
+    """Compare a large instance with its law; this default knows no law and checks nothing."""
 
 
 @_compare.register
@@ -164,7 +164,7 @@ def _held(size: int) -> list[int]:
 
 
 def _triples(dimension: int) -> Iterator[NDArray[np.int64]]:
-    """Yield three places at a time, in order, so that all places worth a look are there."""
+    """Yield three positions at a time, in order, until all interesting ones were used."""
     places = _held(dimension)
     for start in range(0, len(places), 3):
         yield np.array(places[start : start + 3] if start + 3 <= len(places) else places[-3:])
@@ -173,7 +173,7 @@ def _triples(dimension: int) -> Iterator[NDArray[np.int64]]:
 def _compare_counts(
     mechanism: Mechanism, values: Any, chances: Floats, held: NDArray[np.int64], what: str
 ) -> None:
-    """Demand that each cell of the tally counts as many of these people's reports as it should."""
+    """Raise CheckFailed unless each cell of the tally counts as many reports as it should."""
     n = len(values)
     reports = mechanism.randomize(values, seeded(int(held[0])))
     step = n // _BATCHES
@@ -204,10 +204,10 @@ def _compare_counts(
         )
         often = _BATCHES * expected > 400
         apart = counts.mean(axis=0) - expected
-        # A group's count varies at least a little even if that did not show by chance.
+        # The variance of a group's count is at least this, even if the sample shows less.
         spread = counts.std(axis=0, ddof=1) + 1
         scores = np.abs(apart[often]) / spread[often] * math.sqrt(_BATCHES)
-        # Student's law with 39 degrees of freedom reaches a fifth further out than the normal one.
+        # Student's law with 39 degrees of freedom reaches a fifth further than the normal law.
         limit = 1.25 * -NormalDist().inv_cdf(ALARM / (4 * _GROUPS))
         demand(
             bool((scores < limit).all()),

@@ -1,10 +1,10 @@
-"""Checks of where coins come from: every source is treated alike.
+"""Check that every source of randomness is treated alike.
 
 A sampler that could tell sources apart could be right in every test, which seeds its source, and
-wrong on a device, which has a secure one. So one stream of bytes is handed over in the guise of
-each type of source, and the reports must be the same bit by bit; and the secure source itself,
-whose coins nobody can repeat, must follow the law. Its draws are new each time: the limit is so far
-out that they raise no false alarm in anybody's lifetime.
+wrong on a device, which has a secure one. So the same bytes are passed in as each type of source,
+and the reports must be the same, bit by bit. With the secure source itself, which cannot be
+repeated, reports must follow the law; its draws are new each time, so the limit is set so far out
+that a false alarm practically never happens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEY: Final = bytes(range(32))
 
 
 class Opaque(Source):
-    """Hands on the bytes of another source, and nothing else of it."""
+    """A source that passes on the bytes of another source, and hides its type."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -36,7 +36,7 @@ class Opaque(Source):
 
 
 def disguised(source: Source, kind: type[Source]) -> Source:
-    """Return a source of another type with the bytes of this one."""
+    """Return a source of another type that returns the bytes of this one."""
     guise = object.__new__(kind)
     guise.__dict__.update(source.__dict__)
     guise.__dict__["take"] = source.take
@@ -44,7 +44,7 @@ def disguised(source: Source, kind: type[Source]) -> Source:
 
 
 def _guises(seed: int) -> Iterator[tuple[str, Source, Source]]:
-    """Yield pairs of sources that hand out the same bytes."""
+    """Yield pairs of sources that return the same bytes, with a name for each pair."""
     yield "an opaque source", seeded(seed), Opaque(seeded(seed))
     yield "a keyed source", seeded(seed), disguised(seeded(seed), Keyed)
     yield "the secure source", seeded(seed), disguised(seeded(seed), Secure)

@@ -1,8 +1,8 @@
-"""Checks of streams: what is ever heard of a device, its states, and what a curator releases.
+"""The checks of streams: transcripts of devices, saved states, and a curator's releases.
 
-Whatever can be listed is listed: all coins of the real device fall all ways, for every stream of
-values and every server of a small instance, in fractions. Only how sure estimates are is tested on
-simulated crowds, which follow the listed law.
+As much as possible is listed exactly: all outcomes of the real device's coins, for every stream of
+values and every server of a small instance, in fractions. Only the uncertainty of estimates is
+tested on simulated crowds, which follow the listed law.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ STREAM_CHECKS: Final[tuple[Callable[[Stream], None], ...]] = (
 
 
 def check_stream(stream: Stream, progress: Callable[[str], None] = lambda _: None) -> Verdict:
-    """Run every check on one small stream and collect what fails.
+    """Run every check on one small stream; return the verdict with all failures.
 
-    The verdict has the epsilon of the offer that is exceeded most, or used least.
+    The verdict has the epsilon of the offer of which the largest part is used.
     """
     failures = failures_of(STREAM_CHECKS, stream, progress)
     try:
@@ -61,7 +61,7 @@ def check_stream(stream: Stream, progress: Callable[[str], None] = lambda _: Non
 
 
 def _spent(stream: Stream, tier: int) -> tuple[float, float, float]:
-    """Return which part of its epsilon a tier uses, the epsilon, and what is really spent."""
+    """Return the used part of a tier's epsilon, the claimed epsilon, and the exact one."""
     ratio, claimed = disclosure(stream, tier).ratio, stream.offers[tier].epsilon
     if ratio is None:
         return math.inf, claimed, math.inf

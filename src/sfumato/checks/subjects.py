@@ -26,17 +26,17 @@ class Subject:
     Parameters
     ----------
     name
-        What the command line calls it.
+        The name on the command line.
     family
-        What it is.
+        The kind of thing it is.
     examples
         Small instances.
     claims
         The names of its checks.
     check
-        Runs all checks on one example.
+        A function that runs all checks on one example.
     plain
-        Returns an example as plain data.
+        A function that returns an example as plain data.
 
     """
 
@@ -49,7 +49,7 @@ class Subject:
 
 
 def names() -> list[str]:
-    """Return the names of all that can be checked.
+    """Return the names of everything that can be checked.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def names() -> list[str]:
 
 
 def subject(name: str) -> Subject:
-    """Return what has this name; raise ConfigurationError if nothing has it.
+    """Return the subject of this name; raise ConfigurationError if there is none.
 
     Examples
     --------

@@ -1,10 +1,9 @@
-"""All that is ever heard of one device: the exact law, by tossing all coins of the real device.
+"""The exact law of all messages of a device, by following all coins of the real device.
 
-A device is a small state machine, so its law is put together from steps: whatever it can say and
-become when it lives through a period with some value, or is asked some question, in a state. Each
-step starts from the saved state, and follows every path of the device's coins. Steps are listed
-once for each state, and what is heard over many periods is the sum over all chains of steps, in
-fractions.
+A device is a small state machine, so its law is composed of steps: the messages and new states that
+are possible when a device in some state lives through a period or is asked a question. Each step
+starts from the saved state, and follows every path of the device's coins. Steps are listed once for
+each state, and the law of a transcript is the sum over all chains of steps, in fractions.
 """
 
 from __future__ import annotations
@@ -38,23 +37,23 @@ __all__ = [
     "state_of",
 ]
 
-MOST_CHOICES: Final = 100_000  # of one step: a stream with more needs smaller examples
+MOST_CHOICES: Final = 100_000  # in one step; a stream with more needs smaller examples
 
 STRANGERS: Final = (object(), float("nan"), "no such value", [[None]])
-"""What no stream knows: a device takes each for no news."""
+"""Values that no stream knows, which a device must take as no news."""
 
 State = str
-"""A saved state, written in one way."""
+"""A saved state as canonical text."""
 Transcript = tuple[Message, ...]
-"""What was heard of a device, in order; where each message belongs says when."""
+"""The messages of a device in order; their places say when they were sent."""
 Law = dict[Transcript, Fraction]
 Asks = tuple[Ask, ...]
-"""What a server asks in one period, one after the other."""
+"""The questions of a server in one period, in order."""
 
 
 @dataclass(frozen=True)
 class NumberedValue:
-    """A value that a device lives through a period with, by its number among all values."""
+    """A value that a device holds in a period, by its index among all values."""
 
     number: int
 
@@ -64,7 +63,7 @@ Act = NumberedValue | Ask
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """All that a device can do next: what it says, what it becomes, and how likely that is."""
+    """All possible next steps of a device: messages, new states, and their probabilities."""
 
     messages: tuple[Message | None, ...]
     states: tuple[State, ...]
@@ -78,24 +77,24 @@ class Steps:
 
 
 def state_of(device: StreamDevice) -> State:
-    """Return what a device saves, as text."""
+    """Return the saved state of a device as text."""
     return json.dumps(device.save(), sort_keys=True)
 
 
 def held_by(stream: Stream) -> tuple[Any, ...]:
-    """Return all values that devices of a small stream are shown: known ones, none, unknown."""
+    """Return all values that devices of a small stream are shown: known ones, None, unknown."""
     return (*stream.inputs(), None, *STRANGERS)
 
 
 class Devices:
-    """Every device of a small stream at once: what can be heard of one, and how likely it is.
+    """The laws of devices of a small stream.
 
     Parameters
     ----------
     stream
-        What they take part in; its paths are followed, so it has to be small.
+        The stream, which must be small, because all paths are followed.
     tier
-        Which of the stream's offers their owners have picked.
+        The index of the offer that the owners have picked.
 
     """
 
@@ -106,7 +105,7 @@ class Devices:
 
     @cached_property
     def begin(self) -> Steps:
-        """What a device can be before it has seen anything."""
+        """The possible states of a new device."""
 
         def join(path: Path) -> tuple[None, State]:
             return None, state_of(self.stream.device(Branching(path), self.tier))
@@ -114,7 +113,7 @@ class Devices:
         return _listed(join)
 
     def steps(self, state: State, act: Act) -> Steps:
-        """Return all that a device in this state can say and become, with its probability."""
+        """Return the possible messages and new states of a device, with their probabilities."""
         if (state, act) not in self._steps:
 
             def live(path: Path) -> tuple[Message | None, State]:
@@ -125,24 +124,24 @@ class Devices:
         return self._steps[state, act]
 
     def law_of(self, state: State, act: Act) -> dict[tuple[Message | None, State], Fraction]:
-        """Return the probability of each thing that a device can say and become."""
+        """Return the probability of each pair of a message and a new state."""
         steps = self.steps(state, act)
         pairs = zip(steps.messages, steps.states, strict=True)
         return dict(zip(pairs, steps.exact, strict=True))
 
     def reached(self, act: Act) -> list[State]:
-        """Return the states in which devices have lived through an act so far."""
+        """Return the states in which an act has been listed so far."""
         return [state for state, lived in self._steps if lived == act]
 
     def restored(self, state: State) -> StreamDevice:
-        """Return the device that has saved a state."""
+        """Return the device with a saved state."""
         try:
             return self.stream.restore(json.loads(state))
         except MismatchError as error:
             raise CheckFailed(f"a device does not take what it has saved: {error}") from error
 
     def said(self, device: StreamDevice, act: Act, coins: Any) -> Message | None:
-        """Let a device live through an act; a question that it refuses leaves it silent."""
+        """Let a device perform an act; it stays silent if it refuses a question."""
         if isinstance(act, NumberedValue):
             return device.observe(self.values[act.number], coins)
         try:
@@ -153,7 +152,7 @@ class Devices:
     def period(
         self, now: Mapping[tuple[Transcript, State], Fraction], acts: Sequence[Act]
     ) -> dict[tuple[Transcript, State], Fraction]:
-        """Return the law of what was heard, and of the state, after some acts more."""
+        """Return the law of transcripts and states after some further acts."""
         for act in acts:
             after: dict[tuple[Transcript, State], Fraction] = {}
             for (heard, state), chance in now.items():
@@ -169,14 +168,14 @@ class Devices:
     def laws(
         self, asked: Sequence[Asks], values: Sequence[int]
     ) -> Iterator[tuple[tuple[int, ...], Law]]:
-        """Yield each stream of values, by their numbers, and the law of what is heard with it.
+        """Yield each stream of values, as indices, with the law of its transcripts.
 
         Parameters
         ----------
         asked
             The questions of each period.
         values
-            The numbers of the values that streams are made of.
+            The indices of the values that streams consist of.
 
         """
         begun = zip(self.begin.states, self.begin.exact, strict=True)
@@ -201,7 +200,7 @@ class Devices:
 
 
 def _listed(run: Callable[[Path], tuple[Message | None, State]]) -> Steps:
-    """Return what comes of all paths together."""
+    """Return the steps that all paths together give."""
     law: dict[tuple[Message | None, State], Fraction] = {}
     try:
         for outcome, path in paths(run, Path, MOST_CHOICES):

@@ -1,4 +1,4 @@
-"""What a check is, and what all checks together find out."""
+"""Failures of checks, and the verdict of all checks together."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, Final
 __all__ = ["ALARM", "BUDGET_WASTED", "CheckFailed", "Verdict", "demand", "failures_of"]
 
 ALARM: Final = 1e-9
-"""How often a statistical check may fail something that is right, at most."""
+"""The largest probability that a statistical check fails something that is right."""
 BUDGET_WASTED: Final = 1e-6
 
 
 class CheckFailed(AssertionError):
-    """A mechanism does not do what it claims."""
+    """A mechanism, noise or stream does not do what it claims."""
 
 
 def demand(claim: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    """Raise unless the claim holds."""
+    """Raise CheckFailed with this message unless the claim is true."""
     if not claim:
         raise CheckFailed(otherwise)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checks found about one mechanism, one kind of noise or one protocol.
+    """The result of all checks of one mechanism, noise or stream.
 
-    ``failures`` has the name of each failed check and what it found.
+    ``failures`` has the name of each failed check and its message.
     """
 
     mechanism: Any
@@ -45,7 +45,7 @@ class Verdict:
 def failures_of(
     checks: Sequence[Callable[[Any], None]], subject: Any, progress: Callable[[str], None]
 ) -> tuple[tuple[str, str], ...]:
-    """Run checks on one subject; return the name of each that failed and what it found."""
+    """Run checks on one subject; return the name and message of each that failed."""
     failures = []
     for check in checks:
         progress(check.__name__)
