@@ -60,12 +60,12 @@ def test_every_module_says_which_extra_it_needs(hidden: list[str]) -> None:
         assert (kind, message in sentences) == ("MissingExtra", True), (module, kind, message)
     broken = {module for module, _, _ in failed}
     rooms = {f"sfumato.{path.parent.name}" for path in (ROOT / "src/sfumato").glob("*/__init__.py")}
-    assert "sfumato.lab" in rooms
+    assert {"sfumato.datasets", "sfumato.lab"} <= rooms
     assert not broken & rooms  # every room opens on a core install
     if hidden == CORE:
         assert {
             "sfumato.service.asgi",
-            "sfumato.lab.endless",
+            "sfumato.datasets.endless",
             "sfumato.plots.answer_plots",
         } <= broken
 
@@ -73,13 +73,13 @@ def test_every_module_says_which_extra_it_needs(hidden: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "extra"),
     [
-        ("from sfumato.lab import read_flights; read_flights()", "demo"),
+        ("from sfumato.datasets import read_flights; read_flights()", "demo"),
         (
-            "import sfumato.lab.published_accuracy as lab; lab.streams(lab.Path())",
+            "import sfumato.datasets.amount_streams as data; data.amount_streams(data.Path())",
             "frames",
         ),
         ("from sfumato.frames import table; table({}, 'pyarrow')", "frames"),
-        ("from sfumato.lab.ratings import read_ratings; read_ratings()", "demo"),
+        ("from sfumato.datasets.ratings import read_ratings; read_ratings()", "demo"),
     ],
 )
 def test_what_is_needed_later_is_named_as_well(line: str, extra: str) -> None:

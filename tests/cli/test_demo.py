@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.cli.running import refused, run
 
-from sfumato.lab.flights import PLACES, read_favourites
-from sfumato.lab.live_fleet import replayed
+from sfumato.datasets.flights import PLACES, read_favourites
+from sfumato.fleets.live_fleet import replayed
 from sfumato.wire.published import Published
 
 DEVICES, PERIODS = 1000, 6

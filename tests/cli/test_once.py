@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.cli.running import answer, refused, run
 
-from sfumato.lab import CITIES, flights, read_flights
+from sfumato.datasets import CITIES, flights, read_flights
 
 
 @pytest.fixture(scope="module")

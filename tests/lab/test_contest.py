@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.datasets.endless import DrawnBits
 from sfumato.errors import ConfigurationError
 from sfumato.lab.contest import bits, contest, livest, summed, wire_bytes
-from sfumato.lab.endless import DrawnBits
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import Drifting
 from sfumato.streams.window import Window

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import InputError
+from sfumato.datasets.amount_streams import KnownStream
 from sfumato.lab import published_accuracy as experiment
-from sfumato.lab.published_accuracy import KnownStream
 from sfumato.randomness import seeded
 from sfumato.streams.published import PublishingPlan, plan
 
@@ -85,24 +81,3 @@ def _quickly(release: PublishingPlan, key: bytes, first: Any, last: Any) -> Any:
 
 def _really(release: PublishingPlan, key: bytes, first: Any, last: Any) -> Any:
     return experiment._published(STREAM, release, key).sums(first, last)  # noqa: SLF001
-
-
-def test_streams_of_a_folder_are_cleaned_and_cut(tmp_path: Path) -> None:
-    table = pa.table({"fare_cents": [1000, -500, 99_999_999]})
-    pq.write_table(table, tmp_path / "nyc_taxi_2023_01.parquet")
-    dimes, cents = experiment.streams(tmp_path)
-    assert dimes.values.tolist() == [100, 0, 30_000]
-    assert cents.values.tolist() == [1000, 0, 30_000]
-
-
-def test_a_folder_without_streams_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has neither pos\.parquet nor nyc_taxi_2023_01"):
-        experiment.streams(tmp_path)
-
-
-def test_made_up_streams_resemble_the_real_ones() -> None:
-    items, fares = experiment.streams(None)
-    assert 6 < items.values.mean() < 9
-    assert 30 < np.quantile(items.values, 0.995) < 60
-    assert 1500 < fares.values.mean() < 2300
-    assert experiment.example(1000, seeded(1)).max() <= 300

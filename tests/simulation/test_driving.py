@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.datasets.flights import PLACES, WEEKS, read_positions
 from sfumato.errors import ConfigurationError
-from sfumato.lab.flights import PLACES, WEEKS, read_positions
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import LIVES, Life, Recorded, Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values

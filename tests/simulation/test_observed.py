@@ -11,8 +11,8 @@ from tests.device.collecting import Collector
 from sfumato import catalog
 from sfumato.device.part import Part
 from sfumato.errors import InputError
-from sfumato.lab.gateway import Gateway
-from sfumato.lab.live_fleet import LiveFleet, replayed
+from sfumato.fleets.gateway import Gateway
+from sfumato.fleets.live_fleet import LiveFleet, replayed
 from sfumato.simulation import simulate
 from sfumato.simulation.observed import Held, Moves, Numbers, Observed, observed_by
 from sfumato.streams.kinds import Attributes, Binary, Category, Items

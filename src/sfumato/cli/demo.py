@@ -26,7 +26,7 @@ from sfumato.core.answers import SIDES, Answers
 from sfumato.core.quantity import SHARE
 
 if TYPE_CHECKING:  # these take their time to import
-    from sfumato.lab.live_fleet import Pace
+    from sfumato.fleets.live_fleet import Pace
     from sfumato.wire.published import Published
 
 __all__ = ["app"]
@@ -147,7 +147,7 @@ class Show:
 
     def _lives(self) -> list[NDArray[Any]]:
         """Return what the devices of each fleet will see."""
-        from sfumato.lab.flights import read_favourites
+        from sfumato.datasets.flights import read_favourites
         from sfumato.simulation import Recorded
 
         recorded = read_favourites(self.periods)
@@ -162,7 +162,7 @@ class Show:
     def _pace(self, lives: list[NDArray[Any]]) -> Pace:
         """Try a few devices, on a task that needs no planning."""
         from sfumato import catalog
-        from sfumato.lab.live_fleet import pace
+        from sfumato.fleets.live_fleet import pace
         from sfumato.streams.registry import spec_of
         from sfumato.wire.published import Published
         from sfumato.wire.sealing import new_key
@@ -173,7 +173,7 @@ class Show:
         return pace(published, lives[0][:TRIED])
 
     def _task(self, seconds: int) -> dict[str, Any]:
-        from sfumato.lab.flights import PLACES
+        from sfumato.datasets.flights import PLACES
 
         return {
             "title": "To which city have you flown most often so far?",

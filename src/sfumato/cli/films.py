@@ -23,7 +23,7 @@ from sfumato.mechanisms.sparse.key_values import KeyValueTruth
 from sfumato.randomness import Source
 
 if TYPE_CHECKING:  # pandas, which reads the ratings, takes its time
-    from sfumato.lab.ratings import Ratings
+    from sfumato.datasets.ratings import Ratings
     from sfumato.mechanisms.sparse.holdings import Holdings
 
 __all__ = ["films"]
@@ -36,7 +36,7 @@ _AT_ONCE: Final = 10_000
 
 def films(people: int, epsilon: float, output: Path, rng: Source, *, as_json: bool) -> None:
     """Ask simulated people for films and stars, and compare what comes out with the truth."""
-    from sfumato.lab.ratings import FILMS, crowd, read_ratings
+    from sfumato.datasets.ratings import FILMS, crowd, read_ratings
 
     mechanism = ExSub(epsilon, len(FILMS), _SPARSITY, goal="frequency")
     stars = KeyValues(mechanism, FILMS, low=0.5, high=5.0)

@@ -18,7 +18,7 @@ from sfumato.errors import InputError
 from sfumato.files import Dialect
 
 if TYPE_CHECKING:
-    from sfumato.lab.live_fleet import LiveFleet
+    from sfumato.fleets.live_fleet import LiveFleet
     from sfumato.wire.published import Published
 
 __all__ = ["fleet"]
@@ -84,7 +84,7 @@ def fleet(
     Example:  sfumato fleet http://127.0.0.1:8080 --devices 2000
     """
     from sfumato.device.transport import Http, Unreachable
-    from sfumato.lab.live_fleet import LiveFleet, replayed
+    from sfumato.fleets.live_fleet import LiveFleet, replayed
     from sfumato.wire.published import Published
 
     task = collectors.task_of(address)

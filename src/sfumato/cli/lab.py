@@ -69,11 +69,12 @@ def values(  # noqa: PLR0913 - one argument for each option
         return
     if plot is not None:
         files.refuse_target(plot, files.PICTURES, force=force)
+    from sfumato.datasets.amount_streams import amount_streams
     from sfumato.lab import published_accuracy as experiment
 
     wanted = _numbers(epsilon)
     chosen = methods.split(",")
-    streams = experiment.streams(data)
+    streams = amount_streams(data)
     rows: list[MethodErrors] = []
     single: list[MethodErrors] = []
     with console.progress() as bars:
@@ -187,11 +188,11 @@ def _draw(rows: list[Any], plot: Path, *, force: bool) -> None:
 
 
 def _write_example(path: Path, *, force: bool) -> None:
-    from sfumato.lab.published_accuracy import example
+    from sfumato.datasets.amount_streams import example_amounts
     from sfumato.randomness import seeded
 
     with files.complete_or_absent(path, force=force) as file:
-        amounts = example(600_000, seeded(1))
+        amounts = example_amounts(600_000, seeded(1))
         file.write(b"amount\n" + b"".join(b"%.2f\n" % amount for amount in amounts.tolist()))
     console.say(f"600,000 made-up amounts are in {path}.")
     console.say(f"\nNext:  sfumato release {path} --epsilon 0.1 --bound 300 --unit 0.01 -o out.csv")

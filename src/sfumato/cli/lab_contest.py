@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # numpy and pyarrow take their time
     from matplotlib.figure import Figure
 
     from sfumato.cli.compare import CompareOptions
+    from sfumato.datasets.endless import Stream
     from sfumato.lab.contest import MethodScore
-    from sfumato.lab.endless import Stream
 
 __all__ = ["NAMES", "compare_methods"]
 
@@ -127,7 +127,7 @@ def _streams(asked: CompareOptions) -> dict[str, Stream]:
 
 
 def _stream(name: str, asked: CompareOptions) -> Stream:
-    from sfumato.lab import endless
+    from sfumato.datasets import endless
     from sfumato.simulation.populations import Drifting
 
     devices = asked.devices or endless.DEVICES
@@ -149,9 +149,9 @@ def _stream(name: str, asked: CompareOptions) -> Stream:
 
 
 def _table(asked: CompareOptions, path: Path) -> Stream:
+    from sfumato.datasets import endless
     from sfumato.files import Kind
     from sfumato.files import Table as Source
-    from sfumato.lab import endless
 
     kinds = {"device": Kind.TEXT, "period": Kind.NUMBER, "value": Kind.TEXT}
     table = Source(path, asked.dialect).columns(

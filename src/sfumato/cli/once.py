@@ -21,7 +21,8 @@ from sfumato.mechanisms import GRR
 from sfumato.randomness import Source, secure, seeded
 
 if TYPE_CHECKING:  # pyarrow, which reads the flights, takes its time
-    from sfumato.lab import Flights, SimulatedDevice
+    from sfumato.datasets import Flights
+    from sfumato.fleets import SimulatedDevice
 
 __all__ = ["films", "once"]
 
@@ -59,7 +60,8 @@ def once(
 
     Example:  sfumato demo once --epsilon 0.5
     """
-    from sfumato.lab import CITIES, read_flights, simulate
+    from sfumato.datasets import CITIES, read_flights
+    from sfumato.fleets import simulate
 
     mechanism = GRR(epsilon, CITIES)
     rng = _coins(seed)

@@ -147,8 +147,8 @@ def _population(
 ) -> Population:
     """Return made-up devices, those of a table, planes, or those of a curve of the literature."""
     from sfumato.cli import streams
+    from sfumato.datasets import endless
     from sfumato.files import Table
-    from sfumato.lab import endless
     from sfumato.simulation import Recorded
 
     data, many = asked.data, asked.devices or stream.counts_on or _MANY
@@ -173,7 +173,7 @@ def _population(
 
 
 def _flights(task: Task, periods: int) -> Any:
-    from sfumato.lab.flights import DAYS, PLACES, WEEKS, read_positions
+    from sfumato.datasets.flights import DAYS, PLACES, WEEKS, read_positions
 
     cut, name = (WEEKS, "weeks") if task.period_seconds >= _WEEK else (DAYS, "days")
     if task.values.items != PLACES or periods > cut:

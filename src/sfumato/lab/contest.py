@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.projections import simplex
+from sfumato.datasets.endless import Stream
 from sfumato.errors import ConfigurationError
-from sfumato.lab.endless import Stream
 from sfumato.mechanisms import GRR, OUE
 from sfumato.queries.events import ROC, Watch, roc, threshold
 from sfumato.simulation import Simulation, steps

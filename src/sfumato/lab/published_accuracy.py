@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import extras
-from sfumato.errors import InputError
+from sfumato.datasets.amount_streams import KnownStream
 from sfumato.randomness import Keyed, Source, seeded
 from sfumato.streams.published import Publisher, PublishingPlan, Released, plan
 from sfumato.streams.published.thresholds import Fixed, candidates
@@ -21,15 +19,12 @@ __all__ = [
     "METRICS",
     "PARTS",
     "Gain",
-    "KnownStream",
     "MethodErrors",
     "PartGain",
     "compare",
-    "example",
     "gains",
     "part_gains",
     "parts",
-    "streams",
 ]
 
 Ints = NDArray[np.int64]
@@ -37,15 +32,6 @@ Floats = NDArray[np.float64]
 
 METRICS: Final = ("mse", "mae", "mmse", "mmae")
 RANGES: Final = 200
-
-
-@dataclass(frozen=True, eq=False)
-class KnownStream:
-    """A stream whose truth is known, and its public bound."""
-
-    name: str
-    values: Ints
-    bound: int
 
 
 @dataclass(frozen=True)
@@ -67,44 +53,6 @@ class MethodErrors:
     covered: float
     threshold: float
     repeats: int
-
-
-def streams(folder: Path | None) -> list[KnownStream]:
-    """Return the streams of a folder, or without one two made-up streams that resemble them.
-
-    Fares come twice: in steps of ten cents with a bound of 30,000 steps, which are of the size of
-    the values and the bound in the paper's table, and in cents with a bound of 300 dollars.
-    """
-    if folder is None:
-        draw = seeded(2021).simulator()
-        items = np.minimum(1 + draw.negative_binomial(1.1, 0.145, 500_000), 1657)
-        fares = np.minimum(300 + draw.gamma(1.3, 1200, 1_000_000), 30_000)
-        return [
-            KnownStream("items", items, 1657),
-            KnownStream("fares", fares.astype(np.int64), 30_000),
-        ]
-    pq = extras.module("pyarrow.parquet")
-    found = []
-    for name, file, column, unit, bound in (
-        ("POS", "pos.parquet", "value", 1, 1657),
-        ("fares, 10 cents", "nyc_taxi_2023_01.parquet", "fare_cents", 10, 30_000),
-        ("fares, cents", "nyc_taxi_2023_01.parquet", "fare_cents", 1, 30_000),
-    ):
-        path = folder / file
-        if path.exists():
-            values = pq.read_table(path, columns=[column])[column].to_numpy().astype(np.int64)
-            found.append(KnownStream(name, np.clip((values + unit // 2) // unit, 0, bound), bound))
-    if not found:
-        raise InputError(f"{folder} has neither pos.parquet nor nyc_taxi_2023_01.parquet.")
-    return found
-
-
-def example(n: int, rng: Source) -> Floats:
-    """Return a made-up stream of amounts with days, weeks and a long tail, for pictures."""
-    draw = rng.simulator()
-    day = np.arange(n) / 30_000 * 2 * np.pi
-    level = 18 + 4 * np.sin(day) + 3 * np.sin(day / 7)
-    return np.asarray(np.round(np.minimum(level * draw.gamma(1.5, 1 / 1.5, n), 300), 2))
 
 
 # ---- whole methods ----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.flights import PLACES, read_favourites
+from sfumato.datasets.flights import PLACES, read_favourites
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
 

@@ -10,8 +10,8 @@ from statistics import geometric_mean
 
 import pytest
 
+from sfumato.datasets.endless import DrawnBits, Stream, flights_by_day
 from sfumato.lab.contest import MethodScore, contest
-from sfumato.lab.endless import DrawnBits, Stream, flights_by_day
 
 METHODS = ("lsp", "lpd", "lpa", "filtered")
 

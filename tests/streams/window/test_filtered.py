@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato.core.stream import Ask, Timestep
+from sfumato.datasets.endless import DrawnBits, NoisyNumbers, Stream
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.lab.endless import DrawnBits, NoisyNumbers, Stream
 from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate
 from sfumato.simulation.populations import Drifting

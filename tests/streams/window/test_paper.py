@@ -12,7 +12,7 @@ from tests.streams.window.driving import drive
 
 from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
-from sfumato.lab.endless import DrawnBits
+from sfumato.datasets.endless import DrawnBits
 from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate, steps
 from sfumato.streams.window import Window

@@ -11,8 +11,8 @@ import pytest
 
 from sfumato.core.stream import Ask, Timestep
 from sfumato.core.tally import Tally
+from sfumato.datasets.endless import DrawnBits
 from sfumato.errors import ConfigurationError
-from sfumato.lab.endless import DrawnBits
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.simulation import simulate
 from sfumato.streams.window import Window, WindowCurator, WindowEstimate

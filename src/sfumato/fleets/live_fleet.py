@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.stream import Stream
+from sfumato.datasets.flights import PLACES, read_favourites
 from sfumato.device import Delivery, Device, Flushed, Limits
 from sfumato.device.part import Part
 from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
-from sfumato.lab.flights import PLACES, read_favourites
-from sfumato.lab.gateway import Gateway
+from sfumato.fleets.gateway import Gateway
 from sfumato.simulation import Recorded, observed_by
 from sfumato.wire.published import Published
 

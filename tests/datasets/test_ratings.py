@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.lab import ratings
+from sfumato.datasets import ratings
 from sfumato.mechanisms import ExSub
 from sfumato.mechanisms.sparse import KeyValues
 from sfumato.mechanisms.sparse.holdings import Holdings

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.flights import read_columns
+from sfumato.datasets.flights import read_columns
 
 __all__ = ["FEATURES", "Lateness", "read_lateness"]
 

@@ -11,8 +11,8 @@ from tests.device.collecting import HOUR, Collector, published
 
 from sfumato.device import Delivery
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.lab.gateway import Gateway
-from sfumato.lab.live_fleet import LiveFleet
+from sfumato.fleets.gateway import Gateway
+from sfumato.fleets.live_fleet import LiveFleet
 
 PERIODS = 8
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.lab.lateness import FEATURES, Lateness, read_lateness
+from sfumato.datasets.lateness import FEATURES, Lateness, read_lateness
 from sfumato.mechanisms import Concord
 from sfumato.mechanisms.sparse import RealVectors
 from sfumato.randomness import seeded

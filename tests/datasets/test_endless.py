@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.core.fleet import summed
-from sfumato.errors import ConfigurationError, InputError
-from sfumato.lab.endless import (
+from sfumato.datasets.endless import (
     CURVES,
     TAXI,
     DrawnBits,
@@ -23,6 +22,7 @@ from sfumato.lab.endless import (
     given,
     taxi_by_half_hour,
 )
+from sfumato.errors import ConfigurationError, InputError
 from sfumato.simulation.populations import Drifting
 
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
+from sfumato.datasets import flights
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.lab import flights
 from sfumato.simulation.populations import ByPeriod, Recorded
 from sfumato.simulation.recorded_streams import read_streams
 from sfumato.streams.kinds import Category
