@@ -48,7 +48,7 @@ _WINDOW: Final = (
 )
 TEXTS: Final = {
     "listening": _HORIZON
-    + "mix = {{snapshot = 0.4, 1 = 0.6}}\n"
+    + 'mix = {{snapshot = 0.4, 1 = 0.6}}\nweights = "planned"\n'
     + 'values = {{kind = "category", items = ["home", "work", "road"]}}\n',
     "sealed": _HORIZON + 'protocol = "snapshots"\nvalues = {{kind = "binary"}}\n',
     "moves": _HORIZON + 'values = {{kind = "moves", items = ["up", "down"]}}\n',

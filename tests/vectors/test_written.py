@@ -27,9 +27,10 @@ OLD = {
     "stores/schema_2.sql",
     "stores/schema_3_format_1.sql",
     "tasks/format_1.json",
+    "tasks/format_2_planned.json",
 }
 """What versions before wrote, and nobody can write any more."""
-MOST_BYTES = 520_000
+MOST_BYTES = 540_000
 
 
 @pytest.mark.parametrize("made", MAKERS)

@@ -80,19 +80,24 @@ def _working(protocol: Weave, thread: Thread) -> float:
     return protocol.strand(thread).variance
 
 
-def _fusion(protocol: Weave) -> Fusion:
-    found = [
-        (start, end, share / _working(protocol, thread))
+Learnt = tuple[float, ...]
+"""The noise of each span's reports in units of the plan, where weights have learnt it."""
+
+
+def _fusion(protocol: Weave, learnt: Learnt) -> Fusion:
+    ratios = dict(zip(protocol.spans, learnt, strict=True))
+    edges = [
+        (start, end, share / (_working(protocol, thread) * ratios[thread.span]))
         for thread, share, start, end in _edges(protocol)
     ]
-    start, end, conductance = map(np.array, zip(*found, strict=True))
+    start, end, conductance = map(np.array, zip(*edges, strict=True))
     return Fusion(protocol.periods, start, end, conductance)
 
 
 @lru_cache(maxsize=6)
-def weights(protocol: Weave, workload: str) -> Floats:
-    """Return the weight of each edge in the estimate of each period; they are public."""
-    fusion = _fusion(protocol)
+def weights(protocol: Weave, workload: str, learnt: Learnt) -> Floats:
+    """Return the weight of each edge in the estimate of each period."""
+    fusion = _fusion(protocol, learnt)
     if workload == "history":
         return fusion.weights(protocol.periods)
     if workload == "path":
@@ -105,11 +110,11 @@ def weights(protocol: Weave, workload: str) -> Floats:
 
 
 @lru_cache(maxsize=6)
-def mean_squares(protocol: Weave, workload: str) -> Floats:
+def mean_squares(protocol: Weave, workload: str, learnt: Learnt) -> Floats:
     """Return the mean square, over periods, of each edge's weight in the estimate of a period."""
     if workload != "online" or protocol.aligned or protocol.spans == (SNAPSHOT,):
-        return np.asarray((weights(protocol, workload) ** 2).mean(axis=0))
-    fusion = _fusion(protocol)
+        return np.asarray((weights(protocol, workload, learnt) ** 2).mean(axis=0))
+    fusion = _fusion(protocol, learnt)
     order = np.argsort(fusion.end, kind="stable")
     parts = np.split(order, np.searchsorted(fusion.end[order], np.arange(2, protocol.periods + 1)))
     ended = [(fusion.start[part], 1 / fusion.conductance[part]) for part in parts]
@@ -120,9 +125,9 @@ def mean_squares(protocol: Weave, workload: str) -> Floats:
     return squares
 
 
-def _sums(protocol: Weave, workload: str) -> Iterator[Floats]:
+def _sums(protocol: Weave, workload: str, learnt: Learnt) -> Iterator[Floats]:
     """Yield the weights of all sums that end in a period."""
-    fusion = _fusion(protocol)
+    fusion = _fusion(protocol, learnt)
     along = path(fusion) if workload.endswith("of paths") else None
     for period in range(1, protocol.periods + 1):
         rows = fusion.weights(period) if along is None else along[:period]
@@ -171,6 +176,19 @@ class Exact:
         rise = mean[end - 1] - (mean[start - 1] if start else 0)
         return np.asarray(moment - rise**2)
 
+    @cached_property
+    def learnt(self) -> Learnt:
+        """What learnt weights come to count on after many reports; planned ones stay at 1."""
+        planned = dict.fromkeys(self.protocol.spans, 1.0)
+        if self.protocol.weights == "planned" or self.densities is None:
+            return tuple(planned.values())
+        ratios: dict[int, list[float]] = {}
+        for (thread, share, _, _), noise in zip(_edges(self.protocol), self.noise, strict=True):
+            ratio = share * float(noise.mean()) / _working(self.protocol, thread)
+            ratios.setdefault(thread.span, []).append(ratio)
+        shown = {span: float(np.mean(each)) for span, each in ratios.items()}
+        return tuple((planned | shown).values())
+
     def errors(self, workload: str) -> Floats:
         """Return n times the variance of each query and entry.
 
@@ -178,13 +196,15 @@ class Exact:
         when their last period closes.
         """
         if workload in ("online", "history", "path"):
-            return weights(self.protocol, workload) ** 2 @ self.noise
-        return np.concatenate([row**2 @ self.noise for row in _sums(self.protocol, workload)])
+            return weights(self.protocol, workload, self.learnt) ** 2 @ self.noise
+        sums = _sums(self.protocol, workload, self.learnt)
+        return np.concatenate([row**2 @ self.noise for row in sums])
 
     def error(self, workload: str) -> float:
         """Return n times the mean squared error of the workload's queries."""
         if workload in ("online", "history", "path"):
-            return float((mean_squares(self.protocol, workload) @ self.noise).mean())
+            squares = mean_squares(self.protocol, workload, self.learnt)
+            return float((squares @ self.noise).mean())
         return float(self.errors(workload).mean())
 
 
@@ -321,7 +341,7 @@ def fan_out_errors(epsilon: float, fan_out: int, *, repeats: int = 400) -> tuple
     exact = Exact(protocol, Densities(values, changes, periods, fleet))
     noise = np.sqrt(exact.noise[:, 0] / devices)
     drawn = np.random.default_rng(fan_out).normal(size=(repeats, noise.size)) * noise
-    usable = float(np.abs(drawn @ weights(protocol, "path").T).max(axis=1).mean())
+    usable = float(np.abs(drawn @ weights(protocol, "path", exact.learnt).T).max(axis=1).mean())
     levels = len(protocol.spans)
     lost = protocol.spans[-1] < periods
     return usable * ((levels + lost) / levels) ** 0.5, usable

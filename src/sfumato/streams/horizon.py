@@ -20,6 +20,7 @@ PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
 MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
 DECODERS: Final = ("online", "smoothed", "filtered", "posterior")
+WEIGHTS: Final = ("learnt", "planned")
 SNAPSHOT: Final = "snapshot"
 """What a task file calls the span of snapshots."""
 
@@ -27,7 +28,16 @@ NEEDED: Final = {
     "epsilon": "a positive number, the privacy of a device's whole stream,",
     "changes": "a whole number, how many entries of a device's value change at most,",
 }
-OPTIONAL: Final = ("queries", "protocol", "mechanism", "decoder", "fan_out", "mix", "shuffle")
+OPTIONAL: Final = (
+    "queries",
+    "protocol",
+    "mechanism",
+    "decoder",
+    "fan_out",
+    "mix",
+    "weights",
+    "shuffle",
+)
 
 
 def checked(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,8 +49,9 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
     ``auto`` is the one of least exact error, but for the papers' hierarchy theirs as printed.
     ``decoder`` says how answers are read. ``fan_out`` is how many spans of a hierarchy or a tree
     make one of the next level. ``mix`` is which share of the devices draws each span, 0 for
-    snapshots. ``shuffle`` is what is promised if reports are mixed with others, which lowers the
-    local epsilon as far as needed.
+    snapshots. ``weights`` says by which noise reports are weighed: that ``learnt`` from earlier
+    periods or, for estimates that are exactly unbiased, the ``planned`` one. ``shuffle`` is what is
+    promised if reports are mixed with others, which lowers the local epsilon as far as needed.
     """
     values = TaskValues.of_spec(task)
     if values.kind == "number":
@@ -60,6 +71,8 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
         design["fan_out"] = task["fan_out"]
     if "mix" in task:
         design["mix"] = _mix(task["mix"])
+    if "weights" in task:
+        design["weights"] = fields.choice(task["weights"], ("weights",), WEIGHTS)
     if "shuffle" in task:
         design["shuffle"] = _shuffle(task["shuffle"])
     _check_numbers(values, task["periods"], task["changes"])
@@ -106,10 +119,11 @@ def _check_spans(design: Mapping[str, Any], periods: int) -> None:
                 f"only {' and '.join(LEVELLED)} have one.",
             )
         fields.in_range(design["fan_out"], ("fan_out",), 2, periods)
-    if "mix" in design and protocol != "weave":
-        raise Problem(
-            ("mix",), f"mix is given where protocol is {protocol!r}; only weave takes one."
-        )
+    for name in ("mix", "weights"):
+        if name in design and protocol != "weave":
+            raise Problem(
+                (name,), f"{name} is given where protocol is {protocol!r}; only weave takes one."
+            )
     for span, _ in design.get("mix", ()):
         if 2 * span > periods:
             raise Problem(

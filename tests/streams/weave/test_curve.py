@@ -25,6 +25,8 @@ PROTOCOLS = [
     Weave(Items(3, most=2), 8, 3, 2.0, (2, 0), (0.5, 0.5), "exsub"),
     Weave(Attributes({"x": 3, "y": 2}), 6, 4, 1.0, (1, 0), (0.5, 0.5)),
     Weave.papers(Items(2), 8, 3, 1.0),
+    Weave(Binary(), 9, 2, 6.0, (1, 3, 0), (0.4, 0.3, 0.3), weights="learnt"),
+    Weave(Attributes({"x": 3, "y": 2}), 6, 4, 4.0, (1, 2, 0), (0.3, 0.3, 0.4), weights="learnt"),
 ]
 
 

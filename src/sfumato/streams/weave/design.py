@@ -26,9 +26,10 @@ from sfumato.streams.kinds import Values
 from sfumato.streams.snapshots import Look, Snapshot, chosen
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, variance
-from sfumato.streams.weave.refusals import refuse_numbers, refuse_spans
+from sfumato.streams.weave.refusals import refuse_numbers, refuse_spans, refuse_weights
 from sfumato.streams.weave.strands import Carrier, Sized, Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.working import Weights
 from sfumato.wire.canonical import canonical
 
 __all__ = ["WeaveDesign"]
@@ -53,6 +54,7 @@ class WeaveDesign(Stream):
     aligned: bool = False
     sized: tuple[Sized, ...] = ()
     looks: tuple[Look, ...] = ()
+    weights: Weights = "planned"
 
     name: ClassVar[str] = "weave"
 
@@ -64,6 +66,7 @@ class WeaveDesign(Stream):
             raise ConfigurationError(
                 f"looks has {len(self.looks)} entries; {len(self.values.blocks)} are expected."
             )
+        refuse_weights(self.weights, aligned=self.aligned)
         object.__setattr__(self, "spans", tuple(int(span) for span in self.spans))
         object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
 
@@ -105,7 +108,7 @@ class WeaveDesign(Stream):
         return there and not self.aligned and self.values.always_there
 
     def describe(self) -> dict[str, Any]:
-        """Return the whole public design as plain data."""
+        """Return the public design as plain data: all that a device depends on."""
         return {
             "protocol": self.name,
             "values": self.values.describe(),

@@ -23,6 +23,8 @@ from sfumato.streams.pilot import Sample
 from sfumato.streams.weave.aligned_tree import path
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.mix import Network
+from sfumato.streams.weave.threads import SNAPSHOT
+from sfumato.streams.weave.working import Working
 
 if TYPE_CHECKING:  # a protocol says what to expect of it
     from sfumato.streams.weave.weave import Weave
@@ -53,9 +55,8 @@ class _Edges:
     ----------
     start, end, thread
         Of each edge; the thread by its place in the protocol.
-    working, actual
-        The variance of one report that weights count on, and the one to expect, averaged over
-        entries.
+    planned, actual
+        The variance of one report by the plan, and the one to expect, averaged over entries.
     own
         The part of it that is people's own: who is on the thread.
     bias
@@ -66,7 +67,7 @@ class _Edges:
     start: Ints
     end: Ints
     thread: Ints
-    working: Floats
+    planned: Floats
     actual: Floats
     own: Floats
     bias: Floats
@@ -154,7 +155,10 @@ def expected(
     for block, entries in enumerate(protocol.values.blocks):
         edges = _edges(protocol, sample, frozen, block)
         for counts in draws:
-            answers = _Answers(edges, counts, frozen, entries)
+            there = edges.pick(counts[edges.thread] > 0)
+            reports = counts[there.thread].astype(np.float64)
+            working = _working(protocol, block, there, reports, sample)
+            answers = _Answers(there, reports, working, frozen, entries)
             weights.append(len(range(sample.width)[entries]))
             for name in workloads:
                 figures[name].append(_error(answers, name, decoder))
@@ -167,21 +171,36 @@ def expected(
     return found
 
 
+def _working(protocol: Weave, block: int, edges: _Edges, count: Floats, sample: Sample) -> Floats:
+    """Return the variances that weights count on, learnt from what is expected, if they learn."""
+    if protocol.weights == "planned":
+        return edges.planned
+    spans = [thread.span for thread, _ in protocol.threads()]
+    means = sample.means()[:, protocol.values.blocks[block]]
+    working = Working(protocol.snapshots[block], protocol.weights)
+    learnt = np.empty(edges.end.size)
+    for place, (thread, end) in enumerate(zip(edges.thread, edges.end, strict=True)):
+        span, n, planned = spans[thread], float(count[place]), float(edges.planned[place])
+        if span == SNAPSHOT:
+            learnt[place] = working.of_look()
+            working.take_look(n, means[end - 1])
+        else:
+            learnt[place] = working.of_difference(span, planned)
+            working.take_difference(span, n, float(edges.actual[place]) / planned * (n - 1) / n)
+    return learnt
+
+
 class _Answers:
     """The variance and the bias of weighted sums of reports, given how many there are."""
 
-    def __init__(self, edges: _Edges, counts: NDArray[Any], frozen: Sample, entries: slice) -> None:
-        count = counts[edges.thread].astype(np.float64)
-        self._edges = edges.pick(count > 0)
-        self._count = count[count > 0]
+    def __init__(
+        self, edges: _Edges, count: Floats, working: Floats, frozen: Sample, entries: slice
+    ) -> None:
+        self._edges = edges
+        self._count = count
         self._frozen = frozen
         self._entries = entries
-        self.fusion = Fusion(
-            frozen.periods,
-            self._edges.start,
-            self._edges.end,
-            self._count / self._edges.working,
-        )
+        self.fusion = Fusion(frozen.periods, edges.start, edges.end, count / working)
 
     def variances(self, weights: Floats) -> tuple[float, float]:
         """Return the sum of the variances of answers: as they are, and as intervals have them."""

@@ -14,6 +14,7 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
+from sfumato.streams.weave.working import Working
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
     from sfumato.streams.weave.weave import Weave
@@ -52,7 +53,8 @@ class Observations:
     noise
         Its variance, by the reports' own second moments.
     working
-        The variance for one report that the weights count on; public.
+        The variance of one report that the weights count on: the planned one, or the one learnt
+        from earlier periods (:mod:`sfumato.streams.weave.working`).
 
     """
 
@@ -224,13 +226,19 @@ class Reader:
         self._block = block
         self._entries = protocol.values.blocks[block]
         self._pools: dict[int, tuple[float, Floats]] = {}
+        self._working = Working(protocol.snapshots[block], protocol.weights)
 
     def read(self, thread: Thread, tally: Tally) -> tuple[Floats, Floats, float]:
-        """Return the mean difference of each entry, its variance, and the plan's for one report."""
+        """Return the mean difference of each entry, its variance, and the working one of a report.
+
+        The working variance rests on earlier periods only: no span has two edges that end in one.
+        """
         if thread.span == SNAPSHOT:
             look = self._protocol.snapshots[self._block]
             value = look.read(tally)
-            return value, look.variance_at_share(in_range(value)) / tally.n, look.variance
+            working = self._working.of_look()
+            self._working.take_look(tally.n, value)
+            return value, look.variance_at_share(in_range(value)) / tally.n, working
         strand = self._protocol.strand(thread)
         plus, minus = tally.sums[:, self._entries] / tally.n
         value = (plus - minus) / strand.contrast
@@ -238,7 +246,10 @@ class Reader:
         moment = (plus + minus) / strand.contrast**2 / strand.variance
         leaned = self._leaned(thread.span, tally.n, moment, 1.0) * strand.variance
         square = np.clip(value**2 - leaned / tally.n, 0.0, 1.0)
-        return value, (leaned - square) / tally.n, strand.variance
+        working = self._working.of_difference(thread.span, strand.variance)
+        spread = float(moment.mean() - (value**2).mean() / strand.variance)
+        self._working.take_difference(thread.span, tally.n, spread)
+        return value, (leaned - square) / tally.n, working
 
     def _leaned(self, span: int, n: int, moment: Floats, planned: float) -> Floats:
         weight, total = self._pools.get(span, (POOLED, np.full(moment.shape, POOLED * planned)))

@@ -11,8 +11,9 @@ from sfumato.core.exact import is_finite_number
 from sfumato.errors import ConfigurationError
 from sfumato.streams.kinds import Values
 from sfumato.streams.weave.strands import CARRIERS
+from sfumato.streams.weave.working import WEIGHTS
 
-__all__ = ["LONGEST", "refuse_numbers", "refuse_spans"]
+__all__ = ["LONGEST", "refuse_numbers", "refuse_spans", "refuse_weights"]
 
 LONGEST: Final = 1 << 14
 """How many periods a horizon has, at most."""
@@ -62,6 +63,16 @@ def refuse_spans(
         raise ConfigurationError(f"shares are {list(shares)}; numbers from 0 to 1 are expected.")
     if abs(sum(shares) - 1) > 1e-6:
         raise ConfigurationError(f"shares sum to {sum(shares):.6g}; 1 is expected.")
+
+
+def refuse_weights(weights: str, *, aligned: bool) -> None:
+    """Raise ConfigurationError unless reports can be weighed like this."""
+    if weights not in WEIGHTS:
+        raise ConfigurationError(f"weights is {weights!r}; {' or '.join(WEIGHTS)} is expected.")
+    if aligned and weights != "planned":
+        raise ConfigurationError(
+            f"weights is {weights!r} where threads are aligned; planned ones are expected."
+        )
 
 
 def _is_whole(number: object) -> bool:

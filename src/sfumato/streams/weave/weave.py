@@ -36,6 +36,7 @@ from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.weave_curator import WeaveCurator
 from sfumato.streams.weave.weave_device import WeaveDevice
 from sfumato.streams.weave.weave_fleet import WeaveFleet
+from sfumato.streams.weave.working import Weights
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Weave"]
@@ -66,6 +67,10 @@ class Weave(WeaveDesign):
     sized, looks
         The sizes of the mechanisms of differences and snapshots, once they have been chosen; see
         :meth:`resolved`.
+    weights
+        How reports are weighed: by the ``planned`` variances, which makes estimates exactly
+        unbiased, or by those ``learnt`` from earlier periods; see
+        :mod:`sfumato.streams.weave.working`.
 
     Guarantee
     ---------
@@ -104,6 +109,7 @@ class Weave(WeaveDesign):
         yield cls(Category(2, optional=True), 2, 2, 1.0, (1, 0), (0.5, 0.5))
         yield cls(Items(2), 2, 2, 2.0, (1, 0), (0.5, 0.5), "concord")
         yield cls(Attributes({"x": 2, "y": 2}), 2, 3, 1.0, (1, 0), (0.5, 0.5))
+        yield cls(Category(2), 4, 3, 2.0, (1, 0), (0.5, 0.5), weights="learnt")
 
     # ---- named configurations -------------------------------------------------------------------
 
@@ -117,6 +123,7 @@ class Weave(WeaveDesign):
         *,
         workload: Workload = "online",
         mechanism: Carrier = "auto",
+        weights: Weights = "learnt",
     ) -> Weave:
         """Return the protocol whose shares have the least exact error for a workload.
 
@@ -128,7 +135,8 @@ class Weave(WeaveDesign):
         refuse_numbers(values, periods, changes, epsilon, mechanism)
 
         def designed(spans: Sequence[int], shares: Sequence[float]) -> Weave:
-            return cls(values, periods, changes, epsilon, tuple(spans), tuple(shares), mechanism)
+            mix = tuple(spans), tuple(shares)
+            return cls(values, periods, changes, epsilon, *mix, mechanism, weights=weights)
 
         return choosing.best(designed, periods, workload)
 
@@ -179,20 +187,12 @@ class Weave(WeaveDesign):
         shares, _ = best_shares(even.networks, workload)
         return even.trimmed(shares.tolist())
 
-    def trimmed(self, shares: Sequence[float]) -> Weave:
+    def trimmed(self, shares: Sequence[float]) -> Self:
         """Return the protocol with other shares, without the spans that hardly anybody draws."""
         kept = [(g, share) for g, share in zip(self.spans, shares, strict=True) if share > 2e-3]
         total = sum(share for _, share in kept)
-        return type(self)(
-            self.values,
-            self.periods,
-            self.changes,
-            self.epsilon,
-            tuple(g for g, _ in kept),
-            tuple(share / total for _, share in kept),
-            self.mechanism,
-            self.aligned,
-        )
+        spans, shares = zip(*((g, share / total) for g, share in kept), strict=True)
+        return replace(self, spans=spans, shares=shares, sized=(), looks=())
 
     def decoded(
         self, tallies: Tallies[Any], closed: int, enrolled: Sequence[int] | None = None
@@ -257,6 +257,8 @@ class Weave(WeaveDesign):
             "mechanism": fixed.mechanism,
             "sized": [list(astuple(each)) for each in fixed.sized],
             "looks": [list(look) for look in fixed.looks],
+            # Left out if planned, as in all that was published before there was a choice.
+            **({} if fixed.weights == "planned" else {"weights": fixed.weights}),
         }
 
     @classmethod
@@ -274,6 +276,7 @@ class Weave(WeaveDesign):
             aligned=bool(spec["aligned"]),
             sized=tuple(Sized(*each) for each in spec["sized"]),
             looks=tuple((str(name), size, threshold) for name, size, threshold in spec["looks"]),
+            weights=spec.get("weights", "planned"),
         )
 
     @classmethod
@@ -317,11 +320,12 @@ class Weave(WeaveDesign):
         }
         named = task["protocol"]
         workload: Any = horizon.workload(task["queries"])
+        weights = task.get("weights", "learnt")
         if "mix" in task:
             spans, shares = zip(*task["mix"], strict=True)
-            return cls(spans=spans, shares=shares, **design)
+            return cls(spans=spans, shares=shares, weights=weights, **design)
         if named == "weave":
-            return cls.best(workload=workload, **design)
+            return cls.best(workload=workload, weights=weights, **design)
         if named == "snapshots":
             return cls(spans=(SNAPSHOT,), shares=(1.0,), **design)
         fan_out = task.get("fan_out", 2)

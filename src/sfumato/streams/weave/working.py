@@ -1,0 +1,99 @@
+"""What one report of each span is worth: the variances that the weights of reports count on.
+
+*Planned* weights take the variance that the plan has, so they are known before any report comes
+and estimates are exactly unbiased. *Learnt* weights take the one that the reports of earlier
+periods have shown. Where devices hardly differ or hardly change, snapshots and differences are
+better than planned, each by another factor; learnt weights follow, so that a mix that was made for
+busy devices does not spoil what quiet ones send. A period's own reports never count for its own
+weights, and the variance of an edge is frozen once its period has closed: releases stay final.
+
+As a high share makes later snapshots look noisier, learnt weights are unbiased only in the limit
+of many reports.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.streams.snapshots import Snapshot
+
+__all__ = ["WEIGHTS", "Weights", "Working"]
+
+Floats = NDArray[np.float64]
+Weights = Literal["learnt", "planned"]
+WEIGHTS: Final = ("learnt", "planned")
+
+PRIOR: Final = 5.0
+"""The plan counts as much as so many reports."""
+
+
+class Working:
+    """The working variance of one report of each span, for one block of entries.
+
+    Parameters
+    ----------
+    look
+        The snapshot of the block.
+    weights
+        ``planned`` if the plan's variances stay; ``learnt`` if those of earlier periods count.
+
+    Examples
+    --------
+    >>> from sfumato.streams.snapshots import of_bit
+    >>> working = Working(of_bit(2.0), "learnt")
+    >>> working.of_difference(1, planned=8.0)
+    8.0
+    >>> working.take_difference(1, n=96, spread=0.5)
+    >>> working.of_difference(1, planned=8.0)
+    4.24
+
+    """
+
+    def __init__(self, look: Snapshot, weights: Weights) -> None:
+        self._look = look
+        self._learns = weights == "learnt"
+        self._spans: dict[int, tuple[float, float]] = {}
+        self._looks = 0.0
+        self._seen: Floats | float = 0.0
+
+    def of_difference(self, span: int, planned: float) -> float:
+        """Return the working variance of one difference, in place of the planned one."""
+        degrees, total = self._spans.get(span, (PRIOR, PRIOR))
+        return planned * total / degrees
+
+    def of_look(self) -> float:
+        """Return the working variance of one snapshot."""
+        planned = self._look.variance
+        if not self._looks:
+            return planned
+        shares = np.clip(np.asarray(self._seen) / self._looks, 0.0, 1.0)
+        shown = float(self._look.variance_at_share(shares).mean())
+        return (PRIOR * planned + self._looks * shown) / (PRIOR + self._looks)
+
+    def take_difference(self, span: int, n: float, spread: float) -> None:
+        """Learn from the differences of a period that has closed.
+
+        Parameters
+        ----------
+        span
+            Over how many periods they go.
+        n
+            How many reports they are.
+        spread
+            The mean square of their distance from their own mean, averaged over entries, as a
+            multiple of the planned variance.
+
+        """
+        if self._learns:
+            degrees, total = self._spans.get(span, (PRIOR, PRIOR))
+            # One of them tells nothing of their spread: it is spent on the mean.
+            self._spans[span] = (degrees + n - 1, total + n * spread)
+
+    def take_look(self, n: float, shares: Floats) -> None:
+        """Learn from the snapshots of a period that has closed: how many, and their mean."""
+        if self._learns:
+            self._looks += n
+            self._seen = self._seen + n * shares
