@@ -87,6 +87,9 @@ class Answers:
         The last period whose reports were used; None if there are no periods.
     band
         Whether ``level`` holds for all intervals at once instead of for each on its own.
+    interpolated
+        The periods of a sum that no report tells about: their part of the value is interpolated
+        between the periods beside them, and the interval allows for all that they can be.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Answers:
     method: str = ""
     as_of: int | None = None
     band: bool = False
+    interpolated: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -192,8 +196,17 @@ class Answers:
         """Return what is printed below the numbers: date, method, level, n and guarantee."""
         dated = "" if self.as_of is None else f"As of period {self.as_of}"
         shape = f"{self.percent} {'band' if self.band else 'intervals'}"
-        words = ", ".join(filter(None, (dated, self.method, shape, f"n = {self.n:,}")))
+        words = ", ".join(
+            filter(None, (dated, self.method, self._filled, shape, f"n = {self.n:,}"))
+        )
         return f"{words}. {self.guarantee}"
+
+    @property
+    def _filled(self) -> str:
+        """Which periods are interpolated, in words."""
+        *others, last = map(str, self.interpolated or ("",))
+        listed = f"periods {', '.join(others)} and {last}" if others else f"period {last}"
+        return f"{listed} interpolated" if last else ""
 
     def __repr__(self) -> str:
         rows = self.pick(slice(FEW)).printed()
@@ -263,11 +276,13 @@ class Answers:
         """Return the level, method, date, guarantee and quantity of the answers as plain data."""
         dated = {} if self.as_of is None else {"as_of": self.as_of}
         made = {"method": self.method} if self.method else {}
+        filled = {"interpolated": list(self.interpolated)} if self.interpolated else {}
         return {
             "level": self.level,
             "band": self.band,
             **dated,
             **made,
+            **filled,
             "n": self.n,
             "guarantee": str(self.guarantee),
             "quantity": self.quantity.plain(),
@@ -287,6 +302,7 @@ class Answers:
             high,
             what=what,
             quantity=Quantity(**plain["quantity"]),
+            interpolated=tuple(plain.get("interpolated", ())),
             **{name: plain[name] for name in rest if name in plain},
         )
 

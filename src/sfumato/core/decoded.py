@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
-from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.estimate import Covariance, Estimate, checked_level
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.intervals import z_score
 from sfumato.errors import ConfigurationError, MismatchError
 
 __all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods"]
@@ -60,6 +61,12 @@ class Decoded(ABC):
     @abstractmethod
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
         """Return the values and variances of all entries (columns) in each closed period (rows)."""
+
+    def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return the two ends of each entry's interval in each period that has closed."""
+        values, variances = self.curves(decoder)
+        reach = z_score(checked_level(level)) * np.sqrt(variances)
+        return values - reach, values + reach
 
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
         """Return the error that each value would have without noise; only a simulation knows it.

@@ -13,14 +13,13 @@ import numpy as np
 from sfumato.core.answers import SIDES, Answers
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.service.running_task import RunningTask
+from sfumato.service.task_driving import LEVEL
 from sfumato.store import Release
 
 __all__ = ["Bell", "answers", "stream", "told"]
 
 BREATH: Final = 15.0
 """The number of seconds without an event after which a comment is sent to listeners."""
-
-LEVEL: Final = 0.95
 
 
 class Bell:
@@ -68,7 +67,10 @@ def answers(running: RunningTask, release: Release, places: Sequence[int] | None
         stream.guarantee,
         quantity=stream.quantity,
     )
-    return replace(estimate.answers(LEVEL), as_of=release.period)
+    answers = replace(estimate.answers(LEVEL), as_of=release.period)
+    if release.ends is None:
+        return answers
+    return replace(answers, low=release.ends[0][chosen], high=release.ends[1][chosen])
 
 
 def told(answers: Answers, reports: int) -> dict[str, Any]:

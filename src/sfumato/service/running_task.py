@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, Self
@@ -70,15 +70,19 @@ class RunningTask:
         self.protocol = stream_of(spec)
         self.periods = int(spec["periods"])
         self.layout = Layout(self.protocol.payload, OVERHEAD if spec["sealed"] else 0)
-        self.releases = store.releases(self.task_id)
+        released = store.releases(self.task_id)
         self.driver = Driver(
             self.protocol,
             store,
             self.task_id,
             self.layout,
             periods=self.periods,
-            closed=len(self.releases),
+            closed=len(released),
         )
+        self.releases = [
+            replace(release, ends=ends)
+            for release, ends in zip(released, self.driver.ends, strict=True)
+        ]
         self.judge = Judge(self.protocol, self.layout, self.driver.asked)
         self._asked: tuple[int, History] | None = None
         self._lock = Lock()

@@ -6,7 +6,10 @@ after a restart it is led through the recorded tallies again, up to the open rou
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
@@ -15,7 +18,12 @@ from sfumato.store import Release, Store
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
 
-__all__ = ["Driver"]
+__all__ = ["LEVEL", "Driver"]
+
+Floats = NDArray[np.float64]
+
+LEVEL: Final = 0.95
+"""How often the intervals of releases hold the truth."""
 
 
 class Driver:
@@ -55,15 +63,19 @@ class Driver:
         self._periods = periods
         self.asked: dict[Place, Ask] = {}
         """All questions so far, by the place of their answers."""
+        self.ends: list[tuple[Floats, Floats]] = []
+        """The two ends of the intervals of each period that was released."""
         self.restore(closed)
 
     def restore(self, closed: int) -> None:
         """Lead a new curator to the round that is open after ``closed`` closed periods."""
         self._curator: Curator = self._stream.curator()
+        self.ends = []
         for period in range(1, closed + 1):
             self._begin(period)
-            while self._advanced() is None:
+            while (estimate := self._advanced()) is None:
                 pass
+            self.ends.append(estimate.interval(LEVEL))
         self._begin(closed + 1)
         for _ in range(self._store.rounds(self._task_id).get(closed + 1, 0)):
             if self._advanced() is not None:
@@ -127,7 +139,8 @@ class Driver:
     def _release(self, period: int, estimate: Estimate) -> Release:
         variances = estimate.covariance.variances()
         values = np.where(np.isfinite(variances), estimate.values, np.nan)
-        return Release(period, self._reports(period), values, variances)
+        self.ends.append(estimate.interval(LEVEL))
+        return Release(period, self._reports(period), values, variances, self.ends[-1])
 
     def _reports(self, period: int) -> int:
         """Return the number of reports up to and including a period."""

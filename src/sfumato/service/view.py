@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -59,11 +59,10 @@ class View:
         """Return the view of a task now; its cost grows with what is shown only."""
         releases = running.releases[: running.closed]
         fitting = max(FEWEST_ITEMS, min(MOST_ITEMS, MOST_POINTS // max(len(releases), 1)))
-        values, variances, periods = _last_known(releases, len(running.labels))
-        order = np.argsort(np.where(periods > 0, -values, np.inf), kind="stable")
+        known, periods = _last_known(running, releases)
+        order = np.argsort(np.where(periods > 0, -known.values, np.inf), kind="stable")
         places = tuple(order[:fitting].tolist())
-        n = releases[-1].n if releases else 0
-        latest = answers(running, Release(len(releases), n, values, variances), places)
+        latest = known.pick(list(places))
         digits = latest.decimals + math.ceil(math.log10(latest.quantity.scale)) + 2
         reports = running.participation()
         history = (
@@ -92,15 +91,18 @@ class View:
         return tuple(str(label) for label in self.latest.labels)
 
 
-def _last_known(releases: Sequence[Release], items: int) -> tuple[Floats, Floats, Ints]:
-    """Return each item's last known value, variance and period (0 if there never was one)."""
-    values, variances = np.full((2, items), np.nan)
-    periods = np.zeros(items, dtype=np.int64)
+def _last_known(running: RunningTask, releases: Sequence[Release]) -> tuple[Answers, Ints]:
+    """Return what was last known of each item, and its period; 0 if nothing ever was."""
+    n, nothing = releases[-1].n if releases else 0, np.full(len(running.labels), np.nan)
+    values, low, high = np.full((3, nothing.size), np.nan)
+    periods = np.zeros(nothing.size, dtype=np.int64)
     for release in reversed(releases):
         finite = np.isfinite(release.values) & np.isfinite(release.variances)
         new = np.flatnonzero(finite & (periods == 0))
-        values[new], variances[new] = release.values[new], release.variances[new]
+        own = answers(running, release)
+        values[new], low[new], high[new] = own.values[new], own.low[new], own.high[new]
         periods[new] = release.period
         if periods.all():
             break
-    return values, variances, periods
+    latest = answers(running, Release(len(releases), n, nothing, nothing))
+    return replace(latest, values=values, low=low, high=high), periods

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sfumato import frames
 from sfumato.core.answers import Answers
 from sfumato.core.decoded import ONLINE, Decoded
-from sfumato.core.intervals import z_score
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Question, Stream
 from sfumato.core.tally import Tallies
@@ -185,9 +184,7 @@ class Simulation:
             ends = [release.interval(level) for release in self.releases]
             low, high = (np.array(side) for side in zip(*ends, strict=True))
             return low, high
-        values, variances = self.estimates(decoder)
-        reach = z_score(level) * np.sqrt(variances)
-        return values - reach, values + reach
+        return self._decoded.interval(decoder, level)
 
     def answers(
         self, decoder: str = ONLINE, period: int | None = None, level: float = LEVEL

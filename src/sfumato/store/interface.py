@@ -55,6 +55,9 @@ class Release:
         The number of reports up to and including this period.
     values, variances
         The value and variance of each entry; nan and infinite where nothing is known.
+    ends
+        The two ends of each entry's interval, from the estimate that was released. They follow from
+        the tallies and are not kept: a store returns releases without them.
 
     """
 
@@ -62,6 +65,7 @@ class Release:
     n: int
     values: NDArray[np.float64]
     variances: NDArray[np.float64]
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,15 @@ class Snapshot(ABC):
     def variance_at_share(self, share: Floats) -> Floats:
         """Return the variance of one report of whoever is looked at, by the share of ones."""
 
+    skewed: ClassVar[bool] = False
+    """Whether a report is a coin, whose third moment follows from its variance."""
+
+    @cached_property
+    def coefficients(self) -> tuple[float, float]:
+        """The base and the tilt of that variance, which is base + tilt f - f^2 at a share f."""
+        none, everybody = self.variance_at_share(np.array([0.0, 1.0])).tolist()
+        return none, everybody - none + 1
+
     @abstractmethod
     def encode(self, bits: Bits) -> Any:
         """Return what the mechanism takes, from rows of entries."""
@@ -65,6 +74,8 @@ class Snapshot(ABC):
 @dataclass(frozen=True)
 class Supports(Snapshot):
     """By an oracle whose reports support items or not."""
+
+    skewed: ClassVar[bool] = True
 
     @cached_property
     def noise(self) -> float:

@@ -353,7 +353,7 @@ class Flat(Stream):
         # Each period is a question of its own: moves may go together or not.
         edges = Observations(ends - 1, ends, spans, ends, spans, values, noise, ones)
         whole = (slice(0, self.width), weights, edges)
-        return Curve(values, self.labels, (whole,), n, None, self.guarantee)
+        return Curve(values, self.labels, (whole,), n, None, self.guarantee, lowest=-1.0)
 
     def read(self, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a period's means and their variances, by the reports' own second moments."""

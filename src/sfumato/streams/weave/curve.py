@@ -17,41 +17,26 @@ from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError
 from sfumato.streams.posterior.believed import Believed
 from sfumato.streams.posterior.information import Sightings
+from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.observations import (
     Observations,
     Turnout,
     grown,
-    in_range,
     observations,
     refuse_strangers,
     weighted,
 )
+from sfumato.streams.weave.scoring import along, less_sampled, or_infinite, spread_at, summed
 from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # a protocol's curator reads its tallies
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["Curve", "Reports", "less_sampled", "online", "smoothed", "spread_at"]
+__all__ = ["Curve", "Reports", "online", "smoothed"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-def less_sampled(variances: Floats, spread: Floats, devices: Any) -> Floats:
-    """Return variances about those who take part, from variances of samples of a large crowd.
-
-    Each device is on one thread: threads are a partition of the crowd, not samples of their own.
-    An unbiased estimate that adds up what they say then varies less, by just the variance that its
-    question has among the devices (Neyman, 1923). Never below a quarter, as that is estimated too.
-    """
-    return np.asarray(np.maximum(variances - spread / devices, variances / 4))
-
-
-def spread_at(values: Floats) -> Floats:
-    """Return how much devices differ in an entry that so large a share of them has."""
-    share = in_range(values)
-    return np.asarray(share * (1 - share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +64,10 @@ class Curve:
         How many devices there are, as known in each period; infinite if that is not known.
     persistence
         How a device's entry goes with itself a period later, if its changes come evenly.
+    looks
+        How each block is looked at by snapshots; none if there are no snapshots.
+    lowest
+        The smallest value that is possible; the largest one is 1.
 
     """
 
@@ -90,6 +79,8 @@ class Curve:
     guarantee: Guarantee
     devices: Floats | float = np.inf
     persistence: float = 0.0
+    looks: tuple[Snapshot, ...] = ()
+    lowest: float = 0.0
 
     @property
     def periods(self) -> int:
@@ -102,7 +93,7 @@ class Curve:
         parts = [seen.variances(weights, final=final) for _, weights, seen in self.blocks]
         whole = np.concatenate(parts, axis=1)
         behind = np.broadcast_to(self.devices, (self.periods,))[:, None]
-        return _or_infinite(less_sampled(whole, spread_at(self.values), behind))
+        return or_infinite(less_sampled(whole, spread_at(self.values), behind))
 
     def combine(self, coefficients: Sequence[float] | Floats) -> Estimate:
         """Return a weighted sum over periods, for each entry: a mean, a range, a difference."""
@@ -112,26 +103,7 @@ class Curve:
                 f"coefficients have shape {weights.shape}; one for each of {self.periods} "
                 "periods is expected."
             )
-        asked = np.flatnonzero(weights)
-        parts = [seen.variances(weights[None, asked] @ w[asked])[0] for _, w, seen in self.blocks]
-        # How a device's own values go together is not known: between evenly spread changes and
-        # none at all the lesser of what could be taken off is.
-        spread = np.sqrt(spread_at(self.values[asked])) * weights[asked, None]
-        kernel = self._kernel(asked)
-        least = np.minimum((kernel @ spread * spread).sum(axis=0), spread.sum(axis=0) ** 2)
-        behind = np.broadcast_to(self.devices, (self.periods,))[asked]
-        variances = less_sampled(np.concatenate(parts), least, behind.max(initial=1.0))
-        return Estimate(
-            values=weights[asked] @ self.values[asked],
-            covariance=Covariance(_or_infinite(variances), joint=False),
-            labels=self.labels,
-            n=self.n,
-            guarantee=self.guarantee,
-        )
-
-    def _kernel(self, places: Ints) -> Floats:
-        """Return how a device's entry goes with itself between some periods."""
-        return np.asarray(self.persistence ** np.abs(np.subtract.outer(places, places)))
+        return summed(self, weights)
 
     def at(self, period: int) -> Estimate:
         """Return the entries' means in a period."""
@@ -141,27 +113,17 @@ class Curve:
 
     def entry(self, place: int) -> Estimate:
         """Return one entry's whole curve, with the covariance between periods."""
-        for entries, weights, seen in self.blocks:
-            if entries.start <= place < entries.stop:
-                matrix = seen.covariance(weights, place - entries.start)
-                return Estimate(
-                    values=self.values[:, place],
-                    covariance=Covariance.dense(self._among(matrix, place)),
-                    labels=tuple(range(1, self.periods + 1)),
-                    n=self.n,
-                    guarantee=self.guarantee,
-                )
-        raise ConfigurationError(f"place is {place}; 0..{self.values.shape[1] - 1} is expected.")
+        if not 0 <= place < self.values.shape[1]:
+            raise ConfigurationError(
+                f"place is {place}; 0..{self.values.shape[1] - 1} is expected."
+            )
+        return along(self, place)
 
-    def _among(self, matrix: Floats, place: int) -> Floats:
-        """Return an entry's covariance about those who take part."""
-        behind = np.broadcast_to(self.devices, (self.periods,))
-        spread = np.sqrt(spread_at(self.values[:, place]) / behind)
-        taken = spread[:, None] * self._kernel(np.arange(self.periods)) * spread
-        most = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) * 3 / 4)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            part = np.nan_to_num(np.minimum(most / spread, 1.0), nan=1.0)
-        return np.asarray(matrix - part[:, None] * taken * part)
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return the two ends of the interval of each entry in each period."""
+        ends = [self.entry(place).interval(level) for place in range(self.values.shape[1])]
+        low, high = (np.column_stack(side) for side in zip(*ends, strict=True))
+        return low, high
 
 
 class Reports:
@@ -250,6 +212,7 @@ class Reports:
             protocol.guarantee,
             self._devices if as_of is None else self._devices[as_of - 1],
             protocol.persistence,
+            protocol.snapshots if SNAPSHOT in protocol.spans else (),
         )
 
     def believed(self, closed: int) -> Believed:
@@ -299,7 +262,3 @@ def _row(period: int, periods: int) -> int:
     if not 1 <= period <= periods:
         raise ConfigurationError(f"period is {period!r}; 1..{periods} is expected.")
     return period - 1
-
-
-def _or_infinite(variances: Floats) -> Floats:
-    return np.where(np.isnan(variances), np.inf, variances)

@@ -97,6 +97,13 @@ class WeaveDecoded(Decoded):
         curve = self._curve(decoder)
         return curve.values[: self._closed], curve.variances()[: self._closed]
 
+    def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return the two ends of each entry's interval in each period that has closed."""
+        if decoder == FILTERED:
+            return super().interval(decoder, level)
+        low, high = self._curve(decoder).interval(level)
+        return low[: self._closed], high[: self._closed]
+
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
         """Return how far off each value would be without any noise.
 

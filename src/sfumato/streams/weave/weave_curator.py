@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.estimate import Covariance
+from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.core.stream import Curator, Due, Place, Steps
 from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
-from sfumato.streams.weave.curve import less_sampled, spread_at
 from sfumato.streams.weave.fusion import Growing
 from sfumato.streams.weave.observations import Reader, Turnout, grown, in_range, refuse_strangers
+from sfumato.streams.weave.scoring import less_sampled, looked, spread_at
 
 if TYPE_CHECKING:  # a protocol makes its curator
     from sfumato.streams.weave.threads import Thread
@@ -81,17 +82,30 @@ class WeaveCurator(Curator):
         due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
         parts = [block.close(period, due, tallies, growth) for block in self._blocks]
         values = np.concatenate([value for value, _ in parts])
-        noise = np.concatenate([noise for _, noise in parts])
+        whole = np.concatenate([noise for _, noise in parts])
         devices = self._crowd.close(tallies)
         if self._enrolled is not None:
             devices = self._enrolled[0] * growth
-        variances = less_sampled(noise, spread_at(values), devices)
-        return Estimate(
+        noise = less_sampled(whole, spread_at(values), devices)
+        there = ~np.isnan(values)
+        noise, known = np.where(there, noise, 0.0), np.where(there, values, 0.0)
+        kept = np.where(there & (whole > 0), noise / np.where(whole > 0, whole, 1.0), 1.0)
+        looks = [
+            block.looked(kept[entries])
+            for block, entries in zip(self._blocks, self._protocol.values.blocks, strict=True)
+        ]
+        return ScoredEstimate(
             values=values,
-            covariance=Covariance(np.where(np.isnan(values), np.inf, variances), joint=False),
+            covariance=Covariance(np.where(there, noise, np.inf), joint=False),
             labels=self._protocol.values.labels,
             n=self._n,
             guarantee=self._protocol.guarantee,
+            looks=Looks.beside(looks),
+            known=known,
+            noise=noise,
+            least=np.zeros(values.size),
+            most=np.ones(values.size),
+            spare=(np.zeros(values.size), np.where(there, 0.0, 1.0)),
         )
 
 
@@ -115,6 +129,9 @@ class _Block:
         self._count = 0
         self._threads: dict[int, _Along] = {}
         self._room = max(counts)
+        # Of each snapshot: its edge, reports, working variance, devices, and what its period said.
+        self._snapshots: list[tuple[int, int, float, float, Floats]] = []
+        self._weights, self._plan, self._growth = np.zeros(0), 1.0, 1.0
 
     def close(
         self,
@@ -129,7 +146,7 @@ class _Block:
         """
         starts, conductances = [], []
         first = self._count
-        looks: list[tuple[int, int]] = []
+        looks: list[tuple[int, int, float]] = []
         for start, thread, place in due:
             tally = tallies.get(Place(thread.span, period, thread.block))
             if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
@@ -137,7 +154,7 @@ class _Block:
             value, noise, working = self._reader.read(thread, tally)
             self._values[self._count] = growth * value
             if thread.is_snapshot:
-                looks.append((self._count, tally.n))
+                looks.append((self._count, tally.n, working))
             else:
                 noise = noise + value**2 / tally.n
                 if place not in self._threads:
@@ -154,18 +171,43 @@ class _Block:
             np.full(tails.size, period),
             np.array(conductances, dtype=np.float64),
         )
+        self._weights = np.zeros(self._count)
         if not self._growing.known[period]:
             return np.full(self._width, np.nan), np.full(self._width, np.inf)
         edges, weights = self._growing.weights()
-        spread = np.zeros(self._count)
-        spread[edges] = weights
+        self._weights[edges] = weights
+        spread = self._weights
         values = spread @ self._values[: self._count] / growth
-        for edge, n in looks:  # all reports together know the share better than its snapshots
+        for edge, n, working in looks:
+            # All reports together know the share better than its snapshots.
             self._noise[edge] = growth**2 * self._look.variance_at_share(in_range(values)) / n
+            self._snapshots.append((edge, n, working, growth, values))
+        self._plan = float(self._growing.covariance[period, period])
+        self._growth = growth
         variances = spread**2 @ self._noise[: self._count]
         for along in self._threads.values():
             variances -= along.squared(spread)
         return values, variances / growth**2
+
+    def looked(self, kept: Floats) -> Looks:
+        """Return what snapshots have to do with the noise of the period that has just closed.
+
+        Of the variance of each entry the kept part is about those who take part.
+        """
+        if not self._weights.any() or not self._snapshots:
+            return Looks.none(self._width)
+        edges, n, working, growths, shares = zip(*self._snapshots, strict=True)
+        weights = self._weights[list(edges)] * np.array(growths) / self._growth
+        spread = self._plan / self._growth**2
+        return looked(
+            self._look,
+            weights[:, None],
+            (n, working),
+            spread,
+            np.array(shares),
+            kept,
+            single=True,
+        )
 
 
 class _Along:

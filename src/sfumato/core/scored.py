@@ -1,0 +1,183 @@
+"""Intervals for sums of shares whose noise depends on the very shares that are asked for.
+
+An answer is a weighted sum of observations. Some of them are *looks* at a share: one report of a
+look at a share f has the variance base + tilt f - f^2, so the noise of an answer depends on what is
+true. A value a0 is in the interval if the answer a is within z standard deviations *as they would
+be if a0 were true*: Wilson's idea, for fused estimates. If the truth differs from the answer by
+delta, each share that was looked at is taken to differ from its estimate by slope x delta, the
+slope being the regression of its estimate on the answer, and to stay between 0 and 1.
+
+Counts that are small are skewed, too. For the share of a single period the third moment K of the
+answer moves the middle of the interval by (z^2 - 1) / 6 x K / variance (Cornish and Fisher, 1938).
+
+Periods of which nothing is known may add anything that is possible to an answer: its interval is
+widened by that. All intervals are cut to what is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.answers import Answers
+from sfumato.core.estimate import Estimate, checked_level
+from sfumato.core.intervals import z_score
+from sfumato.core.quantity import SHARE, Quantity
+
+__all__ = ["Looks", "ScoredEstimate"]
+
+Floats = NDArray[np.float64]
+
+ROUNDS: Final = 12
+"""Each round about halves the distance to an interval's end, from that of the quadratic form."""
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What the noise of some answers owes to looks at shares: one row a look, one column an answer.
+
+    Parameters
+    ----------
+    shares
+        What is estimated of the share that was looked at.
+    slopes
+        By how much that share moves if the answer moves by one.
+    squares
+        The squared weight of the look in the answer, over its reports.
+    cubes
+        The third power of the weight over the squared number of reports; zero where the third
+        moment is not counted on.
+    base, tilt
+        Of each answer: the variance of one report is base + tilt f - f^2 at a share f.
+
+    """
+
+    shares: Floats
+    slopes: Floats
+    squares: Floats
+    cubes: Floats
+    base: Floats
+    tilt: Floats
+
+    @classmethod
+    def none(cls, answers: int) -> Self:
+        """Return that no answer rests on looks."""
+        empty = np.zeros((0, answers))
+        return cls(empty, empty, empty, empty, np.zeros(answers), np.zeros(answers))
+
+    @classmethod
+    def beside(cls, parts: Sequence[Looks]) -> Self:
+        """Return the looks of several groups of answers, side by side."""
+        longest = max(len(part.shares) for part in parts)
+        columns = []
+        for part in fields(cls):
+            arrays = [getattr(each, part.name) for each in parts]
+            if part.name not in ("base", "tilt"):
+                arrays = [np.pad(array, ((0, longest - len(array)), (0, 0))) for array in arrays]
+            columns.append(np.concatenate(arrays, axis=-1))
+        return cls(*columns)
+
+    def only(self, places: Any) -> Looks:
+        """Return what concerns some of the answers."""
+        return Looks(*(getattr(self, part.name)[..., places] for part in fields(self)))
+
+    def moments(self, delta: Floats) -> tuple[Floats, Floats]:
+        """Return how much variance the truth's distance adds, and the third moment there."""
+        seen = np.clip(self.shares, 0.0, 1.0)
+        share = np.clip(self.shares + self.slopes * delta, 0.0, 1.0)
+        one = self.base + self.tilt * share - share**2
+        at_seen = self.base + self.tilt * seen - seen**2
+        added = (self.squares * (one - at_seen)).sum(axis=0)
+        # Of a coin with variance v(f) the third moment is v(f) v'(f).
+        return added, (self.cubes * one * (self.tilt - 2 * share)).sum(axis=0)
+
+    def quadratic(self, variances: Floats, z: float) -> tuple[Floats, Floats]:
+        """Return how far intervals reach to both sides if no share is kept within 0 and 1."""
+        linear = (self.squares * self.slopes * (self.tilt - 2 * self.shares)).sum(axis=0)
+        square = 1 + z * z * (self.squares * self.slopes**2).sum(axis=0)
+        middle = z * z * linear / 2
+        reach = np.sqrt(np.maximum(middle**2 + square * z * z * variances, 0.0))
+        return (middle - reach) / square, (middle + reach) / square
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredEstimate(Estimate):
+    """Sums of shares over periods, with intervals by the noise that each possible truth has.
+
+    Parameters
+    ----------
+    looks
+        The part of the noise that depends on what is true.
+    known, noise
+        Of each answer: the sum over the periods of which something is known, and its variance if
+        its estimate were true.
+    least, most
+        The smallest and the largest value that is possible.
+    spare
+        What the periods of which nothing is known may add, at least and at most.
+    interpolated
+        The periods of which nothing is known, whose part of the values lies between that of the
+        periods beside them.
+
+    Examples
+    --------
+    >>> from sfumato.core.estimate import Covariance
+    >>> from sfumato.core.guarantee import Guarantee
+    >>> promise = Guarantee("local", "each report", 1.0)
+    >>> one = np.ones((1, 1))
+    >>> looks = Looks(0.0 * one, one, one / 20, 0.0 * one, np.zeros(1), np.ones(1))
+    >>> nobody = ScoredEstimate(
+    ...     np.zeros(1), Covariance(np.zeros(1)), ("on",), 20, promise, looks=looks,
+    ...     known=np.zeros(1), noise=np.zeros(1), least=np.zeros(1), most=np.ones(1),
+    ...     spare=(np.zeros(1), np.zeros(1)),
+    ... )
+    >>> [side.round(3).tolist() for side in nobody.interval()]  # none of twenty: Wilson's interval
+    [[0.0], [0.161]]
+
+    """
+
+    looks: Looks = field(kw_only=True)
+    known: Floats = field(kw_only=True)
+    noise: Floats = field(kw_only=True)
+    least: Floats = field(kw_only=True)
+    most: Floats = field(kw_only=True)
+    spare: tuple[Floats, Floats] = field(kw_only=True)
+    interpolated: tuple[int, ...] = field(default=(), kw_only=True)
+    quantity: Quantity = field(default=SHARE, kw_only=True)
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return each value's interval, by the noise that each possible truth has."""
+        z = z_score(checked_level(level))
+        return self._end(z, -1), self._end(z, 1)
+
+    def _end(self, z: float, side: int) -> Floats:
+        delta = self.looks.quadratic(self.noise, z)[(side + 1) // 2]
+        for _ in range(ROUNDS if self.looks.shares.size else 0):
+            added, third = self.looks.moments(delta)
+            variance = np.maximum(self.noise + added, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shift = np.where(variance > 0, (z * z - 1) / 6 * third / variance, 0.0)
+            delta = (delta + side * z * np.sqrt(variance) - shift) / 2
+        return np.clip(self.known + delta + self.spare[(side + 1) // 2], self.least, self.most)
+
+    def only(self, places: Sequence[int]) -> ScoredEstimate:
+        """Return some of the values, by place."""
+        index = np.asarray(places, dtype=np.int64)
+        sides = ("known", "noise", "least", "most")
+        return replace(
+            self,
+            values=self.values[index],
+            covariance=self.covariance.only(places),
+            labels=tuple(self.labels[place] for place in places),
+            looks=self.looks.only(index),
+            spare=(self.spare[0][index], self.spare[1][index]),
+            **{side: getattr(self, side)[index] for side in sides},
+        )
+
+    def answers(self, level: float = 0.95, *, band: bool = False) -> Answers:
+        """Return the values with their intervals as a table, which says what was interpolated."""
+        return replace(super().answers(level, band=band), interpolated=self.interpolated)

@@ -1,0 +1,261 @@
+"""How sure sums of observations are: about those who take part, and as any truth would have it.
+
+Each device is on one thread, so what threads say together varies less than samples of their own
+would (:func:`less_sampled`). The noise of snapshots depends on the shares that they look at; what
+intervals need of that is gathered here, for the curator and for all questions alike
+(:mod:`sfumato.core.scored` has the intervals themselves).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.estimate import Covariance
+from sfumato.core.scored import Looks, ScoredEstimate
+from sfumato.streams.snapshots import Snapshot
+from sfumato.streams.weave.threads import SNAPSHOT
+
+if TYPE_CHECKING:  # a curve asks how sure its sums are
+    from sfumato.streams.weave.curve import Curve
+    from sfumato.streams.weave.observations import Observations
+
+__all__ = ["along", "less_sampled", "looked", "or_infinite", "spread_at", "summed"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SLIGHT: Final = 1e-9
+"""Looks that add a smaller share than this to an answer's noise are left out."""
+
+
+# ---- about those who take part ------------------------------------------------------------------
+
+
+def less_sampled(variances: Floats, spread: Floats, devices: Any) -> Floats:
+    """Return variances about those who take part, from variances of samples of a large crowd.
+
+    Each device is on one thread: threads are a partition of the crowd, not samples of their own.
+    An unbiased estimate that adds up what they say then varies less, by just the variance that its
+    question has among the devices (Neyman, 1923). Never below a quarter, as that is estimated too.
+    """
+    return np.asarray(np.maximum(variances - spread / devices, variances / 4))
+
+
+def spread_at(values: Floats) -> Floats:
+    """Return how much devices differ in an entry that so large a share of them has."""
+    share = np.clip(values, 0.0, 1.0)
+    return np.asarray(share * (1 - share))
+
+
+def or_infinite(variances: Floats) -> Floats:
+    """Return variances, infinite where nothing is known."""
+    return np.where(np.isnan(variances), np.inf, variances)
+
+
+def kernel(persistence: float, periods: Ints) -> Floats:
+    """Return how a device's entry goes with itself between some periods."""
+    return np.asarray(persistence ** np.abs(np.subtract.outer(periods, periods)))
+
+
+def spread_of(curve: Curve, periods: Ints, weights: Floats, entries: slice) -> Floats:
+    """Return how much devices differ in a weighted sum of periods, at least.
+
+    How a device's own values go together is not known: between evenly spread changes and as few
+    as the shares allow, the lesser of what could be taken off is.
+    """
+    shares = np.clip(curve.values[periods, entries], 0.0, 1.0)
+    spread = np.sqrt(shares * (1 - shares)) * weights[:, None]
+    evenly = (kernel(curve.persistence, periods) @ spread * spread).sum(axis=0)
+    return np.asarray(np.minimum(evenly, _steadily(shares, weights)))
+
+
+def _steadily(shares: Floats, weights: Floats) -> Floats:
+    """Return the variance of a weighted sum if whoever has the entry at a share has it at more."""
+    order = np.argsort(-shares, axis=0, kind="stable")
+    falling = np.take_along_axis(shares, order, axis=0)
+    summed = np.cumsum(weights[order], axis=0)
+    steps = -np.diff(falling, axis=0, append=0.0)
+    return np.asarray((summed**2 * steps).sum(axis=0) - (weights @ shares) ** 2)
+
+
+# ---- the looks behind an answer -----------------------------------------------------------------
+
+
+def looked(
+    look: Snapshot,
+    weights: Floats,
+    edges: tuple[Any, Any],
+    spread: Any,
+    shares: Floats,
+    kept: Floats,
+    *,
+    single: bool,
+) -> Looks:
+    """Return what the snapshots of a block have to do with the noise of some answers.
+
+    Parameters
+    ----------
+    look
+        How the block is looked at.
+    weights
+        Of each snapshot (rows) in each answer (columns, or one for all).
+    edges
+        Of each snapshot: how many reports it has, and the variance of one that weights count on.
+    spread
+        The variance of each answer by what weights count on.
+    shares
+        What is estimated of the share at each snapshot, for each answer.
+    kept
+        The part of each answer's variance that is about those who take part.
+    single
+        Whether each answer is the share of one period, so that its third moment counts.
+
+    """
+    n, working = (np.asarray(column, dtype=np.float64)[:, None] for column in edges)
+    squares = weights**2 / n
+    squares = np.where(squares > SLIGHT * squares.sum(axis=0), squares, 0.0)
+    used = squares.any(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slopes = np.nan_to_num(weights * working / n / spread)
+    cubes = weights**3 / n**2 if single and look.skewed else np.zeros_like(weights)
+    rows = np.broadcast_arrays(shares, slopes, squares * kept, cubes)
+    bends = (np.full(kept.shape, part) for part in look.coefficients)
+    return Looks(*(row[used] for row in rows), *bends)
+
+
+def _looked(
+    seen: Observations,
+    look: Snapshot,
+    weights: Floats,
+    curve: Floats,
+    kept: Floats,
+    *,
+    single: bool,
+) -> Looks:
+    """Return the same for weighted sums of all edges (one row an answer)."""
+    snapshots = np.flatnonzero(seen.span == SNAPSHOT)
+    snapshots = snapshots[seen.end[snapshots] <= len(curve)]
+    return looked(
+        look,
+        weights[:, snapshots].T,
+        (seen.n[snapshots], seen.working[snapshots]),
+        (weights**2) @ (seen.working / seen.n),
+        curve[seen.end[snapshots] - 1],
+        kept,
+        single=single,
+    )
+
+
+def _kept(less: Floats, whole: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.nan_to_num(less / whole, nan=1.0)
+
+
+# ---- answers ------------------------------------------------------------------------------------
+
+
+def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
+    """Return a weighted sum of a curve's periods, entry by entry.
+
+    Periods of which nothing is known are interpolated, and may be anything as far as the interval
+    is concerned; if nothing is known of any of them, there is no value.
+    """
+    asked = np.flatnonzero(weights)
+    width = curve.values.shape[1]
+    values, known, noise = np.zeros((3, width))
+    low, high = np.zeros((2, width))
+    missing: set[int] = set()
+    looks = []
+    behind = np.broadcast_to(curve.devices, (curve.periods,))[asked].max(initial=1.0)
+    for place, (entries, rows, seen) in enumerate(curve.blocks):
+        there = ~np.isnan(curve.values[asked, entries.start])
+        own, gone = asked[there], asked[~there]
+        omega = weights[own] @ rows[own]
+        whole = seen.variances(omega[None])[0]
+        noise[entries] = less_sampled(whole, spread_of(curve, own, weights[own], entries), behind)
+        known[entries] = weights[own] @ curve.values[own, entries]
+        values[entries] = known[entries] + weights[gone] @ _between(curve.values[:, entries], gone)
+        if gone.size:
+            low[entries], high[entries] = possible(weights[gone], curve.lowest)
+            missing |= set((gone + 1).tolist())
+            if not own.size:
+                values[entries] = np.nan
+        looks.append(Looks.none(len(whole)))
+        if curve.looks:
+            shares = curve.values[:, entries]
+            kept = _kept(noise[entries], whole)
+            single = asked.size == 1
+            looks[-1] = _looked(seen, curve.looks[place], omega[None], shares, kept, single=single)
+    least, most = possible(weights, curve.lowest)
+    return ScoredEstimate(
+        values=values,
+        covariance=Covariance(np.where(high > low, np.inf, noise), joint=False),
+        labels=curve.labels,
+        n=curve.n,
+        guarantee=curve.guarantee,
+        looks=Looks.beside(looks),
+        known=known,
+        noise=noise,
+        least=np.full(width, least),
+        most=np.full(width, most),
+        spare=(low, high),
+        interpolated=tuple(sorted(missing)) if asked.size > 1 else (),
+    )
+
+
+def possible(weights: Floats, lowest: float) -> tuple[float, float]:
+    """Return the smallest and the largest weighted sum of values from the lowest one to 1."""
+    ends = np.sort(np.outer([lowest, 1.0], weights), axis=0)
+    return float(ends[0].sum()), float(ends[1].sum())
+
+
+def _between(values: Floats, gone: Ints) -> Floats:
+    """Return what lies between the known periods beside each that is not known."""
+    known = np.flatnonzero(~np.isnan(values[:, 0]))
+    if not known.size:
+        return np.full((gone.size, values.shape[1]), np.nan)
+    return np.array([np.interp(gone, known, column[known]) for column in values.T]).T
+
+
+def along(curve: Curve, place: int) -> ScoredEstimate:
+    """Return one entry in all periods of a curve, with the covariance between periods."""
+    block = next(index for index, part in enumerate(curve.blocks) if place < part[0].stop)
+    entries, rows, seen = curve.blocks[block]
+    whole = seen.covariance(rows, place - entries.start)
+    matrix = _among(curve, whole, place)
+    there = ~np.isnan(curve.values[:, place])
+    noise = np.where(there, matrix.diagonal(), 0.0)
+    looks = Looks.none(curve.periods)
+    if curve.looks:
+        kept = _kept(noise, whole.diagonal())
+        weights = np.where(there[:, None], rows, 0.0)
+        shares = curve.values[:, place, None]
+        looks = _looked(seen, curve.looks[block], weights, shares, kept, single=True)
+    ones = np.ones(curve.periods)
+    return ScoredEstimate(
+        values=curve.values[:, place],
+        covariance=Covariance.dense(matrix),
+        labels=tuple(range(1, curve.periods + 1)),
+        n=curve.n,
+        guarantee=curve.guarantee,
+        looks=looks,
+        known=np.where(there, curve.values[:, place], 0.0),
+        noise=noise,
+        least=curve.lowest * ones,
+        most=ones,
+        spare=(np.where(there, 0.0, curve.lowest), np.where(there, 0.0, 1.0)),
+    )
+
+
+def _among(curve: Curve, matrix: Floats, place: int) -> Floats:
+    """Return an entry's covariance about those who take part."""
+    behind = np.broadcast_to(curve.devices, (curve.periods,))
+    spread = np.sqrt(spread_at(curve.values[:, place]) / behind)
+    taken = spread[:, None] * kernel(curve.persistence, np.arange(curve.periods)) * spread
+    most = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) * 3 / 4)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.nan_to_num(np.minimum(most / spread, 1.0), nan=1.0)
+    return np.asarray(matrix - part[:, None] * taken * part)
