@@ -124,6 +124,47 @@ def test_curves_agree_with_single_answers_and_bands_are_wider(history: History) 
     assert np.isfinite(posterior.values).all()
 
 
+def test_what_nothing_is_known_of_may_be_anything() -> None:
+    """Snapshots alone, and none in two periods: sums go on, interpolated, wider and saying so."""
+    looks = Weave(Category(3), 6, 5, 3.0, spans=(0,), shares=(1.0,))
+    streams = walkers(6_000, 6, 3, 1, seed=4)
+    whole = collect(looks, streams, seeded(4))
+    heard = Tallies({place: tally for place, tally in whole.items() if place.period not in (2, 4)})
+    history = History.of(looks, heard)
+    for decoder in ("online", "smoothed"):
+        unknown = history.mean(2, decoder)
+        assert np.isnan(unknown.values).all()
+        assert (unknown.low == 0).all()
+        assert (unknown.high == 1).all()
+        assert unknown.interpolated == ()
+        assert unknown.records()[0] == {"item": 0, "value": None, "low": 0.0, "high": 1.0}
+        known = [history.mean(period, decoder) for period in (1, 3, 5)]
+        summed = history.range(1, 5, decoder=decoder)
+        between = (known[0].values + known[1].values) / 2
+        if decoder == "smoothed":
+            between = between + (known[1].values + known[2].values) / 2
+            right = sum(answers.values for answers in known) + between
+            np.testing.assert_allclose(summed.values, right, atol=1e-12)
+        assert summed.interpolated == (2, 4)
+        assert "periods 2 and 4 interpolated" in summed.sentence()
+        assert summed.plain()["interpolated"] == [2, 4]
+        assert type(summed).of_plain(summed.plain()).interpolated == (2, 4)
+        assert (summed.high - summed.low > 2).all()  # two periods may be anything
+        assert ((summed.low >= 0) & (summed.high <= 5)).all()
+        assert history.prefix(3, decoder=decoder).interpolated == (2,)
+        moved = history.difference(2, 3, decoder)
+        assert moved.interpolated == (2,)
+        assert (moved.high - moved.low > 1).all()
+        assert (np.abs([moved.low, moved.high]) <= 1).all()
+    assert history.range(5, 6).interpolated == ()
+    assert "interpolated" not in history.range(5, 6).plain()
+    with_reports = History.of(looks, whole)
+    right = looks.values.totals(streams)[:5].sum(axis=0) / len(streams)
+    summed = history.range(1, 5)
+    assert ((summed.low <= right) & (right <= summed.high)).all()
+    assert ((summed.high - summed.low) > (with_reports.range(1, 5).high - right) + 1).all()
+
+
 def test_post_processing_follows_the_kind_of_values(history: History) -> None:
     shares = history.processed(12)
     assert shares.method == "online, norm_sub"

@@ -73,6 +73,9 @@ def test_releases_are_the_online_curve(protocol: Weave, *, lost: bool) -> None:
     variances = np.array([release.covariance.variances() for release in releases])
     np.testing.assert_allclose(values, curve.values, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(variances, curve.variances(), rtol=1e-9, atol=1e-15)
+    for level in (0.5, 0.99):
+        ends = [np.array(side) for side in zip(*(r.interval(level) for r in releases), strict=True)]
+        np.testing.assert_allclose(ends, curve.interval(level), rtol=1e-6, atol=1e-6)
     reports = np.cumsum([sum(t.n for t in part.values()) for part in by_period(protocol, tallies)])
     assert [release.n for release in releases] == reports.tolist()
 
