@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
-from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError

@@ -99,7 +99,7 @@ class WeaveDecoded(Decoded):
 
     def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the two ends of each entry's interval in each period that has closed."""
-        if decoder == FILTERED:
+        if decoder in BELIEVED:
             return super().interval(decoder, level)
         low, high = self._curve(decoder).interval(level)
         return low[: self._closed], high[: self._closed]
