@@ -1,4 +1,4 @@
-"""The device's side: a few lines to embed, and a ledger that holds against any server.
+"""The device SDK: a few lines to embed in an app, and a ledger that holds against any server.
 
 >>> from sfumato.device import Device, Limits
 >>> device = Device.open(":memory:", Limits(epsilon=2.0))

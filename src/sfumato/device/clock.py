@@ -1,4 +1,4 @@
-"""What time it is for a device, and how many periods are surely over."""
+"""The clock of a device, and how many periods are certainly over."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING, Final
 
 from sfumato.device.journal import Joined, Journal
 
-if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any stream
+if TYPE_CHECKING:  # an app that has joined no task does not import any stream
     from sfumato.device.part import Part
 
 __all__ = ["DeviceClock"]
 
 BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-"""Another one after each start of the machine; only Linux has it."""
+"""A file with an id that changes at each start of the machine; only Linux has it."""
 
 
 class DeviceClock:
-    """A clock that never goes back, and that a jump of the wall clock does not hurry.
+    """A clock that never goes back, and that does not follow jumps of the wall clock.
 
-    Within a run time is monotonic. A restart may trust the wall clock, but not backwards.
+    Within a run it follows the monotonic clock. At a restart it may follow the wall clock, but
+    never backwards.
 
     Parameters
     ----------
     journal
-        The device's journal, which keeps the time of the last flush.
+        The device's journal, which has the time of the last flush.
     wall
-        Returns the seconds since 1970. A clock other than ``time.time`` is believed as it is.
+        A function that returns the seconds since 1970. Any clock other than ``time.time`` is
+        trusted.
 
     """
 
@@ -41,7 +43,7 @@ class DeviceClock:
         self._awake: set[bytes] = set()
 
     def _trusted_sleep(self) -> float:
-        """Return for how long nobody had the journal, as far as no wall clock is needed to know."""
+        """Return how long the journal was closed, as far as the monotonic clock tells."""
         steady = self._journal.moment("steady")
         boot = (self._journal.fact("steady") or b"").partition(b" ")[0]
         same = bool(boot) and boot == self._boot.encode()
@@ -49,25 +51,26 @@ class DeviceClock:
 
     @property
     def now(self) -> float:
-        """The seconds since 1970, never going back."""
+        """The time in seconds since 1970, which never goes back."""
         return self._offset + time.monotonic() if self._wall is time.time else self._wall()
 
     def mark(self) -> None:
-        """Write down what time it is; flush alone does, as a restart reckons with it."""
+        """Record the time for the next restart; only flush does this."""
         with self._journal.transaction():
             self._journal.set_fact("now", repr(self.now).encode())
             if self._boot:
                 self._journal.set_fact("steady", f"{self._boot} {time.monotonic()!r}".encode())
 
     def wake(self, task_id: bytes) -> None:
-        """Count every further period of a task, as this process has lived up to the present one."""
+        """Count every further period of a task, as this process has reached the present one."""
         self._awake.add(task_id)
 
     def surely_over(self, joined: Joined, part: Part, passed: int) -> int:
-        """Return how many of the periods that have passed are surely over.
+        """Return how many of the periods that have passed are certainly over.
 
-        A restart may trust the wall clock for one period; for more only without it. What has passed
-        since this process has the journal is known, whether or not the app has observed anything.
+        A restart may trust the wall clock for one period only; further periods must be confirmed by
+        the monotonic clock. The time since this process opened the journal is known, even if the
+        app has observed nothing.
         """
         if joined.task_id in self._awake:
             return passed
@@ -78,7 +81,7 @@ class DeviceClock:
 
 
 def _boot() -> str:
-    """Return what tells one start of the machine from another; empty where nothing does."""
+    """Return an id of the machine's current start; empty if there is none."""
     try:
         return BOOT.read_text().strip()
     except OSError:

@@ -1,8 +1,8 @@
-"""What a device lets any task cost: judged before anything is built of it, and before it is paid.
+"""Limits on what a task may cost a device, checked before anything is built or paid.
 
-A task comes from a stranger. Whatever drives time, memory or bytes on a device has a bound, so that
-no task that can be joined makes an app wait. What all streams share is judged here; each stream
-adds its own (:meth:`~sfumato.core.stream.Stream.admit`).
+A task comes from a stranger. Everything that determines time, memory or bytes on a device has a
+limit, so that no task that can be joined makes an app wait. The limits that all streams share are
+checked here; each stream adds its own (:meth:`~sfumato.core.stream.Stream.admit`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMBERS: Final = {
 
 
 def admitted(spec: Mapping[str, Any]) -> Stream:
-    """Return the stream of a task that a device can afford; raise ConfigurationError else."""
+    """Return the stream of a task; raise ConfigurationError if it costs a device too much."""
     try:
         return _admitted(spec)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -54,7 +54,7 @@ def _admitted(spec: Mapping[str, Any]) -> Stream:
                 f"kind is {spec['kind']!r} where stream is {fields.shown(spec['stream'])}; one of "
                 "them is expected."
             )
-    refuse_wide(spec, MOST_ASKED)  # which every stream can only make less
+    refuse_wide(spec, MOST_ASKED)  # a stream can only lower this limit
     stream = registry.find(registry.name_of(spec)).admit(spec)
     if not stream.rounds:
         refuse_heavy(spec)

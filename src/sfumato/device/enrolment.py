@@ -1,4 +1,4 @@
-"""Joining a task: it is judged and paid for, and all that must be drawn is drawn, at once."""
+"""Joining a task: checking it, paying for it and drawing its secrets, in one transaction."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["ROOT", "ROOT_OF_FORMAT_1", "enrol", "ledger", "plant"]
 
 ROOT: Final = "root 2"
 ROOT_OF_FORMAT_1: Final = "root"
-"""Facts of a journal: what the keys of its tasks hang on, today and in format 1 (see keys.py)."""
+"""The names of the facts in a journal that hold the root of all task keys, now and in format 1."""
 
 
 def plant(journal: Journal, rng: Source) -> None:
-    """Write the root that tasks hang on, if there is none: a new one, or the next of format 1."""
+    """Store a root secret if there is none: a new one, or the successor of one of format 1."""
     if journal.fact(ROOT) is not None:
         return
     before = journal.fact(ROOT_OF_FORMAT_1)
     if before is None:
-        if journal.payments():  # with another root, what was paid would be drawn anew
+        if journal.payments():  # with another root, coins that were paid for would be drawn anew
             raise Damaged(journal.path, "it has paid for tasks and has no root")
         root = Root.fresh(bytes(rng.take(32)))
     else:
@@ -43,14 +43,14 @@ def plant(journal: Journal, rng: Source) -> None:
 
 
 def ledger(journal: Journal, limits: Limits) -> Ledger:
-    """Return what was spent on each task, and the owner's limit."""
+    """Return the ledger of a device: its payments, and the owner's limit."""
     return Ledger.of(limits.epsilon, (row[:2] for row in journal.payments()))
 
 
 def enrol(
     journal: Journal, parts: Parts, limits: Limits, published: Published, tier: int, now: float
 ) -> None:
-    """Take part in a task that was not joined before, in one transaction."""
+    """Join a task that was not joined before, in one transaction."""
     task_id = published.task_id
     part = part_of(published)
     guarantee = part.stream.offer(tier)

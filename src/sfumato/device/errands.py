@@ -1,4 +1,4 @@
-"""What a flush does for each task, and what became of it."""
+"""The work of a flush for one task, and its result."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sfumato.errors import SfumatoError
 __all__ = ["Errand", "Flushed"]
 
 LONGEST_PROBLEM: Final = 400
-"""Characters of a sentence about what went wrong, at most."""
+"""The largest number of characters of a sentence about a problem."""
 
 
 @dataclass(frozen=True)
 class Flushed:
-    """What became of the reports that were due.
+    """The result of a flush.
 
     Parameters
     ----------
     sent, refused, waiting
-        How many reports were taken, refused for good, and kept for another time.
+        The numbers of reports that were accepted, refused for good, and kept for later.
     problems
-        What went wrong, in one sentence for each task that had trouble, by the task's id.
+        One sentence for each task with a problem, by the task's id.
 
     """
 
@@ -36,7 +36,7 @@ class Flushed:
 
     @property
     def problem(self) -> str:
-        """The first of the problems; empty if there is none."""
+        """The first problem; empty if there is none."""
         return next(iter(self.problems.values()), "")
 
     def __add__(self, other: Flushed) -> Flushed:
@@ -53,18 +53,18 @@ class Flushed:
 
 @dataclass(frozen=True)
 class Errand:
-    """What a flush does for one task, and how long it may take.
+    """The work of a flush for one task, with its time limit.
 
     Parameters
     ----------
     task_id
-        The task.
+        The id of the task.
     end
-        When the time is up, by the steady clock.
+        The end of its time, on the monotonic clock.
     force
-        Whether to try again at once what has failed a moment ago.
+        Whether to retry at once what has failed recently.
     carrier
-        The transport that the device has.
+        The device's transport.
 
     """
 
@@ -75,18 +75,18 @@ class Errand:
 
     @property
     def left(self) -> float:
-        """The seconds that are left of it."""
+        """The remaining time in seconds."""
         return max(0.0, self.end - time.monotonic())
 
     @property
     def transport(self) -> Transport:
-        """The transport, told how long it may take; raise Unreachable if there is no time left."""
+        """The transport, limited to the remaining time; Unreachable if no time is left."""
         if not self.left:
             raise Unreachable("there was no time left for it")
         return self.carrier.within(self.left) if isinstance(self.carrier, Patient) else self.carrier
 
     def trouble(self, error: Exception, waiting: int = 0) -> Flushed:
-        """Return what went wrong, in one sentence."""
+        """Return a result with one sentence about an error."""
         problem = str(error)
         if not isinstance(error, (SfumatoError, Unreachable)):
             problem = f"something unforeseen went wrong ({type(error).__name__}: {problem})"

@@ -1,4 +1,4 @@
-"""What a device exchanges with its collectors: questions and answers, reports and receipts."""
+"""The exchanges with collectors: questions and answers, reports and receipts."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
 from sfumato.wire.sqlite_tables import Damaged
 
-if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any stream
+if TYPE_CHECKING:  # an app that has joined no task does not import any stream
     from sfumato.device.part import Part
 
 __all__ = ["Exchanges"]
 
 FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unknown_key")
-"""Reasons of refusal after which trying again is of no use."""
+"""The reasons for a refusal after which a retry is useless."""
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
 LARGEST_BATCH: Final = 1 << 20
 MOST_UNTAKEN: Final = 64
-"""How many answers may wait before further questions are left alone."""
+"""The number of waiting answers after which further questions are ignored."""
 
 
 class Exchanges:
-    """All that goes over the network for tasks that were joined.
+    """All network traffic for joined tasks.
 
     Parameters
     ----------
     journal
         The device's journal.
     parts
-        What it knows of its tasks.
+        The device's parts in its tasks.
     clock
-        What time it is for the device.
+        The device's clock.
     rng
-        Draws how long to wait after a failure; no report depends on it.
+        The source of random waiting times after a failure; no report depends on it.
 
     """
 
@@ -57,7 +57,7 @@ class Exchanges:
         self._patience: dict[bytes, float] = {}
 
     def interview(self, errand: Errand) -> Flushed:
-        """Look whether anything is asked, and put the answer to what waits."""
+        """Fetch the open question, if there may be one, and store the answer to be sent."""
         part = self._parts[errand.task_id]
         if not part.is_asked:
             return Flushed()
@@ -66,7 +66,7 @@ class Exchanges:
         if not self._is_due(errand) or not part.expects(machine):
             return Flushed()
         if self._journal.count_waiting(joined.task_id) >= MOST_UNTAKEN:
-            return Flushed()  # who does not take what was answered is not answered more
+            return Flushed()  # a collector that does not take answers gets no more of them
         try:
             body = errand.transport.fetch(questions.address(part.published.endpoint))
         except Unreachable as error:
@@ -86,7 +86,7 @@ class Exchanges:
         return Flushed()
 
     def upload(self, errand: Errand) -> Flushed:
-        """Send all reports of a task that wait."""
+        """Send all waiting reports of a task."""
         waiting = self._journal.waiting(errand.task_id)
         if not waiting:
             return Flushed()
@@ -98,13 +98,13 @@ class Exchanges:
         for key_id, group in groupby(sorted(waiting, key=by_key), key=by_key):
             for batch in _batches(list(group)):
                 total += self._send(errand, part, key_id, batch)
-                if total.problems:  # the rest waits with it
+                if total.problems:  # the rest waits as well
                     done = total.sent + total.refused
                     return replace(total, waiting=len(waiting) - done)
         return total
 
     def _send(self, errand: Errand, part: Part, key_id: int, waiting: list[Waiting]) -> Flushed:
-        """Send what waits under one key."""
+        """Send the waiting reports that are sealed to one key."""
         published, task_id = part.published, part.published.task_id
         form = part.layout.report_dtype
         if any(report.body is None or len(report.body) != form.itemsize for report in waiting):
@@ -133,28 +133,28 @@ class Exchanges:
         return Flushed(sent, refused, kept)
 
     def _pick_up(self, errand: Errand, published: Published) -> None:
-        """Ask for a task's new key; it seals what is still to come, and nothing else changes."""
+        """Fetch a task's new key, which seals later reports; nothing else changes."""
         try:
             body = errand.transport.fetch(published.endpoint.rpartition("/")[0])
             renewed = Published.parse(body)
         except (Unreachable, SfumatoError):
-            return  # until the next time
+            return  # try again the next time
         if renewed.task_id == published.task_id:
             self._parts.renew(replace(renewed, endpoint=published.endpoint))
 
     def _is_due(self, errand: Errand) -> bool:
-        """Return whether a task's collector may be tried (again)."""
+        """Return whether a task's collector may be tried now."""
         return errand.force or self._clock.now >= self._patience.get(errand.task_id, 0.0)
 
     def _wait(self, task_id: bytes, tries: int) -> None:
-        """Wait twice as long after each try, give or take a half drawn for this alone."""
+        """Set the wait after a failed try: it doubles each time, times a random 0.5 to 1.5."""
         longest = min(FIRST_WAIT * 2 ** min(tries, 16), LONGEST_WAIT)
         share = int.from_bytes(self._rng.take(4), "little") / 2**32
         self._patience[task_id] = self._clock.now + longest * (0.5 + share)
 
 
 def _batches(waiting: list[Waiting]) -> Iterator[list[Waiting]]:
-    """Yield the reports in batches that a collector takes at once."""
+    """Yield the reports in batches that a collector accepts."""
     together = max(1, LARGEST_BATCH // len(waiting[0].body))
     for start in range(0, len(waiting), together):
         yield waiting[start : start + together]

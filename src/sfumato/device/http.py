@@ -1,8 +1,8 @@
-"""One exchange over HTTP that ends in time, whatever the other side does.
+"""One HTTP exchange that ends in time, whatever the other side does.
 
-The timeout of a socket is for each operation, so a server that sends a byte now and then would hold
-a device for as long as it likes. Here everything has one end in time, and the answer one end in
-length; redirects are not followed, and nothing is unpacked.
+The timeout of a socket applies to each operation, so a server that sends a byte now and then could
+hold a device for as long as it likes. Here the whole exchange has one time limit, and the response
+a length limit; redirects are not followed, and nothing is decompressed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import SplitResult
 __all__ = ["HTTPException", "exchange"]
 
 HEADS: Final = 1 << 16
-"""Bytes that an answer may have beyond its body."""
+"""The number of bytes that a response may have in addition to its body."""
 BLOCK: Final = 1 << 16
 
 Address = tuple[Any, Any, Any, Any, Any]
@@ -29,20 +29,20 @@ Address = tuple[Any, Any, Any, Any, Any]
 def exchange(
     url: SplitResult, body: bytes | None, headers: Mapping[str, str], timeout: float, largest: int
 ) -> tuple[int, bytes]:
-    """Return the status and the body of an answer; raise TimeoutError if it is not there in time.
+    """Return the status and the body of a response; raise TimeoutError if it takes too long.
 
     Parameters
     ----------
     url
-        Where to: http or https, and a host.
+        The address: http or https, and a host.
     body
-        What to post; None to ask for what is there.
+        The body of a POST request; None for a GET request.
     headers
-        What to say beside the usual.
+        Further headers of the request.
     timeout
-        After how many seconds it is over.
+        The time limit in seconds.
     largest
-        How many bytes of the body are read; one more if there are more.
+        The largest number of bytes of the body; one more is read if it is longer.
 
     """
     end = time.monotonic() + timeout
@@ -69,7 +69,7 @@ def _left(end: float) -> float:
 
 
 def _connected(host: str, port: int, end: float) -> socket.socket:
-    """Return a connection to the first of a host's addresses that can be reached in time."""
+    """Return a connection to the first reachable address of a host."""
     failure: OSError = OSError("the host has no address")
     for family, kind, protocol, _, address in _addresses(host, port, end):
         sock = socket.socket(family, kind, protocol)
@@ -85,7 +85,7 @@ def _connected(host: str, port: int, end: float) -> socket.socket:
 
 
 def _addresses(host: str, port: int, end: float) -> list[Address]:
-    """Look a host up; a lookup knows no timeout, so one that takes too long is left behind."""
+    """Return the addresses of a host; a lookup that takes too long is abandoned."""
     said: list[Any] = []
 
     def look() -> None:
@@ -97,7 +97,7 @@ def _addresses(host: str, port: int, end: float) -> list[Address]:
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
-        pass  # a name
+        pass  # the host is a name
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     thread.join(_left(end))
@@ -115,7 +115,7 @@ def _sealed(plain: socket.socket, host: str, end: float) -> ssl.SSLSocket:
 
 
 class _Timed:
-    """What a connection needs of a socket; every operation ends when all of them must."""
+    """The part of a socket that a connection needs, with one time limit for all operations."""
 
     def __init__(self, sock: socket.socket, end: float, most: int) -> None:
         self._sock = sock
@@ -130,16 +130,16 @@ class _Timed:
             view = view[self._sock.send(view[:BLOCK]) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return what an answer is read from."""
+        """Return a file to read the response from."""
         del mode
         return io.BufferedReader(_Incoming(self._sock, self._end, self._most))
 
     def close(self) -> None:
-        """Leave the socket open: an answer may still be read, and whoever opened it closes it."""
+        """Leave the socket open, because a response may still be read; its opener closes it."""
 
 
 class _Incoming(io.RawIOBase):
-    """What comes in over a socket, until it is too late or too much."""
+    """The incoming bytes of a socket, limited in time and length."""
 
     def __init__(self, sock: socket.socket, end: float, most: int) -> None:
         self._sock = sock
@@ -147,11 +147,11 @@ class _Incoming(io.RawIOBase):
         self._room = most
 
     def readable(self) -> bool:
-        """Return that it can be read from."""
+        """Return that the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what has come."""
+        """Read the bytes that have arrived."""
         self._sock.settimeout(_left(self._end))
         count = self._sock.recv_into(buffer)
         self._room -= count

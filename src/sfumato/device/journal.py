@@ -1,9 +1,9 @@
-"""One file that says all a device knows: what it has spent, where it stands, what is not yet sent.
+"""The journal of a device, one file: what it has spent, its states, and its unsent reports.
 
 It is a SQLite database (with its log of changes beside it while it is open) that only its owner may
-read. A period is taken in by one transaction that moves the state and the keys on and puts the
-finished report beside them; only then may the report leave. Whatever is overwritten is zeroed in
-the file (what a disk keeps of it is beyond a program's reach).
+read. Each period is processed in one transaction that updates the state and the keys and stores the
+finished report; only then may the report leave. Overwritten data are zeroed in the file (a program
+cannot control what the disk itself keeps).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _JOINED: Final = "task_id, published, state, ids, chain, value, format"
 
 @dataclass(frozen=True)
 class Joined:
-    """A task the device takes part in; ``format`` is that of its keys (see ``keys.py``)."""
+    """A joined task; ``format`` is that of its keys (see ``keys.py``)."""
 
     task_id: bytes
     published: bytes
@@ -43,13 +43,13 @@ class Joined:
 
     @property
     def keys(self) -> Chain:
-        """The keys of its present period and of those that come."""
+        """The keys of the task's present and later periods."""
         return Chain(self.chain, self.format)
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that has not been acknowledged: where it belongs, and its bytes."""
+    """A report that has not been acknowledged: its place, and its bytes."""
 
     period: int
     round: int
@@ -59,7 +59,7 @@ class Waiting:
 
 
 class Journal:
-    """The file of a device, and everything that is done to it, as verbs."""
+    """The journal file of a device, with a method for each change."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
@@ -109,7 +109,7 @@ class Journal:
         self._base.demand({table: tuple(cells) for table, cells in CELLS.items()})
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._base.connection.close()
         self._release()
 
@@ -118,23 +118,23 @@ class Journal:
             self._claim.release()
 
     def settle_down(self) -> None:
-        """Fold the log of changes into the file: it held what has been overwritten."""
+        """Merge the log of changes into the file, because the log contains overwritten data."""
         self._base.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what follows, or none of it."""
+        """Run the statements of a ``with`` block all together, or none of them."""
         self._base.run("BEGIN IMMEDIATE")
         try:
             yield
             self._base.run("COMMIT")
         except BaseException:
-            with suppress(sqlite3.Error):  # what broke may have rolled back already
+            with suppress(sqlite3.Error):  # the failure may have caused a rollback already
                 self._base.connection.execute("ROLLBACK")
             raise
 
     def _read(self, table: str, columns: str, rest: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return some columns of some rows of a table."""
+        """Return some columns of some rows of a table, checked."""
         cells = [CELLS[table][column] for column in columns.split(", ")]
         query = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 -- all of it is written here
         return self._base.rows(query, values, cells=cells)
@@ -142,12 +142,12 @@ class Journal:
     # ---- facts -----------------------------------------------------------------------------
 
     def fact(self, name: str) -> bytes | None:
-        """Return a fact of the device."""
+        """Return a fact of the device by name; None if there is none."""
         rows = self._read("facts", "value", "WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def moment(self, name: str) -> float:
-        """Return a fact that is a time, as its last word; 0 if there is none."""
+        """Return a fact that is a time, its last word; 0 if there is none."""
         words = (self.fact(name) or b"0").split()
         try:
             return _finite(words[-1])
@@ -155,7 +155,7 @@ class Journal:
             raise Damaged(self.path, f"its fact {name!r} is no time") from None
 
     def set_fact(self, name: str, value: bytes) -> None:
-        """Write a fact of the device."""
+        """Store a fact of the device by name."""
         self._base.run("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, value])
 
     def forget_fact(self, name: str) -> None:
@@ -165,12 +165,12 @@ class Journal:
     # ---- the ledger ------------------------------------------------------------------------
 
     def payments(self) -> list[tuple[bytes, int, str, int, int | None, str]]:
-        """Return task id, units, title, when it was joined and left, and for what, in order."""
+        """Return task id, units, title, times of joining and leaving, and promise of each task."""
         columns = "task_id, units, title, at, left_at, promise"
         return self._read("ledger", columns, "ORDER BY at, task_id")
 
     def pay(self, task_id: bytes, units: int, title: str, at: int, promise: str) -> None:
-        """Record a payment."""
+        """Record the payment for a task."""
         self._base.run(
             "INSERT INTO ledger VALUES (?, ?, ?, ?, NULL, ?)", [task_id, units, title, at, promise]
         )
@@ -178,15 +178,15 @@ class Journal:
     # ---- tasks -----------------------------------------------------------------------------
 
     def task_ids(self) -> list[bytes]:
-        """Return the ids of the tasks the device takes part in."""
+        """Return the ids of the joined tasks."""
         return [row[0] for row in self._read("tasks", "task_id", "ORDER BY task_id")]
 
     def tasks(self) -> list[Joined]:
-        """Return the tasks the device takes part in."""
+        """Return the joined tasks."""
         return [self._joined(row) for row in self._read("tasks", _JOINED, "ORDER BY task_id")]
 
     def task(self, task_id: bytes) -> Joined:
-        """Return one of the tasks; raise MismatchError if the device takes no part in it."""
+        """Return a joined task; raise MismatchError if it was not joined."""
         rows = self._read("tasks", _JOINED, "WHERE task_id = ?", task_id)
         if not rows:
             raise MismatchError(
@@ -201,14 +201,14 @@ class Journal:
         return Joined(task_id, published, saved, ids, chain, held, form)
 
     def _plain(self, text: str, what: str) -> Any:
-        """Return what was written as JSON."""
+        """Return the data of a JSON text from the journal; raise Damaged if it is broken."""
         try:
             return read_json(text, what)
         except InputError as error:
             raise Damaged(self.path, str(error).removesuffix(".")) from None
 
     def add(self, task: Joined) -> None:
-        """Take part in a task."""
+        """Add a joined task."""
         self._base.run(
             "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, NULL, ?)",
             [
@@ -218,30 +218,30 @@ class Journal:
         )
 
     def set_published(self, task_id: bytes, published: bytes) -> None:
-        """Take over a task's new key."""
+        """Replace the published form of a task, which has a new key."""
         self._base.run("UPDATE tasks SET published = ? WHERE task_id = ?", [published, task_id])
 
     def set_value(self, task_id: bytes, value: Any) -> None:
-        """Write what was observed last."""
+        """Store the last observed value of a task."""
         self._base.run("UPDATE tasks SET value = ? WHERE task_id = ?", [json.dumps(value), task_id])
 
     def postpone(self, task_id: bytes, period: int, value: Any) -> None:
-        """Write what was observed in a period, for when the device has come that far."""
+        """Store a value observed in a later period than the task has reached."""
         self._base.run(
             "INSERT OR REPLACE INTO later VALUES (?, ?, ?)", [task_id, period, json.dumps(value)]
         )
 
     def postponed(self, task_id: bytes) -> dict[int, Any]:
-        """Return what was observed ahead of where a task stands, by period and in order."""
+        """Return the values observed in later periods than a task has reached, by period."""
         rows = self._read("later", "period, value", "WHERE task_id = ? ORDER BY period", task_id)
         return {period: self._plain(value, "a value") for period, value in rows}
 
     def drop_postponed(self, task_id: bytes, until: int) -> None:
-        """Erase what was observed ahead, up to a period that the device has come to."""
+        """Erase postponed values up to a period that the task has reached."""
         self._base.run("DELETE FROM later WHERE task_id = ? AND period <= ?", [task_id, until])
 
     def drop_overtaken(self, task_id: bytes, period: int) -> None:
-        """Erase what was observed ahead of a period, but for the latest of it."""
+        """Erase postponed values of periods before this one, except the latest."""
         self._base.run(
             "DELETE FROM later WHERE task_id = ? AND period < "
             "(SELECT max(period) FROM later WHERE task_id = ? AND period < ?)",
@@ -249,14 +249,14 @@ class Journal:
         )
 
     def step(self, task_id: bytes, state: dict[str, Any], chain: bytes) -> None:
-        """Move a task's state and keys on."""
+        """Replace a task's state and keys."""
         self._base.run(
             "UPDATE tasks SET state = ?, chain = ? WHERE task_id = ?",
             [json.dumps(state), chain, task_id],
         )
 
     def forget(self, task_id: bytes, at: int) -> None:
-        """Erase all of a task but what it has cost."""
+        """Erase everything about a task except its payment."""
         self._base.run("DELETE FROM tasks WHERE task_id = ?", [task_id])
         self._base.run("DELETE FROM reports WHERE task_id = ?", [task_id])
         self._base.run("DELETE FROM later WHERE task_id = ?", [task_id])
@@ -265,7 +265,7 @@ class Journal:
     # ---- reports ---------------------------------------------------------------------------
 
     def put(self, task_id: bytes, report: Waiting) -> None:
-        """Keep a finished report until it is acknowledged."""
+        """Store a finished report until it is acknowledged."""
         self._base.run(
             "INSERT INTO reports (task_id, period, round, key_id, body) VALUES (?, ?, ?, ?, ?)",
             [task_id, report.period, report.round, report.key_id, report.body],
@@ -278,12 +278,12 @@ class Journal:
         return [Waiting(*row) for row in rows]
 
     def count_waiting(self, task_id: bytes) -> int:
-        """Return how many reports have not been acknowledged."""
+        """Return the number of reports that have not been acknowledged."""
         query = "SELECT count(*) FROM reports WHERE task_id = ? AND outcome IS NULL"
         return int(self._base.rows(query, [task_id], cells=(COUNT,))[0][0])
 
     def settle(self, task_id: bytes, report: Waiting, outcome: str, at: int) -> None:
-        """Write what became of a report; its bytes are no longer needed."""
+        """Record the outcome of a report, and erase its bytes."""
         self._base.run(
             "UPDATE reports SET outcome = ?, at = ?, body = NULL "
             "WHERE task_id = ? AND period = ? AND round = ?",
@@ -291,13 +291,13 @@ class Journal:
         )
 
     def tried(self, task_id: bytes) -> None:
-        """Count one more try to send what waits."""
+        """Count one more try for the waiting reports of a task."""
         self._base.run(
             "UPDATE reports SET tries = tries + 1 WHERE task_id = ? AND outcome IS NULL", [task_id]
         )
 
     def outcomes(self, task_id: bytes) -> list[tuple[int, str | None, int | None]]:
-        """Return each report's period, what became of it, and when."""
+        """Return the period, outcome and time of each report."""
         rest = "WHERE task_id = ? ORDER BY period, round"
         return self._read("reports", "period, outcome, at", rest, task_id)
 

@@ -1,4 +1,4 @@
-"""The tables of a device's journal, what each column may have, and the steps from older ones."""
+"""The tables of a device's journal, the values of their columns, and steps from older versions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     },
     "later": {"task_id": _TASK, "period": NUMBER, "value": TEXT},
 }
-"""What each column may have."""
+"""The values that each column may have, by table and column."""
 SETTINGS: Final = (
     "locking_mode = EXCLUSIVE",
     "secure_delete = ON",
@@ -65,7 +65,7 @@ SETTINGS: Final = (
     "journal_mode = WAL",
 )
 STEPS: Final = {
-    # Tasks had one key, one report for a period, and a horizon.
+    # In version 1 tasks had one key, one report for a period, and a horizon.
     b"1": """
 ALTER TABLE ledger ADD COLUMN promise TEXT NOT NULL DEFAULT 'for everything it will ever send';
 ALTER TABLE reports RENAME TO before;
@@ -79,12 +79,13 @@ INSERT INTO reports SELECT task_id, period, 0,
 DROP TABLE before;
 UPDATE facts SET value = X'32' WHERE name = 'schema'
 """,
-    # All keys were of format 1; new tasks need a root of their own, which keys.py makes of "root".
+    # In version 2 all keys were of format 1; new tasks need a new root, which keys.py derives from
+    # "root".
     b"2": """
 ALTER TABLE tasks ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
 UPDATE facts SET value = X'33' WHERE name = 'schema'
 """,
-    # What was observed while a device was behind had to wait in the app.
+    # In version 3 values observed while a device was behind had to wait in the app.
     b"3": """
 CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
                     PRIMARY KEY (task_id, period)) WITHOUT ROWID;

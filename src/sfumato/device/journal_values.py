@@ -1,4 +1,4 @@
-"""Values as a journal keeps them: what an app observes, without what JSON does not know."""
+"""Observed values in the form that a journal stores: only what JSON can express."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["plain_value"]
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as the journal gives it back; raise InputError if it could not be read."""
+    """Return a value as the journal will return it; raise InputError if it cannot be stored."""
     try:
         text = json.dumps(_listed(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -26,7 +26,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """Return a value without what JSON does not know: sets, arrays, and numbers of numpy."""
+    """Return a value with sets, arrays and numpy numbers converted to lists and numbers."""
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=repr)
     elif isinstance(value, (np.ndarray, np.generic)):

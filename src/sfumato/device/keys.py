@@ -1,20 +1,20 @@
-"""Keys that can be used once: all coins of a device follow from one secret, and forget it.
+"""Keys that can be used once: all coins of a device are derived from one secret, then erased.
 
 A device's coins must be the same when a backup is restored or a clone joins the same task, so that
-it can only repeat itself; and they must be gone once they are used, so that whoever finds the
-device later cannot undo its reports. Both at once take two steps.
+it can only repeat itself; and they must be erased once they are used, so that whoever finds the
+device later cannot reconstruct the values behind its reports. Two constructions achieve both.
 
 :class:`Root` is a pseudorandom function that can be *punctured* (after Goldreich, Goldwasser and
-Micali): the key of a task hangs in a binary tree of hashes, and once it is taken only its siblings
-on the way up are kept. They give every other task's key, and never again this one.
+Micali): the key of a task is a leaf in a binary tree of hashes, and once it is taken only the
+siblings on its path are kept. They give every other task's key, but never this one again.
 
 :class:`Chain` gives one key for each period of a task, and steps forward by a hash.
 
 All hashes are HMAC-SHA256, which every platform has. Keys have a *format*. In format 2 the coins
-that blur a value follow from the value as well, so that two different values of one period are
-blurred independently. In format 1 they followed from the period alone, so that a copy of a device
-with another value showed both; and the tree was one of BLAKE2b. Tasks that were joined in format 1
-end in it; :meth:`Root.renewed` is where the tasks after them hang.
+for a value are derived from the value as well, so that two different values in one period are
+randomized independently. In format 1 they were derived from the period alone, so that a copy of a
+device with another value revealed both; and the tree used BLAKE2b. Tasks that were joined in format
+1 keep it; :meth:`Root.renewed` gives the root of later tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sfumato.randomness import Keyed, Source
 __all__ = ["FORMAT", "Chain", "Root"]
 
 FORMAT: Final = 2
-"""The format of the keys of tasks that are joined today."""
+"""The format of the keys of newly joined tasks."""
 DEPTH: Final = 64
 KEY: Final = 32
 _NODE: Final = 9 + KEY
@@ -60,7 +60,7 @@ class Root:
     Parameters
     ----------
     nodes
-        The seeds of the subtrees that are left, by depth and by the path that leads there.
+        The seeds of the remaining subtrees, each with its depth and path.
 
     Examples
     --------
@@ -79,18 +79,19 @@ class Root:
 
     @classmethod
     def fresh(cls, secret: bytes) -> Root:
-        """Return the root of a new secret."""
+        """Return the root for a new secret."""
         return cls(((0, 0, secret),))
 
     def take(self, task_id: bytes) -> tuple[bytes, Root]:
-        """Return the key of a task, and the root that can no longer give it."""
+        """Return the key of a task, and the root without that key."""
         return self._take(task_id, _twins)
 
     def renewed(self, joined: Iterable[bytes]) -> Root:
-        """Return the root that new tasks hang on in a journal whose root is of format 1.
+        """Return the root of format 2 for new tasks, in a journal whose root is of format 1.
 
-        It is taken from the old root as a task's key is, whatever was taken before: all copies of
-        a journal come to the same one. Tasks that were joined before cannot be joined again.
+        It is derived from the old root like the key of a task, whatever was taken before, so that
+        all copies of a journal get the same one. Tasks that were joined before cannot be joined
+        again.
         """
         secret, _ = self._take(_RENEWAL, _twins_of_format_1)
         root = Root.fresh(secret)
@@ -115,7 +116,7 @@ class Root:
 
     @classmethod
     def decode(cls, data: bytes) -> Root:
-        """Return the root of these bytes."""
+        """Return the root in these bytes; raise MismatchError if they are not one."""
         if len(data) % _NODE:
             raise MismatchError(
                 f"the root has {len(data)} bytes; a multiple of {_NODE} is expected."
@@ -142,7 +143,7 @@ def _descend(
 
 
 class _PeriodCoins(Keyed):
-    """Coins of format 1: they follow from the period alone."""
+    """Coins of format 1, which are derived from the period alone."""
 
     def bound(self, code: Iterable[int]) -> Source:
         """Return the same coins for every value."""
@@ -152,7 +153,7 @@ class _PeriodCoins(Keyed):
 
 @dataclass(frozen=True)
 class Chain:
-    """The keys of a task's periods: this one and, by a hash, all that come.
+    """The keys of a task's present and, by hashing, later periods.
 
     Parameters
     ----------
@@ -167,13 +168,13 @@ class Chain:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """Refuse a format that nobody knows."""
+        """Raise MismatchError unless the format is known."""
         if self.format not in (1, FORMAT):
             raise MismatchError(f"the keys are of format {self.format!r}; 1 or 2 is expected.")
 
     @classmethod
     def start(cls, task_key: bytes) -> tuple[bytes, Source, Chain]:
-        """Return what a new task needs: the key of its ids, the coins to join with, the chain."""
+        """Return what a new task needs: the key of its ids, the coins for joining, the chain."""
         return (
             _derived(task_key, b"ids"),
             Keyed(task_key, "join"),
@@ -185,11 +186,11 @@ class Chain:
         return self.coins("period"), self.after(1)
 
     def coins(self, purpose: str) -> Source:
-        """Return the coins that this period has for a purpose."""
+        """Return the coins of this period for a purpose."""
         return (Keyed if self.format == FORMAT else _PeriodCoins)(self.key, purpose)
 
     def after(self, periods: int) -> Chain:
-        """Return the chain so many periods later."""
+        """Return the chain after ``periods`` periods."""
         key = self.key
         for _ in range(periods):
             key = _derived(key, b"next")

@@ -1,4 +1,4 @@
-"""What the owner of a device allows, for all tasks together and for each."""
+"""The limits that the owner of a device sets."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What the owner of a device allows.
+    """The limits that the owner of a device sets.
 
     Parameters
     ----------
     epsilon
-        The total over all tasks, for ever.
+        The largest total epsilon of all tasks, for ever.
     kinds
-        Which kinds of values may be asked for; all, by default.
+        The kinds of values that tasks may ask for; all by default.
     unsealed
-        Whether reports may travel without a seal.
+        Whether reports may be sent without a seal.
     windows
-        Whether tasks may be joined that promise their epsilon for any so many consecutive periods,
-        not for ever; so then does the total, for any stretch of time that no task's window is
-        shorter than.
+        Whether tasks may be joined whose epsilon only covers a window of consecutive periods
+        instead of all time. The total then covers any stretch of time up to the shortest window.
 
     """
 
@@ -36,7 +35,7 @@ class Limits:
     windows: bool = False
 
     def check(self, published: Published, guarantee: Guarantee) -> None:
-        """Raise BudgetError if a task is not allowed, under what it promises to the device."""
+        """Raise BudgetError if these limits do not allow a task with this guarantee."""
         kind = published.spec["values"]["kind"]
         if self.kinds is not None and kind not in self.kinds:
             raise BudgetError(

@@ -1,4 +1,4 @@
-"""How a device takes in values, and lives through the periods that end."""
+"""Observing values, and living through the periods that end."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from sfumato.device.parts import Parts
 from sfumato.device.transport import Unreachable
 from sfumato.errors import SfumatoError
 
-if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any stream
+if TYPE_CHECKING:  # an app that has joined no task does not import any stream
     from sfumato.device.part import Part
 
 __all__ = ["Living"]
 
 TOGETHER: Final = 64
-"""How many periods are lived through in one transaction."""
+"""The number of periods that are processed in one transaction."""
 
 
 @dataclass(frozen=True)
 class Living:
-    """What a device does as time passes, whether or not anybody listens.
+    """The work of a device as time passes, without the network.
 
     Parameters
     ----------
     journal
         The device's journal.
     parts
-        What it knows of its tasks.
+        The device's parts in its tasks.
     clock
-        What time it is for the device.
+        The device's clock.
 
     """
 
@@ -45,7 +45,7 @@ class Living:
     clock: DeviceClock
 
     def observe(self, joined: Joined, value: Any, *, strict: bool) -> None:
-        """Take in the present value of a task; see :meth:`sfumato.device.Device.observe`."""
+        """Store the present value of a task; see :meth:`sfumato.device.Device.observe`."""
         try:
             part = self.parts[joined.task_id]
             period = part.ended(self.clock.now) + 1
@@ -62,14 +62,16 @@ class Living:
                 self.journal.drop_postponed(joined.task_id, period)
             elif period <= part.published.spec["periods"]:
                 self.journal.postpone(joined.task_id, period, plain)
-                if part.is_asked:  # it answers for the period that has ended last, and no other
+                # Such a device answers for the period that has ended last, and no other.
+                if part.is_asked:
                     self.journal.drop_overtaken(joined.task_id, period)
 
     def _advanced(self, joined: Joined, part: Part) -> bool:
-        """Take in the periods that have ended if that is little work; return whether it is done.
+        """Process the periods that have ended if that is little work; return whether it was done.
 
-        The clock of a part that is asked decides what its window affords, so only flush moves it:
-        an app may observe just when something has changed, and that must not tell.
+        If devices are asked, the periods that have passed decide what the window affords, so only
+        flush processes them: an app may call observe only when something has changed, and that must
+        not influence what is sent.
         """
         behind = part.ended(self.clock.now) - joined.state["period"]
         if part.is_asked or (behind > 0 and not part.is_light(behind)):
@@ -80,7 +82,7 @@ class Living:
             return False
 
     def catch_up(self, errand: Errand) -> Flushed:
-        """Take in the periods that have ended, as far as half of the time allows."""
+        """Process the periods that have ended, using at most half of the remaining time."""
         part = self.parts[errand.task_id]
         joined = self.journal.task(errand.task_id)
         if self._live(joined, part, errand.end - errand.left / 2):
@@ -89,9 +91,9 @@ class Living:
         return errand.trouble(Unreachable("there was no time left to live through all periods"))
 
     def _live(self, joined: Joined, part: Part, end: float) -> bool:
-        """Live through the periods that have ended, a few in each transaction.
+        """Process the periods that have ended, a few in each transaction.
 
-        Returns whether that was all of them before the time was up.
+        Returns whether all of them were processed before the end of the time.
         """
         last = part.ended(self.clock.now)
         passed = last - joined.state["period"]
@@ -113,7 +115,7 @@ class Living:
                     news = value = later[period]
                 coins, chain = chain.next()
                 message = machine.observe(news, coins)
-                news = None  # what stays as it was is no news
+                news = None  # an unchanged value is no news
                 if not part.stream.lasts:
                     value = None
                 if message is not None:
@@ -130,7 +132,7 @@ class Living:
     def _keep(
         self, task_id: bytes, value: Any, period: int, later: Mapping[int, Any], last: int
     ) -> None:
-        """Write which value counts from here on; once all is taken in, it is the latest one."""
+        """Store the value that counts from here on; the latest one if all is processed."""
         if period == last:
             value = later.get(last + 1, value)
             period += 1

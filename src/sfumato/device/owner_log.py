@@ -1,4 +1,4 @@
-"""What a device tells its owner: all that it has sent and spent, in sentences."""
+"""The log for the owner of a device: what it has sent and spent, in sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNBOUNDED: Final = (
 
 
 def lines_of(journal: Journal, parts: Parts) -> Iterator[str]:
-    """Yield a line for each task that was joined, followed by those about its reports."""
+    """Yield a line for each task that was joined, followed by lines about its reports."""
     joined = {task.task_id: task for task in journal.tasks()}
     for task_id, paid, title, at, left_at, promise in journal.payments():
         yield (
@@ -44,7 +44,7 @@ def _of_copies(joined: Joined, parts: Parts) -> str:
 
 
 def _fate(outcome: str | None, at: int | None) -> str:
-    """Return what became of a report, as the end of a sentence."""
+    """Return the outcome of a report, as the end of a sentence."""
     if outcome is None:
         return "waits to be sent"
     return f"was sent on {_day(at or 0)}" if outcome == "sent" else f"was refused ({outcome})"

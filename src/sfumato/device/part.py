@@ -1,6 +1,6 @@
-"""A device's part in one task: its stream, its calendar, and how its reports are written.
+"""A device's part in one task: its stream, its calendar, and the form of its reports.
 
-Loaded when a task is joined, so that an app that has joined none does not pay for any stream.
+It is imported when a task is joined, so that an app without tasks does not import any stream.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["Part"]
 
 FEW_PERIODS: Final = 16
 FEW_ITEMS: Final = 256
-"""What `observe` may go through at once, in a few milliseconds; anything more waits for `flush`."""
+"""The most that `observe` processes at once, in a few milliseconds; the rest is left to `flush`."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a device knows of a task that it takes part in.
+    """A joined task, with its stream.
 
     Parameters
     ----------
     published
         The task as it was published.
     stream
-        What it runs.
+        The stream of the task.
 
     """
 
@@ -47,39 +47,40 @@ class Part:
 
     @classmethod
     def of(cls, published: Published) -> Part:
-        """Return the part that a task asks for; raise if it makes no sense or costs too much."""
+        """Return the part for a task; raise ConfigurationError if it is wrong or too costly."""
         return cls(published, admitted(published.spec))
 
     @property
     def is_asked(self) -> bool:
-        """Whether a device answers questions; else it sends at times that follow from the task."""
+        """Whether devices answer questions; if not, they send at times that the task determines."""
         return self.stream.rounds > 0
 
     @cached_property
     def layout(self) -> Layout:
-        """The sizes of its reports."""
+        """The sizes of the task's reports."""
         return Layout(self.published.spec["payload"], OVERHEAD if self.published.keys else 0)
 
     def ended(self, now: float) -> int:
-        """Return how many periods of the task have ended by a time."""
+        """Return the number of the task's periods that have ended by a time."""
         spec = self.published.spec
         ended = int((now - spec["start"]) // spec["period_seconds"])
         periods: int = spec["periods"]
         return max(0, min(ended, periods))
 
     def is_light(self, behind: int) -> bool:
-        """Return whether so many periods can be lived through while an app waits."""
+        """Return whether ``behind`` periods can be processed while an app waits."""
         return behind <= FEW_PERIODS and self.stream.work <= FEW_ITEMS
 
     def expects(self, machine: StreamDevice) -> bool:
-        """Return whether there may be a question that was not looked at."""
+        """Return whether there may be a question that the device has not seen yet."""
         return bool(machine.period and machine.round + 1 < self.stream.rounds)
 
     def answer(self, machine: StreamDevice, question: Question, chain: Chain) -> Message | None:
-        """Let a device answer a question; return the answer if there is one.
+        """Let a device answer a question; return the answer, or None for silence.
 
-        A question of another period, of a round that was looked at, or of one that the task does
-        not have, changes nothing. Raises if it is asked in a way that the task does not allow.
+        A question about another period, of a round that was seen before, or of a round that the
+        task does not have, changes nothing. Raises MismatchError if the task does not allow the
+        question.
         """
         new = machine.round < question.round < self.stream.rounds
         if question.period != machine.period or not new:
@@ -89,7 +90,7 @@ class Part:
         return machine.answer(ask, coins_for(question, chain))
 
     def report(self, ids: bytes, message: Message) -> Waiting:
-        """Return a message as it is sent: under a name of its own, and sealed."""
+        """Return a message as a finished report, with an id and, if the task has a key, sealed."""
         span, period, part = message.place
         content = self.layout.content(span, part, message.payload)
         number = part if self.is_asked else 0
@@ -104,9 +105,9 @@ class Part:
 
 
 def coins_for(question: Question, chain: Chain) -> Source:
-    """Return the coins that a period has for a question.
+    """Return a period's coins for a question.
 
-    Other questions get other coins: a copy of a device that is asked another one in the same place
-    pays for it, but never gives away its coins.
+    Different questions have independent coins: a copy of a device that is asked another question in
+    the same round pays for it, but never reveals the coins of the first.
     """
     return chain.coins("ask " + hashlib.sha256(question.digest).hexdigest())

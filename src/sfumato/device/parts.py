@@ -1,4 +1,4 @@
-"""The parts that a device has in its tasks, each built once in a run."""
+"""The parts that a device has in its tasks, each built once per run."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.wire.published import Published
 from sfumato.wire.sqlite_tables import Damaged
 
-if TYPE_CHECKING:  # an app that has not joined a task yet does not pay for any stream
+if TYPE_CHECKING:  # an app that has joined no task does not import any stream
     from sfumato.device.part import Part
 
 __all__ = ["Parts", "part_of"]
 
 
 def part_of(published: Published) -> Part:
-    """Return the part that a task asks for; raise if it makes no sense or costs too much."""
+    """Return the part for a task; raise ConfigurationError if the task is wrong or too costly."""
     from sfumato.device.part import Part  # noqa: PLC0415 -- see above
 
     return Part.of(published)
 
 
 class Parts:
-    """What a device knows of its tasks; all is built at the start, so that no observation waits.
+    """A device's parts in its tasks, all built at the start, so that no observation waits.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ class Parts:
 
     def __init__(self, journal: Journal) -> None:
         self.built: dict[bytes, Part] = {}
-        """The parts by the ids of their tasks; devices of one process may share it."""
+        """The parts by task id; devices of one process may share this dictionary."""
         self._journal = journal
         self._broken: dict[bytes, SfumatoError] = {}
         for joined in journal.tasks():
             try:
                 self.built[joined.task_id] = self._restored(joined)
-            except SfumatoError as error:  # which flush tells the app
+            except SfumatoError as error:  # flush reports it to the app
                 self._broken[joined.task_id] = error
 
     def _restored(self, joined: Joined) -> Part:
-        """Return a task's part, once the journal has proved to be of this very task."""
+        """Return the part of a joined task; raise Damaged if the journal does not fit the task."""
         try:
             published = Published.parse(joined.published)
             if published.task_id != joined.task_id:
@@ -62,10 +62,10 @@ class Parts:
         return self.built[task_id]
 
     def renew(self, published: Published) -> None:
-        """Take over a task's new key and address; what waits stays as it was sealed."""
+        """Use a task's new key and address; waiting reports stay as they were sealed."""
         part = self[published.task_id]
         before = part.published
-        # The spec stays the one that was judged: 8 and 8.0 have one hash.
+        # The spec stays the one that was checked, because 8 and 8.0 have the same hash.
         published = replace(before, keys=published.keys, endpoint=published.endpoint)
         if published == before or bool(published.keys) != bool(before.keys):
             return

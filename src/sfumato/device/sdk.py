@@ -1,8 +1,8 @@
-"""What an app embeds: join a task, observe values, flush what is due.
+"""The device object that an app embeds: join a task, observe values, flush what is due.
 
 The device keeps the promise. It checks a task against its owner's limits before it sees any data,
 pays for it in full in one ledger over all tasks, sends at times that depend on the task only, and
-saves what it has drawn before it leaves. A server that asks twice gets the same answer twice.
+saves every report before it leaves. A server that asks twice gets the same answer twice.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from sfumato.wire.published import Published
 __all__ = ["Device"]
 
 LONGEST_FLUSH: Final = 30.0
-"""Seconds that a flush takes, at most, unless the app says otherwise."""
+"""The longest time of a flush in seconds, unless the app sets another."""
 
 
 @dataclass
 class Device:
-    """One device: its journal, its limits, and how it talks to the world.
+    """One device: its journal, its owner's limits, and its transport.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Device:
     rng: Source = field(default_factory=secure)
 
     def __post_init__(self) -> None:
-        """Make the secret of a new device; start the clock; build what is known of its tasks."""
+        """Draw the secret of a new device, start its clock, and build the parts in its tasks."""
         plant(self.journal, self.rng)
         self._clock = DeviceClock(self.journal, self.clock)
         self.parts = Parts(self.journal)
@@ -70,7 +70,7 @@ class Device:
         transport: Transport | None = None,
         clock: Callable[[], float] | None = None,
     ) -> Device:
-        """Open (or begin) the journal of a device."""
+        """Open the journal of a device, or start a new one."""
         journal = Journal(path)
         try:
             return cls(journal, limits, transport or Http(), clock or time.time)
@@ -79,17 +79,17 @@ class Device:
             raise
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self.journal.close()
 
     @property
     def now(self) -> float:
-        """The seconds since 1970, never going back."""
+        """The time in seconds since 1970, which never goes back."""
         return self._clock.now
 
     @property
     def ledger(self) -> Ledger:
-        """What was spent on each task, and the owner's limit."""
+        """The payments for tasks, and the owner's limit."""
         return ledger(self.journal, self.limits)
 
     @property
@@ -100,18 +100,18 @@ class Device:
     # ---- taking part -----------------------------------------------------------------------
 
     def join(self, task: str | bytes | Published, tier: int = 0) -> str:
-        """Take part in a task, given by its address or as it was published; return its id.
+        """Join a task, given by its address or in its published form; return its id.
 
-        Everything that must be drawn is drawn now, before any data; the task is paid for in the
-        same transaction. Joining again changes nothing.
+        All secrets of the task are drawn now, before any data, and the task is paid for in the same
+        transaction. Joining again changes nothing.
 
         Parameters
         ----------
         task
-            The task, or its address.
+            The published task, or its address.
         tier
-            Which of the task's windows the owner picks, if it offers several: 0 is its own, and
-            those of its ``tiers`` follow. It stays; another one costs nothing less.
+            The window that the owner picks, if the task offers several: 0 is the task's own, and
+            those of its ``tiers`` follow. It cannot be changed later.
 
         """
         published = self._published(task)
@@ -132,26 +132,26 @@ class Device:
         return Published.parse(task)
 
     def observe(self, value: Any, task: str | None = None, *, strict: bool = False) -> None:
-        """Take in the present value; it counts for this period and all after, until the next.
+        """Observe the present value, which counts from this period on until the next value.
 
-        A value that the task does not know is no news, so that what a device sends, and when, never
-        tells of it; ``strict`` raises instead, for an app under test.
+        A value that the task does not know is ignored, so that it never shows in what a device
+        sends, or when. With ``strict`` it raises instead, which is meant for tests of an app.
         """
         self._living.observe(self._one(task), value, strict=strict)
 
     def flush(self, *, force: bool = False, limit: float = LONGEST_FLUSH) -> Flushed:
-        """Send what is due; what cannot be sent now waits, longer with each try.
+        """Send what is due; what cannot be sent now is kept, with a longer wait after each try.
 
-        Whatever servers answer, this returns, and no task's trouble is another's: tasks have even
-        shares of the time, and of those that have used theirs up the slowest comes last the next
-        time.
+        It returns whatever servers answer, and a problem of one task does not affect another: tasks
+        have equal shares of the time, and of those that have used up theirs the slowest comes last
+        the next time.
 
         Parameters
         ----------
         force
-            Whether to try again at once what has failed a moment ago.
+            Whether to retry at once what has failed recently.
         limit
-            How many seconds it may take. A transport that cannot be told (see ``Patient``) may take
+            The time limit in seconds. A transport without its own limit (see ``Patient``) may take
             longer for an exchange that has begun.
 
         """
@@ -172,7 +172,7 @@ class Device:
         return total
 
     def _run(self, errand: Errand) -> Flushed:
-        """Do all that is due for one task; whatever goes wrong is a sentence."""
+        """Do all that is due for one task; any error becomes a sentence in the result."""
         total = Flushed()
         for step in (self._living.catch_up, self._exchanges.interview, self._exchanges.upload):
             try:
@@ -182,20 +182,20 @@ class Device:
         return total
 
     def leave(self, task: str | None = None) -> None:
-        """Stop taking part and erase all of the task; what was spent stays spent."""
+        """Leave a task and erase everything about it; what was spent stays spent."""
         joined = self._one(task)
         with self.journal.transaction():
             self.journal.forget(joined.task_id, int(self.now))
         self.journal.settle_down()
 
     def erase(self) -> None:
-        """Erase everything but what was spent, which must not be spent again."""
+        """Erase everything except the payments, so that nothing can be spent twice."""
         with self.journal.transaction():
             for joined in self.journal.tasks():
                 self.journal.forget(joined.task_id, int(self.now))
         self.journal.settle_down()
 
-    # ---- inside ----------------------------------------------------------------------------
+    # ---- internal --------------------------------------------------------------------------
 
     def _one(self, task: str | None) -> Joined:
         if task is not None:
@@ -211,7 +211,7 @@ class Device:
             )
         return self.journal.task(tasks[0])
 
-    # ---- telling the owner -----------------------------------------------------------------
+    # ---- the owner's log -------------------------------------------------------------------
 
     def log(self) -> list[str]:
         """Return what this device has sent and spent, in sentences."""

@@ -1,4 +1,4 @@
-"""How a device talks to a collector: two verbs, over HTTP by default."""
+"""The transport between a device and a collector: two methods, over HTTP by default."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Delivery", "Http", "Patient", "Transport", "Unreachable"]
 
 
 class Unreachable(Exception):
-    """Nobody answered, or not now; try again later."""
+    """The collector did not answer, or not now; try again later."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of a batch.
+    """The result of sending a batch.
 
     Parameters
     ----------
     refused
-        The reasons of reports that were refused, by place.
+        The reasons of refused reports, by their index in the batch.
     key_id
-        The key that new reports should be sealed to, if the collector has said so.
+        The number of the key for new reports; None if the collector did not name one.
 
     """
 
@@ -37,53 +37,54 @@ class Delivery:
 
 
 class Transport(Protocol):
-    """What a device needs of the world."""
+    """The connection of a device to collectors."""
 
     def fetch(self, url: str) -> bytes:
-        """Return what is at an address: a published task, or an open question."""
+        """Return the content at an address: a published task, or an open question."""
 
     def send(self, url: str, batch: bytes) -> Delivery:
-        """Hand a batch over; return once it is safe, or raise Unreachable."""
+        """Send a batch; return when the collector has stored it, or raise Unreachable."""
 
 
 @runtime_checkable
 class Patient(Protocol):
-    """A transport that can be told how long an exchange may take."""
+    """A transport whose exchanges can be limited in time."""
 
     def within(self, seconds: float) -> Transport:
-        """Return the same transport, whose exchanges end within so many seconds each."""
+        """Return the same transport, with at most ``seconds`` seconds for each exchange."""
 
 
 @dataclass(frozen=True)
 class Http:
-    """By HTTP, with nothing but the standard library.
+    """A transport over HTTP that only uses the standard library.
 
-    An exchange is one request to the address itself: whoever answers with a redirect has not
-    answered. Finding the host, connecting, sending and reading the answer take ``timeout`` seconds
-    together, however slowly the other side sends.
+    An exchange is one request to the address itself; a redirect counts as no answer. Looking up the
+    host, connecting, sending and reading the response take at most ``timeout`` seconds together,
+    however slowly the other side sends.
 
     Parameters
     ----------
     timeout
-        How many seconds an exchange takes, at most.
+        The longest time of an exchange in seconds.
 
     """
 
     timeout: float = 10.0
 
     def within(self, seconds: float) -> Self:
-        """Return the same transport, whose exchanges end within so many seconds each."""
+        """Return the same transport, with at most ``seconds`` seconds for each exchange."""
         return replace(self, timeout=min(self.timeout, seconds))
 
     def fetch(self, url: str) -> bytes:
-        """Return what is at an address."""
+        """Return the content at an address."""
         return self._exchange(_checked(url), None)
 
     def send(self, url: str, batch: bytes) -> Delivery:
-        """Hand a batch over."""
+        """Send a batch; return when the collector has stored it, or raise Unreachable."""
         try:
             address = _checked(url)
-        except InputError as error:  # a task may say anything; an app that flushes is not stopped
+        # A task may name any address, and that must not stop an app that flushes.
+        except InputError as error:
             raise Unreachable(f"the task has no proper address ({error})") from error
         try:
             return _outcome(read_json(self._exchange(address, batch), "it"))
@@ -91,7 +92,7 @@ class Http:
             raise Unreachable(f"the answer makes no sense ({str(error)[:80]})") from error
 
     def _exchange(self, url: SplitResult, batch: bytes | None) -> bytes:
-        # An app that has a way of its own, or nothing to send yet, does not pay for this one.
+        # An app that has its own transport, or nothing to send yet, does not import this one.
         from sfumato.device import http  # noqa: PLC0415
 
         kind = {} if batch is None else {"Content-Type": BATCH_TYPE}
