@@ -1,4 +1,4 @@
-"""Ways to turn many reports into tallies; all of them agree bit for bit."""
+"""Engines that turn many reports into tallies; all of them agree bit by bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference engine: one process, one batch at a time."""
+"""The reference engine, which runs in one process, one batch at a time."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def tally(mechanism: Mechanism, batches: Iterable[NDArray[Any]]) -> Tally:
 def aggregate(
     task: Published, rows: Iterable[Row], asked: Mapping[Place, Ask] | None = None
 ) -> Tallies[Place]:
-    """Return what the reports of a task add up to, by place.
+    """Return the tallies of a task's reports, by place.
 
-    Rows come in any order, and a row that comes again counts once, by its number. Memory does not
-    grow with the number of reports.
+    Rows may come in any order, and a repeated row counts once, by its number. Memory does not grow
+    with the number of reports.
 
     Parameters
     ----------
     task
         The task as it was published.
     rows
-        Its reports, as :func:`exported` reads them.
+        The reports, as :func:`exported` reads them.
     asked
-        Every question of the task, by the place of its answers; needed if its devices are asked.
+        All questions of the task, by the place of their answers; needed if devices are asked.
 
     """
     stream = stream_of(task.spec)

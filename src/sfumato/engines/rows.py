@@ -1,4 +1,4 @@
-"""Rows of reports, which engines count once; and how they are read from an exported file."""
+"""Rows of reports, which engines count once, and reading them from an exported file."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = ["QUESTIONS", "TASK", "Row", "Seen", "exported"]
 
 TASK: Final = b"sfumato.task"
 QUESTIONS: Final = b"sfumato.questions"
-"""Where an exported file keeps the task, and what its devices were asked."""
+"""The names under which an exported file has the task and its questions."""
 COLUMNS: Final = ("period", "span", "block", "payload")
 TOGETHER: Final = 1 << 16
-"""How many reports are read at once."""
+"""The number of reports that are read at once."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Contents of one task and one period, which are counted together and once.
+    """Contents of reports of one task and period, which are counted together, once.
 
     Parameters
     ----------
     sequence
-        The row's number: no other row of the task has it, and it has it whenever it comes again.
+        The number of the row, unique within the task, and the same whenever the row comes again.
     task_id
-        The id of the task that it belongs to.
+        The id of the task.
     period
-        The period that all of its contents speak of.
+        The period of all contents.
     contents
-        What reports have inside their seals, one after the other.
+        The opened contents of the reports, concatenated.
 
     """
 
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass
 class Seen:
-    """The numbers that have come, as runs of consecutive ones: a row by itself takes no memory.
+    """The numbers seen so far, as runs of consecutive numbers, which takes little memory.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Seen:
     runs: list[list[int]] = field(default_factory=list)
 
     def add(self, number: int) -> bool:
-        """Take in a number; return whether it is new."""
+        """Add a number; return whether it is new."""
         place = bisect_right(self.runs, number, key=lambda run: run[0])
         before = self.runs[place - 1] if place else [-1, -1]
         if before[0] <= number < before[1]:
@@ -87,8 +87,8 @@ class Seen:
 def exported(path: str | Path) -> tuple[Published, dict[Place, Ask], Iterator[Row]]:
     """Return the task, the questions and the rows of a file that ``sfumato export`` has written.
 
-    Rows are numbered as they stand in the file, so that a part of it that is read again counts
-    once. Two exports have different orders: count one of them only.
+    Rows are numbered by their position in the file, so that a part that is read twice counts once.
+    Two exports have different orders, so only one of them may be counted.
     """
     import pyarrow as pa  # noqa: PLC0415 -- it takes its time
     import pyarrow.parquet as pq  # noqa: PLC0415

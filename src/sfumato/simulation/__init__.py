@@ -1,4 +1,4 @@
-"""Simulated devices: what they hold over time, and what comes of it on any stream."""
+"""Simulated devices: the values they hold over time, and their results on any stream."""
 
 from __future__ import annotations
 

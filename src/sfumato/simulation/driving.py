@@ -1,4 +1,4 @@
-"""Simulated devices on any stream: the same curators, with everybody in this process."""
+"""Simulation of devices on any stream, with the same curators, in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sfumato.simulation.outcome import Asked, Simulation
 __all__ = ["simulate", "steps"]
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is done (devices that are made, or periods that are over), how many of how many."""
+"""A function that is called with what is done (devices or periods), how many, and of how many."""
 
 
 def simulate(
@@ -34,22 +34,22 @@ def simulate(
     workers: int = 1,
     progress: Progress = lambda _what, _done, _all: None,
 ) -> Simulation:
-    """Let a whole population take part.
+    """Simulate a whole population on a stream.
 
-    The outcome is the same for the same seed, whatever the number of workers (processes).
+    The outcome is the same for the same seed, with any number of workers (processes).
 
     Parameters
     ----------
     stream
-        The public design; if it counts on a number of devices, that is what the curator believes.
+        The stream; if it expects a number of devices, the curator assumes that number.
     population
-        What each device holds in each period.
+        The values that devices hold.
     seed
-        The seed of everybody's coins.
+        The seed of all devices' coins.
     workers
-        How many processes make devices that send without being asked.
+        The number of processes that simulate devices, if these are not asked.
     progress
-        Is told how far the simulation is.
+        Called with the progress of the simulation.
 
     Examples
     --------
@@ -80,10 +80,10 @@ def steps(
     workers: int = 1,
     progress: Progress = lambda _what, _done, _all: None,
 ) -> Iterator[Simulation]:
-    """Yield the same outcome again and again, longer by a period each time.
+    """Yield the outcome after each period; it is one object that grows.
 
-    Several streams can so be led side by side, through a population that is made once. Truth and
-    tallies are there when the last period is over.
+    This way several streams can be simulated side by side on one population. Truth and tallies are
+    filled in after the last period.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def steps(
 
 
 def _periods(stream: Stream, population: Population) -> int:
-    """Return how many periods are simulated."""
+    """Return the number of periods to simulate."""
     if stream.horizon is not None and population.periods < stream.horizon:
         raise ConfigurationError(
             f"the devices live for {population.periods} periods; the stream has {stream.horizon}."
@@ -137,14 +137,15 @@ def _periods(stream: Stream, population: Population) -> int:
 def _fleets(
     stream: Stream, population: Population, seed: int, workers: int, progress: Progress
 ) -> Iterator[Fleet]:
-    """Yield the devices, in parts if they send without being asked."""
+    """Yield the fleets of devices: in parts if devices are not asked, else all at once."""
     if stream.rounds:
         yield stream.fleet(population, seeded(seed))
         return
     places = range(population.parts)
     made: Iterator[Fleet] = (_fleet(stream, population, seed, place) for place in places)
     if min(workers, population.parts) > 1:
-        # Fresh processes: a fork of one that shows progress would copy its threads' locks.
+        # New processes are spawned, because a fork would copy the locks of threads that show
+        # progress.
         with ProcessPoolExecutor(
             min(workers, population.parts),
             get_context("spawn"),

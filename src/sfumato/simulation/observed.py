@@ -1,7 +1,7 @@
-"""What simulated devices of a task observe: made up or read from a table, whatever its kind.
+"""The observations of simulated devices of a task, made up or read from a table.
 
-A task asks for values that stay until the next one (``Held``), for numbers of an interval
-(``Numbers``) or for rises and falls of one period each (``Moves``).
+A task observes values that stay until the next one (``Held``), numbers in an interval
+(``Numbers``), or rises and falls of one period each (``Moves``).
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from sfumato.wire.values import TaskValues
 __all__ = ["Held", "Moves", "Numbers", "Observed", "observed_by"]
 
 SOMETIMES: Final = 8
-"""Periods after which a made-up device without a limit moves on, on average."""
+"""The mean number of periods between changes of a made-up device, if the task has no limit."""
 
 
 class Observed(ABC):
-    """What the devices of one task observe, period by period.
+    """The observations of the devices of one task, period by period.
 
     Streams are arrays with one row for each device and one column for each period.
     """
 
     periods: int
-    """How many periods the task has."""
+    """The number of periods of the task."""
     lasts: ClassVar[bool] = True
     """Whether a value stays until the next one."""
 
     @property
     @abstractmethod
     def columns(self) -> Mapping[str, bool]:
-        """A table's columns beside device and period, and whether their cells are words."""
+        """The columns of a table beside device and period, and whether their cells are text."""
 
     @abstractmethod
     def made_up(
@@ -63,32 +63,32 @@ class Observed(ABC):
         changes: int | None = None,
         pace: float = 1.0,
     ) -> Population:
-        """Return so many made-up devices, the same for the same seed.
+        """Return made-up devices, which are the same for the same seed.
 
         Parameters
         ----------
         devices, seed
-            How many there are, and what everything is drawn from.
+            The number of devices, and the seed of all draws.
         life
-            How values that stay until the next one change.
+            The way in which values that stay until the next one change.
         changes
-            How many entries change, at most, if not as many as the task allows.
+            The largest number of changed entries; by default as many as the task allows.
         pace
-            How fast shares or levels drift, where they do, in multiples of the usual.
+            The speed at which shares or levels drift, relative to the usual one.
 
         """
 
     def recorded(self, table: Any, devices: int | None = None, seed: int = 1) -> Population:
-        """Return the devices of a table, each once or drawn; raise InputError on a bad one."""
+        """Return the devices of a table, each once, or drawn at random; InputError if it is bad."""
         return Recorded(self.read(table), devices, seed, kind=self)
 
     @abstractmethod
     def read(self, table: Any) -> NDArray[Any]:
-        """Return the streams of a table; raise InputError on a bad one."""
+        """Return the streams of a table; raise InputError if it is bad."""
 
     @abstractmethod
     def said(self, cell: Any) -> Any:
-        """Return a cell of a stream as it is said to a device."""
+        """Return a cell of a stream in the form in which an app passes it to a device."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class Held(Observed):
     Parameters
     ----------
     values
-        Their kind.
+        The kind of the values.
     periods
-        How many periods the task has.
+        The number of periods of the task.
     changes
-        How many entries of a made-up stream change, at most; None if the task sets no limit.
+        The largest number of changed entries in a made-up stream; None if the task has no limit.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Held(Observed):
 
     @property
     def columns(self) -> Mapping[str, bool]:
-        """One column; for attributes one for each."""
+        """The columns of a table: one, or one for each attribute."""
         if isinstance(self.values, Attributes):
             return {name: _has_words(items.labels) for name, items in self.values.categories}
         name = "item" if isinstance(self.values, Items) else "value"
@@ -132,33 +132,33 @@ class Held(Observed):
         changes: int | None = None,
         pace: float = 1.0,
     ) -> Population:
-        """Return devices whose values change now and then; of an endless task shares drift."""
+        """Return devices whose values change now and then; in an endless task shares drift."""
         if self.changes is None and changes is None and isinstance(self.values, Category):
             return Drifting(self.values.labels, devices, self.periods, seed, DRIFT * pace)
         often = changes or self.changes or 1 + 2 * max(1, self.periods // SOMETIMES)
         return Synthetic(self.values, self.periods, often, devices, life, seed)
 
     def read(self, table: Any) -> NDArray[Any]:
-        """Return the streams of a table with a row for each value."""
+        """Return the streams of a table with one row for each value."""
         return read_streams(self.values, self.periods, table)
 
     def said(self, cell: Any) -> Any:
-        """Return the item, the items, or the item of each attribute; none where there is none."""
+        """Return the item, the items, or the item of each attribute; None if there is none."""
         return self.values.said(cell)
 
 
 @dataclass(frozen=True)
 class Numbers(Observed):
-    """Numbers of an interval.
+    """Numbers in an interval.
 
     Parameters
     ----------
     low, high
-        Where they lie.
+        The ends of the interval.
     clip
-        Whether a table's others are cut to it.
+        Whether other numbers in a table are clipped to the interval.
     periods
-        How many periods the task has.
+        The number of periods of the task.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class Numbers(Observed):
 
     @property
     def columns(self) -> Mapping[str, bool]:
-        """One column of numbers."""
+        """The columns of a table: one, with numbers."""
         return {"value": False}
 
     def made_up(
@@ -186,7 +186,7 @@ class Numbers(Observed):
         changes: int | None = None,
         pace: float = 1.0,
     ) -> Population:
-        """Return devices whose numbers lie about a level that drifts."""
+        """Return devices whose numbers lie around a level that drifts."""
         del life, changes
         return DriftingLevels((self.low, self.high), devices, self.periods, seed, TIDE * pace)
 
@@ -209,7 +209,7 @@ class Numbers(Observed):
         return streams
 
     def _number(self, value: Any, row: int) -> float:
-        """Return a cell as a number of the interval."""
+        """Return a cell as a number in the interval; raise InputError if it is not."""
         number = float(value) if isinstance(value, (int, float)) else np.nan
         if self.clip and not np.isnan(number):
             number = min(max(number, self.low), self.high)
@@ -227,16 +227,16 @@ class Numbers(Observed):
 
 @dataclass(frozen=True)
 class Moves(Observed):
-    """Rises and falls of some items, each of one period.
+    """Rises and falls of some items, each in one period.
 
     Parameters
     ----------
     labels
         The items.
     periods
-        How many periods the task has.
+        The number of periods of the task.
     changes
-        How many moves a made-up device sees, at most.
+        The largest number of moves of a made-up device.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class Moves(Observed):
 
     @property
     def columns(self) -> Mapping[str, bool]:
-        """An item, and whether it rose (1) or fell (-1)."""
+        """The columns of a table: an item, and whether it rose (1) or fell (-1)."""
         return {"item": _has_words(self.labels), "move": False}
 
     def made_up(
@@ -263,7 +263,7 @@ class Moves(Observed):
         changes: int | None = None,
         pace: float = 1.0,
     ) -> Population:
-        """Return devices that see moves in waves."""
+        """Return devices whose items rise and fall in waves."""
         del life, pace
         often = changes or self.changes
         return Moving(len(self.labels), self.periods, often, devices, seed, kind=self)
@@ -277,7 +277,7 @@ class Moves(Observed):
         streams = np.zeros((len(names), self.periods, len(self.labels)), dtype=np.int8)
         rows = zip(device, period - 1, cells["item"].tolist(), cells["move"].tolist(), strict=True)
         for row, (who, when, item, move) in enumerate(rows, 1):
-            if frames.absent(item):  # a device that sees nothing move is there all the same
+            if frames.absent(item):  # a device that sees no move is still counted
                 continue
             if item not in places:
                 known = ", ".join(map(repr, self.labels[:8]))
@@ -297,7 +297,7 @@ class Moves(Observed):
 
 
 def observed_by(task: Mapping[str, Any]) -> Observed:
-    """Return what the devices of a task, as plain data, observe."""
+    """Return the observations of a task, which is given as plain data."""
     values, periods = TaskValues.of_spec(task), int(task["periods"])
     changes = int(task["changes"]) if "changes" in task else None
     if values.kind == "number":

@@ -1,4 +1,4 @@
-"""What came of simulated devices: truth, estimates, intervals, and how well they agree."""
+"""The outcome of a simulation: truth, estimates, intervals, and how well they agree."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Floats = NDArray[np.float64]
 
 LEVEL: Final = 0.95
 QUESTIONS: Final = 60
-"""Ranges, and as many differences, that are asked to see how often intervals cover."""
+"""The number of ranges, and of differences, that are asked to see how often intervals cover."""
 ENDS: Final = 20
-"""So many periods they end in."""
+"""The number of different periods in which these ranges end."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One question, and how many reports it brought."""
+    """One question, and the number of reports it received."""
 
     period: int
     question: Question
@@ -39,7 +39,7 @@ class Asked:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What the question was asked with; a standing question has none."""
+        """The mechanism of the question; MismatchError for a standing question, which has none."""
         if not isinstance(self.question, Ask):
             raise MismatchError(f"period {self.period} has a standing question; nobody was asked.")
         return self.question.mechanism
@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Metrics:
-    """How far estimates are from the truth.
+    """The errors of estimates.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ class Metrics:
     mse
         The mean squared error.
     expected_mse
-        What the intervals count on; None if there is no interval.
+        The mean squared error that the intervals assume; None if there is no interval.
     clipping
-        The largest bias by what devices may not tell; known here only.
+        The largest bias from what devices may not report; only a simulation knows it.
     coverage
-        How many intervals hold the truth, of means, of sums over ranges, of differences.
+        The share of intervals that contain the truth, for means, sums over ranges, and differences.
 
     """
 
@@ -80,7 +80,7 @@ class Metrics:
 
     @property
     def expected_rmse(self) -> float | None:
-        """The same as the intervals count on it."""
+        """The root of the mean squared error that the intervals assume; None if there is none."""
         return None if self.expected_mse is None else self.expected_mse**0.5
 
     def plain(self) -> dict[str, Any]:
@@ -98,26 +98,26 @@ class Metrics:
 
 @dataclass(eq=False)
 class Simulation:
-    """What came of simulated devices, up to the last period that they have lived through.
+    """The outcome of a simulation, up to its last period so far.
 
     Parameters
     ----------
     stream
-        The public design.
+        The stream.
     devices
-        How many devices took part.
+        The number of devices.
     releases
-        What was released: an estimate for each period, of the stream's own kind.
+        The estimate that each period released, of the stream's own type.
     truth
         The true value of each entry in each period.
     seen
-        The same as far as devices may tell it.
+        The same, counting only what the stream lets devices report.
     asked
-        Every question, in order, and how many reports it brought.
+        All questions, in order, with the number of reports received.
     tallies
-        What a server would have of reports that nobody asked for.
+        The tallies that a server would have, if devices are not asked.
     seconds, memory
-        How long it took, and the peak of memory in bytes (all processes).
+        The run time, and the peak memory of all processes in bytes.
 
     """
 
@@ -133,7 +133,7 @@ class Simulation:
 
     @property
     def periods(self) -> int:
-        """How many periods there were."""
+        """The number of periods so far."""
         return len(self.releases)
 
     @property
@@ -148,12 +148,12 @@ class Simulation:
 
     @property
     def published(self) -> float:
-        """The share of periods with a fresh release."""
+        """The share of periods in which something new was released."""
         return float(np.mean([release.published for release in self.releases]))
 
     @property
     def reports(self) -> float:
-        """How many reports a device sent in a period, on average."""
+        """The average number of reports that a device sent in a period."""
         return sum(asked.received for asked in self.asked) / (self.devices * self.periods)
 
     @cached_property
@@ -169,17 +169,17 @@ class Simulation:
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """How these reports can be decoded; what was released comes first."""
+        """The names of the stream's decoders; the one of the releases comes first."""
         return self._decoded.decoders
 
     def estimates(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
-        """Return the estimate of each period and entry, and its variance."""
+        """Return the estimates of each period (rows) and entry (columns), and their variances."""
         if decoder == ONLINE:
             return self.values, self.variances
         return self._decoded.curves(decoder)
 
     def interval(self, decoder: str = ONLINE, level: float = LEVEL) -> tuple[Floats, Floats]:
-        """Return the ends of each period's and entry's interval."""
+        """Return the low and high ends of the intervals of each period and entry."""
         if decoder == ONLINE:
             ends = [release.interval(level) for release in self.releases]
             low, high = (np.array(side) for side in zip(*ends, strict=True))
@@ -197,10 +197,10 @@ class Simulation:
         return Answers(self.stream.labels, *sides, *said, self.stream.quantity, as_of=place + 1)
 
     def clipping(self, decoder: str = ONLINE) -> Floats:
-        """Return the bias of each period and entry by what devices may not tell.
+        """Return the bias of each period and entry from what devices may not report.
 
-        It is exactly what the estimate would be without noise, less the truth: nobody but a
-        simulation can know it, and no interval holds it.
+        It is the estimate without noise minus the truth, exactly. Only a simulation can know it,
+        and no interval includes it.
         """
         return self._decoded.bias(self.truth, self.seen, decoder)
 
@@ -210,12 +210,12 @@ class Simulation:
         return float(np.mean(error[~np.isnan(error)] ** 2))
 
     def coverage(self, decoder: str = ONLINE, level: float = LEVEL) -> float:
-        """Return how many intervals hold the truth."""
+        """Return the share of intervals that contain the truth."""
         low, high = self.interval(decoder, level)
         return float(np.mean((low <= self.truth) & (self.truth <= high)))
 
     def metrics(self, decoder: str = ONLINE, level: float = LEVEL) -> Metrics:
-        """Return how far the estimates are from the truth, and how often intervals cover."""
+        """Return the errors of the estimates, and how often intervals cover."""
         values, variances = self.estimates(decoder)
         error = np.abs(values - self.truth)
         error = error[~np.isnan(error)]
@@ -231,10 +231,10 @@ class Simulation:
         )
 
     def _covered(self, decoder: str, level: float) -> dict[str, float]:
-        """Return how often intervals of sums over ranges and of differences hold the truth.
+        """Return how often intervals of sums over ranges and of differences contain the truth.
 
-        The same ranges are asked of every simulation of so many periods. What is final is known
-        when they end, so there are few ends.
+        The ranges depend only on the number of periods. Final answers are known when a range ends,
+        so only a few different ends are used.
         """
         if self.periods < 2:
             return {}
@@ -258,7 +258,7 @@ class Simulation:
     # ---- tables ----------------------------------------------------------------------------
 
     def columns(self, level: float = LEVEL) -> dict[str, list[Any]]:
-        """Return period, item, truth, and by each decoder estimate, interval and clipping bias."""
+        """Return period, item, truth, and each decoder's estimate, interval and clipping bias."""
         periods, width = self.truth.shape
         columns: dict[str, list[Any]] = {
             "period": np.repeat(np.arange(1, periods + 1), width).tolist(),
@@ -294,11 +294,11 @@ HEADS: Final = (
     *("decoder", "RMSE", "expected", "largest error", "TVE", "clipping bias"),
     "95% intervals hold",
 )
-"""What stands above the cells of :func:`printed`."""
+"""The headings of the cells that :func:`printed` returns."""
 
 
 def printed(decoder: str, metrics: Metrics) -> tuple[str, ...]:
-    """Return what is printed about a decoder: errors, and which share of intervals hold."""
+    """Return the printed cells about a decoder: errors, and the share of intervals that cover."""
     expected = metrics.expected_rmse
     return (
         decoder,

@@ -15,17 +15,17 @@ from sfumato.streams.kinds import Attributes, Binary, Items, Values
 __all__ = ["read_devices", "read_periods", "read_streams"]
 
 UNKNOWN: Final = -2
-"""Where a table has no row; -1 is a row that says there is no item."""
+"""The code of a period without a row; -1 is the code of a row without an item."""
 
 
 def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
-    """Return the streams of a table with one row for each value a device observed.
+    """Return the streams of a table with one row for each observed value.
 
-    Columns: ``device``, ``period`` (1..periods) and the value: ``value``, for attributes a column
-    for each, for sets one row for each item that is in (``item``), none being a row with an empty
-    cell. A device's rows come in the order of time. A period without a row is one in which it was
-    away: it repeats its last value. Before its first row it has nothing, which a category cannot
-    say.
+    The columns are ``device``, ``period`` (1..periods) and the value: ``value``; for attributes one
+    column for each; for sets ``item``, with one row for each item, or an empty cell for the empty
+    set. The rows of a device are in the order of time. In a period without a row the device was
+    away, and it repeats its last value. Before its first row it has nothing, which a category does
+    not allow.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
 
 
 def read_periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
-    """Return a column of periods; raise InputError on one that the task does not have."""
+    """Return a column of periods; raise InputError unless all are periods of the task."""
     for row, cell in enumerate(cells.tolist()):
         whole = isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer())
         if not whole or isinstance(cell, bool) or not 1 <= cell <= periods:
@@ -73,7 +73,7 @@ def read_devices(
 ) -> tuple[NDArray[np.int64], list[Hashable]]:
     """Return each row's device as a number from 0 on, and the devices' names.
 
-    A device's rows go forward in time; ``again`` allows several rows for one period.
+    The rows of a device must be in the order of time; ``again`` allows several rows for one period.
     """
     places: dict[Hashable, int] = {}
     rows = np.empty(cells.size, dtype=np.int64)
@@ -90,7 +90,7 @@ def read_devices(
 def _refuse_backwards(
     device: NDArray[np.int64], period: NDArray[np.int64], names: list[Hashable], *, again: bool
 ) -> None:
-    """Refuse a device's rows that go back in time or (unless sets are listed) stand still."""
+    """Raise InputError if a device's rows go back in time or, unless ``again``, repeat a period."""
     order = np.argsort(device, kind="stable")
     same = np.diff(device[order]) == 0
     step = np.diff(period[order])
@@ -113,7 +113,7 @@ def _codes(
     devices: NDArray[Any],
     period: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Return what each row says as codes; each distinct one is judged once."""
+    """Return the codes of each row's values; each distinct row is checked once."""
     known: dict[tuple[Any, ...], Any] = {}
     codes = []
     for place, row in enumerate(rows):
@@ -140,12 +140,12 @@ def _code(values: Values, columns: tuple[str, ...], row: tuple[Any, ...]) -> Any
 
 
 def _place(bits: NDArray[np.int8]) -> int:
-    """Return where the one is, or -1 if there is none."""
+    """Return the index of the one, or -1 if there is none."""
     return int(bits.argmax()) if bits.any() else -1
 
 
 def _repeated(values: Values, streams: NDArray[Any], names: Iterable[Hashable]) -> NDArray[Any]:
-    """Fill periods without a row with the value before; those before the first with nothing."""
+    """Fill periods without a row with the value before, and those before the first with nothing."""
     seen = np.asarray(streams > UNKNOWN).reshape(*streams.shape[:2], -1).max(axis=2)
     last = np.maximum.accumulate(np.where(seen, np.arange(streams.shape[1]), -1), axis=1)
     late = last[:, 0] < 0
