@@ -1,13 +1,13 @@
-"""Where every coin comes from, and exact samplers built on integer words.
+"""Sources of randomness, and exact samplers built on integer words.
 
-Two sources, two types. :func:`secure` is a keystream of AES-256 in counter mode keyed by the
-operating system, with fast key erasure (a key never outlives the block it made, so a later
-look at memory cannot recover earlier coins) and a new key after a fork. :func:`seeded` repeats
-itself for experiments and tests, and is refused wherever somebody's privacy is real.
+The main sources have two types. :func:`secure` is a keystream of AES-256 in counter mode with a key
+from the operating system, with fast key erasure (a key is erased with the block it made, so reading
+memory later cannot recover earlier coins) and a new key after a fork. :func:`seeded` repeats
+itself, for experiments and tests, and is refused wherever real people's privacy depends on it.
 
 Every sampler is *exact*: probabilities are rationals with integer terms, and rejection is used
-where a power of two does not divide evenly. How many words a sampler takes depends on the words
-themselves, never on anybody's data.
+where a power of two does not divide evenly. The number of words that a sampler takes depends on the
+words themselves, never on anybody's data.
 """
 
 from __future__ import annotations

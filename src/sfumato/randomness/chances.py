@@ -1,4 +1,4 @@
-"""Coins that fall with an exact probability: a threshold of 64 bits, a fraction, or e^-x."""
+"""Coins with an exact probability: a threshold of 64 bits, a fraction, or e^-x."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_TERM: Final = 1 << 32
 
 
 def short_fraction(name: str, value: Fraction | int, longest: int) -> Fraction:
-    """Return a fraction whose terms are so short that no product with them leaves 64 bits."""
+    """Return a value as a fraction; raise ConfigurationError if its terms exceed ``longest``."""
     fraction = Fraction(value)
     if max(abs(fraction.numerator), fraction.denominator) > longest:
         raise ConfigurationError(
@@ -34,12 +34,12 @@ def _check_threshold(threshold: int) -> None:
 
 
 class Chances(WholeNumbers):
-    """Coins, alone, in a row, or 64 in a word."""
+    """Exact coins: single ones, rows of them, or 64 in a word."""
 
     def bernoulli(self, threshold: int, n: int) -> Bools:
         """Return n coins, each True with probability exactly threshold / 2^64.
 
-        Sixteen bits decide all but one coin in 65,536; the rest of the word is drawn only there.
+        Sixteen bits decide all but one coin in 65,536; only these need the rest of the word.
         """
         _check_threshold(threshold)
         if threshold == ONE:
@@ -56,7 +56,7 @@ class Chances(WholeNumbers):
     def bernoulli_each(self, thresholds: NDArray[np.uint64]) -> Bools:
         """Return a coin for each threshold, True with probability exactly threshold / 2^64.
 
-        Every coin takes a whole word, so the thresholds may be somebody's secret.
+        Every coin takes a whole word, so the thresholds may be secret.
         """
         return self.words(thresholds.size) < thresholds
 
@@ -84,7 +84,7 @@ class Chances(WholeNumbers):
             return np.full(n, everything)
         coins = np.zeros(n, dtype=np.uint64)
         undecided = np.full(n, everything)
-        where: NDArray[np.int64] | None = None  # None: every word still has an open lane
+        where: NDArray[np.int64] | None = None  # None means that every word still has an open lane
         for bit in range(BITS - 1, -1, -1):
             if threshold & ((2 << bit) - 1) == 0:
                 break  # no remaining bit can make an open lane smaller than the threshold
@@ -112,7 +112,7 @@ class Chances(WholeNumbers):
         return coins
 
     def rational(self, numerator: NDArray[Any] | int, denominator: int, n: int) -> Bools:
-        """Return n coins with probability exactly numerator / denominator (may differ by coin)."""
+        """Return n coins with probability exactly numerator / denominator, which may differ."""
         return self.below(denominator, n) < numerator
 
     def bernoulli_exp(self, exponent: Fraction | int, n: int) -> Bools:
@@ -138,7 +138,7 @@ class Chances(WholeNumbers):
         return coins
 
     def _bernoulli_exp_fraction(self, numerators: Ints, denominator: int) -> Bools:
-        """Coins of probability e^-(numerator/denominator) for fractions in [0, 1]."""
+        """Return coins with probability e^-(numerator/denominator), for fractions in [0, 1]."""
         rounds = np.ones(numerators.size, dtype=np.int64)
         open_ = np.arange(numerators.size)
         k = 1

@@ -1,4 +1,4 @@
-"""Whole numbers whose chances fall by a factor of e^-rate, on one side of zero or on both."""
+"""Exact geometric numbers: probabilities fall by a factor e^-rate, on one side or on both."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["Geometric"]
 _LONGEST_SCALE: Final = 1 << 52
 _SMALLEST_RATE: Final = Fraction(1, 1 << 26)
 _IN_CACHE: Final = 1 << 13
-_FEW_WORDS: Final = 1 << 44  # a word below it is no good approximation of what follows it
+_FEW_WORDS: Final = 1 << 44  # a smaller word has too few significant bits
 
 
 def _whole_parts(words: NDArray[np.uint64], rate: Fraction, result: Ints) -> Ints:
-    """Write the whole parts of -ln(V) / rate, and return the places where they are not certain."""
+    """Write the whole parts of -ln(V) / rate; return the indices where they are uncertain."""
     # The bits that were not drawn, and the last one that was, move the logarithm of a word by 2^-43
     # at most (or the word is called too small); rounding it to a float by 2^-53; and logarithm,
     # product and sum, all of numbers below 64, err by a few units of 2^-47. That is less than
@@ -48,7 +48,7 @@ def _whole_parts(words: NDArray[np.uint64], rate: Fraction, result: Ints) -> Int
 
 
 def _size(numerator: int, bits: int, rate: Fraction, digits: Context, *, up: bool) -> Decimal:
-    """Return -ln(numerator / 2^bits) / rate, rounded down or up."""
+    """Return -ln(numerator / 2^bits) / rate as a decimal, rounded down or up."""
     step = digits.next_plus if up else digits.next_minus
     # ln and division are correctly rounded, so that one step outward brackets each; the power of
     # two and the terms of the rate are exact.
@@ -66,9 +66,9 @@ class Geometric(WholeNumbers):
     def geometric(self, rate: Fraction | int, n: int) -> Ints:
         """Return n whole numbers with P[k] = (1 - e^-rate) e^(-rate k), rate > 0.
 
-        The whole part of -ln(V) / rate, for V uniform between 0 and 1, is such a number. V is known
-        to 64 bits; where these, and what a floating-point logarithm may be off, leave it open which
-        whole number it is, V gets further bits and the logarithm as many digits as it takes.
+        The whole part of -ln(V) / rate, for V uniform between 0 and 1, is such a number. V is drawn
+        to 64 bits; if these and the error of a floating-point logarithm leave the whole number
+        open, V gets further bits and the logarithm more digits until it is decided.
         """
         rate = short_fraction("rate", rate, _LONGEST_SCALE)
         if rate <= 0:
@@ -85,11 +85,12 @@ class Geometric(WholeNumbers):
         return result
 
     def _wide_geometric(self, rate: Fraction, n: int) -> Ints:
-        """Return geometric numbers of a rate so small that floats cannot tell them apart.
+        """Return geometric numbers of a rate so small that floats are not precise enough.
 
-        Of a geometric number the quotient by q is geometric of rate q times as large, and the
-        remainder, independent of it, has P[k] proportional to e^(-rate k): nearly uniform, if q is
-        small against 1 / rate. So a uniform one is kept with probability e^(-rate k).
+        The quotient of a geometric number by q is geometric with q times the rate, and the
+        remainder is independent of it, with P[k] proportional to e^(-rate k), which is nearly
+        uniform if q is small compared with 1 / rate. So a uniform remainder is kept with
+        probability e^(-rate k).
         """
         q = 1 << int(_SMALLEST_RATE / rate).bit_length()
         quotient = self.geometric(rate * q, n)
@@ -98,7 +99,8 @@ class Geometric(WholeNumbers):
         while open_.size:
             drawn = self.below(q, open_.size)
             words = self.words(open_.size)
-            # e^(-rate k) is above 1 - rate q: nearly all words are below it without a look.
+            # e^(-rate k) is above 1 - rate q, so nearly all words are below it without a closer
+            # look.
             sure = words < np.uint64(int(ONE * (1 - rate * q)))
             kept = sure.copy()
             for place in np.flatnonzero(~sure).tolist():
@@ -136,7 +138,7 @@ class Geometric(WholeNumbers):
         """Return n integers with P[z] proportional to e^(-rate |z|), rate > 0."""
         result = self.geometric(rate, n)
         sign = 1 - 2 * (self.words(n, 8) < 128).view(np.int8)
-        # Zero has one sign only: the second copy of it is drawn again.
+        # Zero must count once only, so a zero with a minus sign is drawn again.
         again = np.flatnonzero(result == 0)
         again = again[sign[again] < 0]
         result *= sign

@@ -26,9 +26,9 @@ _NONCE: Final = bytes(16)
 
 
 def _keystream(key: bytes, size: int) -> bytearray:
-    """Return ``size`` bytes that only the holder of ``key`` can tell from chance."""
+    """Return ``size`` bytes that look random to everybody without ``key``."""
     stream = Cipher(AES(key), CTR(_NONCE)).encryptor()
-    keystream = bytearray(size + 16)  # update_into asks for one spare block
+    keystream = bytearray(size + 16)  # update_into needs one spare block
     view = memoryview(keystream)
     for start in range(0, size, len(_ZEROS)):
         take = min(len(_ZEROS), size - start)
@@ -44,11 +44,11 @@ class Secure(Source):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._forget()
-        if hasattr(os, "register_at_fork"):  # no process forks where there is none
+        if hasattr(os, "register_at_fork"):  # systems without it do not fork
             os.register_at_fork(after_in_child=self._after_fork)
 
     def __reduce__(self) -> Any:
-        """Refuse to be copied or pickled: two copies would hand out the same coins."""
+        """Refuse to be copied or pickled, because two copies would return the same coins."""
         raise InsecureRandomness("a secure source cannot be copied; call secure() instead.")
 
     def _after_fork(self) -> None:
@@ -56,20 +56,20 @@ class Secure(Source):
         self._forget()
 
     def _forget(self) -> None:
-        """Start from a key the operating system has just made."""
+        """Start with a new key from the operating system."""
         self._key = os.urandom(32)
         self._pool = bytearray()
         self._used = 0
 
     def take(self, size: int) -> bytearray:
-        """Return ``size`` fresh bytes and erase them here."""
-        if size > _POOL // 4:  # a large block is made under a key of its own, used once
+        """Return ``size`` new bytes and erase them here."""
+        if size > _POOL // 4:  # a large block is made with its own key, used once
             return _keystream(bytes(self.take(32)), size)
         with self._lock:
             if self._used + size > len(self._pool):
-                # Fast key erasure: the block's first bytes replace the key that made it.
+                # Fast key erasure: the first bytes of the block replace the key that made it.
                 self._pool = _keystream(self._key, _POOL)
-                # Fresh entropy goes in, too, so that a cloned machine goes its own way.
+                # New entropy is mixed in, so that a cloned machine gets different coins.
                 fresh = zip(self._pool[:32], os.urandom(32), strict=True)
                 self._key = bytes(one ^ other for one, other in fresh)
                 self._pool[:32] = bytes(32)
@@ -81,7 +81,7 @@ class Secure(Source):
 
 
 class _Repeating(Source):
-    """Coins that whoever has the key can draw again."""
+    """A source whose bytes can be drawn again with the same key."""
 
     def __init__(self, key: bytes) -> None:
         self._stream = Cipher(AES(key), CTR(_NONCE)).encryptor()
@@ -92,7 +92,7 @@ class _Repeating(Source):
 
 
 class Seeded(_Repeating):
-    """The same coins for the same seed, on every machine, for ever: experiments and tests only."""
+    """The same coins for the same seed, on every machine, for ever; for experiments and tests."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(hashlib.sha256(b"sfumato seeded %d" % seed).digest())
@@ -100,11 +100,12 @@ class Seeded(_Repeating):
 
 
 class Keyed(_Repeating):
-    """The same coins for the same key and purpose: noise that survives a crash of its process.
+    """The same coins for the same key and purpose, so that noise survives a crash.
 
-    Whoever knows the key knows the coins, so a key is kept like the data that they protect, and
-    forgotten as soon as nothing has to be drawn again. Whatever blurs a value takes the coins that
-    are :meth:`bound` to it: the same value repeats its report, and another one is blurred anew.
+    Whoever knows the key knows the coins, so a key must be kept as secret as the data that they
+    protect, and erased as soon as nothing has to be drawn again. Randomizing a value uses the coins
+    that are :meth:`bound` to it: the same value repeats its report, and another value gets
+    independent coins.
 
     Examples
     --------
@@ -125,11 +126,11 @@ class Keyed(_Repeating):
         self._key, self._purpose = key, purpose
 
     def bound(self, code: Iterable[int]) -> Source:
-        """Return the coins that this key and purpose have for one encoded value."""
+        """Return the coins of this key and purpose for one encoded value."""
         return Keyed(self._key, f"{self._purpose}, value {','.join(map(str, code))}")
 
     def __reduce__(self) -> Any:
-        """Refuse to be copied or pickled: two copies would hand out the same coins."""
+        """Refuse to be copied or pickled, because two copies would return the same coins."""
         raise InsecureRandomness("a keyed source cannot be copied; make it from its key again.")
 
 
@@ -140,12 +141,12 @@ def secure() -> Secure:
 
 
 def seeded(seed: int) -> Seeded:
-    """Return a source that repeats itself: for simulated people, never for real ones."""
+    """Return a source that repeats itself, for simulated people and never for real ones."""
     return Seeded(seed)
 
 
 def refuse_seeded(source: Source) -> Source:
-    """Return ``source`` if real people may rely on it; raise otherwise."""
+    """Return ``source`` if it is safe for real people; raise InsecureRandomness otherwise."""
     if not isinstance(source, (Secure, Keyed)):
         raise InsecureRandomness(
             f"the source is {type(source).__name__}, whose coins anyone can repeat; "

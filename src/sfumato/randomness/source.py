@@ -1,4 +1,4 @@
-"""The contract of every source of randomness: one stream of words, and all exact samplers."""
+"""The contract of every source of randomness: a stream of words, and all exact samplers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Source(Chances, Subsets, Geometric):
     """
 
     def bound(self, code: Iterable[int]) -> Source:
-        """Return the coins for one encoded value; fresh coins are good for any value.
+        """Return the coins for one encoded value; a source of new coins returns itself.
 
         Coins that can be drawn again must not be shared by two values: see :class:`Keyed`.
         """
@@ -40,13 +40,13 @@ class Source(Chances, Subsets, Geometric):
         return self
 
     def coins(self) -> Coins:
-        """Return whole numbers one at a time, for code that handles one thing at a time."""
+        """Return an object that draws whole numbers one at a time."""
         return Coins(self)
 
     def simulator(self) -> np.random.Generator:
-        """Return a numpy generator seeded from here, to draw *simulated* people; never reports."""
+        """Return a numpy generator seeded from here, for *simulated* people, not for reports."""
         return np.random.Generator(np.random.PCG64(int.from_bytes(self.take(16), "little")))
 
     def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
-        """Return n outcomes of a wheel, each the place of a weight."""
+        """Return n outcomes of a wheel, as indices of its weights."""
         return wheel.read(n, self)

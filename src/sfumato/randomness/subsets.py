@@ -1,4 +1,4 @@
-"""Uniform subsets of a size, as lists of members or as bits."""
+"""Uniform subsets of a given size, as lists of members or as bits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def _check_subset(k: int, m: int) -> None:
 
 
 def _sizes(lanes: NDArray[np.uint64]) -> Ints:
-    """Return how many members each subset has."""
-    small = np.uint16 if len(lanes) < 1 << 10 else np.int64  # sixteen bits are much quicker
+    """Return the number of members of each subset."""
+    small = np.uint16 if len(lanes) < 1 << 10 else np.int64  # sixteen bits are much faster
     return cast("Ints", np.bitwise_count(lanes).sum(axis=0, dtype=small).astype(np.int64))
 
 
 def members(lanes: NDArray[np.uint64]) -> Ints:
-    """Return the members of subsets that are held as lanes, one per row in increasing order.
+    """Return the members of subsets given as lanes, one subset per row, in increasing order.
 
     All subsets must have the same size, as those of :meth:`Source.subset_lanes` have.
 
@@ -45,7 +45,7 @@ def members(lanes: NDArray[np.uint64]) -> Ints:
 
 
 def holds(lanes: NDArray[np.uint64], items: Ints, columns: Ints) -> Bools:
-    """Return whether the subset in each of these columns holds its item."""
+    """Return whether the subset in each of these columns contains its item."""
     words = lanes[items >> 6, columns] >> (items & 63).astype(np.uint64)
     return np.asarray(words & np.uint64(1), dtype=np.bool_)
 
@@ -81,14 +81,14 @@ class Subsets(WholeNumbers):
         return chosen
 
     def subset_lanes(self, k: int, m: int, n: int) -> NDArray[np.uint64]:
-        """Return n uniform m-subsets of 0..k-1 as bits: i is in j if bit i % 64 of [i // 64, j] is.
+        """Return n uniform m-subsets of 0..k-1 as bits: item i of j is bit i % 64 of [i // 64, j].
 
         Every item draws a number, bit by bit and 64 items at a time, and the m smallest make up
         the subset: of the items still open those with a 0 join if there is room for all of them,
-        otherwise only they stay open. Once few are open it is cheaper to let them go and toggle
-        uniform items that bring the size nearer to m. No step tells one item from another, so
-        renaming the items renames the subset and nothing else: all m-subsets are equally likely.
-        A few items of many, in or out, are drawn one by one instead.
+        otherwise only they stay open. Once few are open, it is cheaper to drop them and to toggle
+        uniform items that bring the size closer to m. No step distinguishes items, so renaming the
+        items only renames the subset: all m-subsets are equally likely. If few items of many are in
+        (or out), these are drawn one by one instead.
         """
         _check_subset(k, m)
         chosen = np.zeros(((k + 63) // 64, n), dtype=np.uint64)
@@ -102,7 +102,7 @@ class Subsets(WholeNumbers):
                 chosen[item >> 6, columns] |= np.uint64(1) << (item & 63)
             return chosen if m == few else chosen ^ open_
         short = np.full(n, m, dtype=np.int64)
-        for _ in range(min(k.bit_length() - 2, 12)):  # about four items are left open
+        for _ in range(min(k.bit_length() - 2, 12)):  # about four items remain open
             zeros = self.words(chosen.size).reshape(chosen.shape)
             zeros &= open_
             count = _sizes(zeros)
@@ -113,8 +113,8 @@ class Subsets(WholeNumbers):
             open_ ^= zeros
             zeros &= all_or_none
             chosen |= zeros
-        # All that are open may join, if taking the surplus out again is the shorter way: a
-        # uniform item is a member with probability m/k and none with (k-m)/k.
+        # All open items may join if removing the surplus again is the shorter way: a uniform item
+        # is a member with probability m/k, and not one with (k-m)/k.
         count = _sizes(open_)
         fits = (count - short) * (k - m) < short * m
         short -= count * fits
@@ -123,7 +123,7 @@ class Subsets(WholeNumbers):
         return chosen
 
     def _toggle(self, lanes: NDArray[np.uint64], short: Ints, k: int) -> None:
-        """Toggle uniform items until each subset, which lacks so many members, has its size."""
+        """Toggle uniform items until each subset, which lacks ``short`` members, has its size."""
         flat, n = lanes.reshape(-1), lanes.shape[1]
         rows = np.flatnonzero(short)
         short = short[rows]
@@ -139,7 +139,7 @@ class Subsets(WholeNumbers):
             rows, short = rows[unfinished], short[unfinished]
 
     def outside(self, lanes: NDArray[np.uint64], k: int) -> Ints:
-        """Return a uniform item of 0..k-1 outside of each of these subsets, none of them whole."""
+        """Return a uniform item of 0..k-1 outside of each subset; no subset may be whole."""
         columns = np.arange(lanes.shape[1])
         items = self.below(k, columns.size)
         again = columns

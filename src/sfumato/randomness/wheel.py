@@ -1,4 +1,4 @@
-"""Draws from a finite law that is given by weights."""
+"""Exact draws from a finite law that is given by whole-number weights."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from sfumato.randomness.words import BITS, Bools, Words
 
 __all__ = ["Wheel"]
 
-_FEW_DRAWS: Final = 1 << 12  # for which no table is made
+_FEW_DRAWS: Final = 1 << 12  # below this number no table is made
 
 
 class Wheel:
-    """Draws from a finite law given by whole-number weights, however long, exactly.
+    """Draws exactly from a finite law given by whole-number weights of any length.
 
-    Sixteen bits decide all but few draws by a table, sixty-four all but one in 2^64 for each
-    weight; there the weights themselves decide, with as many more bits as it takes.
+    A table of sixteen bits decides most draws, and sixty-four bits decide all but one in 2^64 for
+    each weight; the remaining ones are decided by the weights themselves, with as many further bits
+    as needed.
 
     Parameters
     ----------
     weights
-        Returns the weights, the same each time; they are not kept, as they may be long.
+        A function that returns the weights, the same each time; they are not stored, because they
+        may be long.
 
     Examples
     --------
@@ -48,13 +50,13 @@ class Wheel:
         self._dtype: np.dtype[Any] = np.min_scalar_type(self._words.size)
 
     def _edges(self, bits: int) -> list[int]:
-        """Return where each outcome that is not the last one ends, in whole steps of 2^-bits."""
+        """Return the end of each outcome except the last, in whole steps of 2^-bits."""
         ends = accumulate(self.weights())
         return [(end << bits) // self._total for end in ends if end < self._total]
 
     @cached_property
     def _table(self) -> tuple[NDArray[Any], Bools]:
-        """Which outcome each 16 bits stand for, and whether an edge lies among what they begin."""
+        """The outcome of each 16 bits, and whether an edge lies among the numbers they begin."""
         starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         outcomes = np.searchsorted(self._words, starts, side="right").astype(self._dtype)
         split = np.zeros(1 << 16, dtype=bool)
@@ -62,7 +64,7 @@ class Wheel:
         return outcomes, split
 
     def read(self, n: int, rng: Words) -> NDArray[Any]:
-        """Return n outcomes by the words of a source, each the place of a weight."""
+        """Return n outcomes from the words of a source, as indices of the weights."""
         if n < _FEW_DRAWS:
             return self._find(rng.words(n), rng)
         table, split = self._table
@@ -83,7 +85,7 @@ class Wheel:
         return outcomes
 
     def _beyond(self, drawn: int, rng: Words) -> int:
-        """Return the outcome of a draw that begins with the first bits of an edge."""
+        """Return the outcome of a draw whose first bits equal those of an edge."""
         bits = BITS
         while True:
             drawn, bits = drawn << BITS | int(rng.words(1)[0]), bits + BITS

@@ -1,4 +1,4 @@
-"""Uniform whole numbers and orders, unbiased: by multiplication or by rejection."""
+"""Uniform whole numbers and orders, without bias, by multiplication or by rejection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfumato.randomness.words import ONE, Ints, Words
 __all__ = ["BLOCK", "Coins", "WholeNumbers"]
 
 BLOCK: Final = 32
-"""How many bytes are taken at a time for numbers that are drawn one by one."""
+"""The number of bytes that are taken at a time for single numbers."""
 _SHORT = 64
 _WIDTHS: Final[tuple[Literal[8, 16, 32, 64], ...]] = (8, 16, 32, 64)
 
@@ -23,7 +23,7 @@ class WholeNumbers(Words):
     """Uniform whole numbers below a bound, and uniform orders."""
 
     def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
-        """Return n uniform integers in [0, k), unbiased; k up to 2^64 and what dtype holds."""
+        """Return n uniform integers in [0, k), without bias, for k up to 2^64 that dtype holds."""
         if not 1 <= k <= (ONE if dtype is np.uint64 else ONE >> 1):
             raise ConfigurationError(
                 f"k is {k}; a uniform integer below k needs k in 1..2^63, or 2^64 if unsigned."
@@ -62,7 +62,7 @@ class WholeNumbers(Words):
     def below_each(self, sizes: NDArray[Any], least: int, most: int) -> Ints:
         """Return a uniform integer below each of the sizes, which lie in least..most.
 
-        The coins taken depend on least and most alone, so the sizes may be somebody's secret. If
+        The number of coins depends on least and most alone, so the sizes may be secret. If
         all possible sizes divide one short number, a uniform number below that one is divided. If
         not, a number below ``most`` is drawn, then one below that number, and so on until one is
         below ``least``; the first of them that is below a size is uniform below it.
@@ -100,16 +100,17 @@ class WholeNumbers(Words):
             keys = self.words(k)
             order = np.argsort(keys, kind="stable")
             ranked = keys[order]
-            # Given that all keys differ every order is equally likely; a tie starts afresh.
+            # If all keys differ, every order is equally likely; after a tie all keys are drawn
+            # again.
             if k < 2 or bool(np.all(ranked[1:] != ranked[:-1])):
                 return order
 
 
 class Coins:
-    """Whole numbers one at a time, for code that handles one thing at a time.
+    """A source of single whole numbers, for code that handles one value at a time.
 
-    Bits are taken from the source in blocks; unused ones are never written anywhere, so whoever
-    saves a state and goes on later goes on with fresh ones.
+    Bits are taken from the source in blocks; unused bits are never saved, so code that saves its
+    state and continues later uses new ones.
     """
 
     def __init__(self, source: Words) -> None:

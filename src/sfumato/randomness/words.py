@@ -1,4 +1,4 @@
-"""Uniform words: all that a sampler is ever made of."""
+"""Uniform words, from which all samplers are built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["BITS", "ONE", "Bools", "Ints", "Words"]
 
 BITS: Final = 64
-ONE: Final = 1 << BITS  # a threshold of ONE is certainty
+ONE: Final = 1 << BITS  # a threshold of ONE means certainty
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -22,7 +22,7 @@ class Words(ABC):
 
     @abstractmethod
     def take(self, size: int) -> bytearray:
-        """Return ``size`` fresh uniform bytes."""
+        """Return ``size`` new uniform bytes."""
 
     def words(self, n: int, bits: Literal[8, 16, 32, 64] = 64) -> NDArray[Any]:
         """Return n uniform unsigned words."""
