@@ -60,7 +60,7 @@ explain_imports()
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first asked for, so that `import sfumato` costs next to nothing."""
+    """Import a name when it is first used, so that `import sfumato` is fast."""
     if name in ("core", "mechanisms"):
         return import_module(f"{__name__}.{name}")
     if name in ("secure", "seeded"):

@@ -1,8 +1,8 @@
-"""Every mechanism by its name, with its parameters read off its fields; tasks and their streams.
+"""The mechanisms by name, with parameters from their fields; tasks and their streams.
 
-A task file says which stream it asks for, by ``stream`` or, for those that are older than this
-field, by ``kind`` and ``protocol``. The stream declares its own fields and checks them, so that a
-stream of another package is asked for like any other.
+A task file names its stream with ``stream`` or, in older files, with ``kind`` and ``protocol``. The
+stream declares and checks its own fields, so that a stream of another package can be used like any
+other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplace}
-"""What the central model adds; no mechanism, as there is no report and nothing to estimate."""
+"""The noise of the central model by name; it is no mechanism, as there are no reports."""
 
 _BY_NAME: Mapping[str, type[Mechanism]] = {
     getattr(mechanisms, public).name: getattr(mechanisms, public) for public in mechanisms.__all__
@@ -72,7 +72,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism."""
+    """Return the class of a mechanism; raise ConfigurationError if there is none of this name."""
     if name not in _BY_NAME:
         raise ConfigurationError(f"mechanism is {name!r}; the catalogue has {', '.join(names())}.")
     return _BY_NAME[name]
@@ -84,7 +84,7 @@ def parameters(name: str) -> list[Parameter]:
 
 
 def parameters_of(kind: type[Mechanism | Noise]) -> list[Parameter]:
-    """Return the fields of a class, in order."""
+    """Return the fields of a class as parameters, in order."""
     return [
         Parameter(
             field.name,
@@ -141,17 +141,17 @@ def from_configuration(configuration: Mapping[str, Any]) -> Mechanism:
 
 
 def read(path: str | Path) -> Task:
-    """Return the task of a file; a mistake is answered with one sentence that names its line."""
+    """Return the task of a file; an error is one sentence that names the line."""
     return parse(text_of(path), str(path))
 
 
 def parse(text: str, source: str = "task") -> Task:
-    """Return the task that a text describes; a mistake is told with the source and its line."""
+    """Return the task that a text describes; an error names the source and the line."""
     return located(text, source, task)
 
 
 def task(table: Mapping[str, Any]) -> Task:
-    """Return the checked task of the fields of a task file.
+    """Return the task that the fields of a task file describe, checked.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def task(table: Mapping[str, Any]) -> Task:
 
 
 def changed(task: Task, **others: Any) -> Task:
-    """Return a task with some fields changed, checked once more; None leaves a field out.
+    """Return a task with some fields changed, checked again; None removes a field.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def changed(task: Task, **others: Any) -> Task:
 
 
 def _stream_named(table: Mapping[str, Any]) -> tuple[str, type[Stream]]:
-    """Return the name and the class of the stream that the fields of a task file ask for."""
+    """Return the name and the class of the stream that a task file names."""
     if "kind" in table:
         fields.choice(table["kind"], ("kind",), registry.KINDS)
         if "stream" in table:
@@ -222,7 +222,7 @@ def _stream_named(table: Mapping[str, Any]) -> tuple[str, type[Stream]]:
 
 
 def _designed(task: Task, own: Mapping[str, Any]) -> Task:
-    """Return a task with its stream's own fields, as the stream has checked them."""
+    """Return a task with its stream's own fields, checked by the stream."""
     kind = registry.find(task.stream)
     fields.refuse_unknown(own, _own(kind), (), f"the stream {task.stream!r} has")
     return replace(task, design=kind.fields({**task.shared(), **own}))
@@ -234,10 +234,10 @@ def _own(kind: type[Stream]) -> tuple[str, ...]:
 
 
 def stream(task: Task) -> Stream:
-    """Return the stream that a task asks for.
+    """Return the stream of a task.
 
-    Whatever the task leaves open (the mechanism, the mix) is chosen by exact error, for the task's
-    queries. If reports are shuffled, epsilon is the largest one up to the task's that keeps what
-    the task promises of shuffled reports.
+    What the task leaves open (the mechanism, the mix) is chosen by exact error for the task's
+    queries. If reports are shuffled, epsilon is the largest one, up to the task's, that keeps the
+    task's promise about shuffled reports.
     """
     return registry.find(task.stream).chosen(task.plain())

@@ -1,10 +1,9 @@
-"""Files that one owner has at a time, whatever else a process opens and closes.
+"""Claims on files, so that each has one owner at a time.
 
-The locks that SQLite takes belong to a process and a file: as soon as the process closes any other
-descriptor of that file, they are gone, and another process gets in. So a file is claimed before it
-is touched. A claim is a lock (``flock``) on a file of its own beside the one that is claimed, which
-belongs to whoever opened it and stays until that one lets go, or ends in whatever way. A system
-without ``flock`` claims nothing: it says so, and whoever needs a file of its own is refused.
+SQLite's locks belong to a process and a file: as soon as the process closes any other descriptor of
+that file, they are lost, and another process can open it. So a file is claimed before it is used. A
+claim is a lock (``flock``) on a separate file beside it, which its owner holds until it is released
+or the process ends. Without ``flock`` no file can be claimed, and an error says so.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sfumato.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # no Unix
+except ImportError:  # not a Unix system
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Claim"]
@@ -29,13 +28,13 @@ __all__ = ["Claim"]
 _PRIVATE: Final = 0o600
 _PUBLIC: Final = 0o644
 _GUARD: Final = threading.RLock()
-"""Held while claims change; also by a claim that ends while the same thread makes another one."""
+"""A lock that is held while claims change; a thread may hold it more than once."""
 _CLAIMED: Final[dict[tuple[int, int], int]] = {}
-"""The descriptor that holds the lock, by the device and inode of what this process has claimed."""
+"""The descriptor that holds each lock, by the device and inode of the claimed file."""
 
 
 class Claim:
-    """A file that nobody else has; it is made if it is not there.
+    """A claim on a file, which is created if it does not exist.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ class Claim:
         real = Path(path).resolve()
         lock = real.with_name(f"{real.name}.lock")
         with _GUARD:
-            if _identity(real) in _CLAIMED:  # perhaps by another name
+            if _identity(real) in _CLAIMED:  # perhaps under another name
                 raise _taken(path)
             held = _locked(lock)
             if held is None:
@@ -81,7 +80,7 @@ class Claim:
         self._end = weakref.finalize(self, _release, identity, held, lock, os.getpid())
 
     def release(self) -> None:
-        """Let others have the file; close whatever was opened of it before."""
+        """Release the file; everything that was opened of it must be closed before."""
         self._end()
 
 
@@ -100,7 +99,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _locked(lock: Path) -> int | None:
-    """Return a descriptor that holds the lock, or None if somebody else has it."""
+    """Return a descriptor that holds the lock; None if another owner has it."""
     while True:
         held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
         try:
@@ -114,11 +113,11 @@ def _locked(lock: Path) -> int | None:
         about = os.fstat(held)
         if _identity(lock) == (about.st_dev, about.st_ino):
             return held
-        os.close(held)  # whoever had it has removed it in between
+        os.close(held)  # its earlier owner has removed the file in between
 
 
 def _touched(path: Path, *, private: bool) -> tuple[int, int]:
-    """Make the file if it is not there; return which one it is."""
+    """Create the file if it does not exist; return its device and inode."""
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE if private else _PUBLIC)
     try:
         about = os.fstat(opened)
@@ -131,14 +130,15 @@ def _touched(path: Path, *, private: bool) -> tuple[int, int]:
 
 def _unlock(held: int, lock: Path) -> None:
     about = os.fstat(held)
-    if _identity(lock) == (about.st_dev, about.st_ino):  # and not one that was made meanwhile
+    # And not a file that was created in between.
+    if _identity(lock) == (about.st_dev, about.st_ino):
         with suppress(OSError):
             lock.unlink()
     os.close(held)
 
 
 def _release(identity: tuple[int, int], held: int, lock: Path, process: int) -> None:
-    if os.getpid() != process:  # a child that was forked has no claim of its own
+    if os.getpid() != process:  # a forked child has no claim of its own
         return
     with _GUARD:
         if _CLAIMED.pop(identity, None) is not None:
@@ -146,7 +146,7 @@ def _release(identity: tuple[int, int], held: int, lock: Path, process: int) -> 
 
 
 def _forget() -> None:
-    """Let go, in a child that was forked, of what its parent has claimed and keeps."""
+    """Drop the parent's claims in a forked child; the parent keeps them."""
     for held in _CLAIMED.values():
         os.close(held)
     _CLAIMED.clear()
@@ -154,7 +154,7 @@ def _forget() -> None:
 
 
 if fcntl is not None:
-    # No other thread may hold the guard at a fork: the child would wait for it for ever.
+    # No other thread may hold the guard at a fork, or the child would wait for it for ever.
     os.register_at_fork(
         before=_GUARD.acquire, after_in_parent=_GUARD.release, after_in_child=_forget
     )

@@ -1,9 +1,9 @@
-"""Hot loops, compiled by numba where it is installed, and not before they are first run.
+"""Hot loops, which numba compiles at their first call if it is installed.
 
-A server that decodes millions of reports is worth a compiler; a device that sends one is not. So
-nothing here imports numba until a loop runs, and whoever calls one asks :func:`available` first
-and has a way in numpy with the same result, bit for bit. ``NUMBA_DISABLE_JIT=1`` in the
-environment switches compiled loops off.
+A server that decodes millions of reports needs a compiler; a device that sends one does not. So
+numba is not imported until a loop runs. Callers ask :func:`available` first, and have a numpy
+version with the same result, bit by bit. ``NUMBA_DISABLE_JIT=1`` in the environment switches
+compiled loops off.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 __all__ = ["WORTH_COMPILING", "available", "compiled"]
 
-WORTH_COMPILING: Final = 1 << 25  # steps of a loop that take numpy about as long as to start numba
+# The number of loop steps for which numpy takes about as long as numba to start.
+WORTH_COMPILING: Final = 1 << 25
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,7 +25,7 @@ R = TypeVar("R")
 
 @cache
 def _numba() -> Any:
-    """Return numba, or None if it is not there or does not work with this numpy."""
+    """Return numba; None if it is not installed or does not work with this numpy."""
     try:
         return import_module("numba")
     except ImportError:
@@ -37,7 +38,7 @@ def available() -> bool:
 
 
 class _Compiled(Generic[P, R]):
-    """A function that is compiled when it is first called, for the types it is called with."""
+    """A function that is compiled at its first call, for the types of its arguments."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self._function = function
@@ -47,9 +48,10 @@ class _Compiled(Generic[P, R]):
     def _quick(self) -> Callable[P, R]:
         jit = _numba().njit
         try:
-            # Beside the source, or in the user's cache folder if the installation is read-only.
+            # The cache is beside the source, or in the user's cache folder if the installation is
+            # read-only.
             quick = jit(cache=True, nogil=True)(self._function)
-        except RuntimeError:  # no place to keep what is compiled: it is compiled in each process
+        except RuntimeError:  # there is no place for the cache, so each process compiles again
             quick = jit(nogil=True)(self._function)
         return quick  # type: ignore[no-any-return]
 
@@ -58,7 +60,7 @@ class _Compiled(Generic[P, R]):
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function, compiled at its first call; as it is (right, but slow) without numba.
+    """Return the function, compiled at its first call; without numba it stays slow but right.
 
     Examples
     --------

