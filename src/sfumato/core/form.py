@@ -18,16 +18,16 @@ __all__ = ["Form"]
 
 @dataclass(frozen=True)
 class Form:
-    """How the payloads of one place are judged and counted.
+    """How the payloads of one place are validated and counted.
 
     Parameters
     ----------
     dtype
         The numpy dtype of a payload without its padding.
     valid
-        Tells which payloads a device can have sent.
+        Returns a mask of the payloads that a device can have sent.
     counted
-        Counts payloads that have been judged before, and found valid.
+        Returns the tally of payloads that have already been found valid.
 
     """
 
@@ -37,11 +37,11 @@ class Form:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
-        """Return how the reports of a mechanism are read."""
+        """Return the form of a mechanism's reports."""
         return cls(mechanism.report_dtype, mechanism.valid, mechanism.counted)
 
     def tally(self, payloads: NDArray[Any]) -> Tally:
-        """Return what payloads add up to; raise ReportError if one of them is not valid."""
+        """Return the tally of payloads; raise ReportError if one of them is not valid."""
         judged = self.valid(payloads)
         if not judged.all():
             raise ReportError(
@@ -51,6 +51,6 @@ class Form:
         return self.counted(payloads)
 
     def read(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return rows of bytes without their padding, as payloads."""
+        """Return rows of bytes as payloads, without their padding."""
         cut = np.ascontiguousarray(payloads[:, : self.dtype.itemsize])
         return cut.reshape(-1).view(self.dtype)

@@ -1,9 +1,9 @@
-"""The contract of a stream: who is asked what, when, and what comes of it.
+"""The contract of a stream: what devices send when, and what is estimated from it.
 
 A stream carries its :class:`Guarantee`, makes devices (small state machines that are saved and
 restored) and a curator (see :mod:`sfumato.core.curator`), and says how the reports of each
-:class:`Place` are read. Whoever runs a stream, on a device, in a collector or in a simulation,
-knows this contract only.
+:class:`Place` are read. Devices, collectors and simulations use a stream through this contract
+alone.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = [
 ]
 
 _LIVED: Final = 1024
-"""How many periods are lived through to count what devices send."""
+"""The number of periods, over all devices, that are simulated to count messages."""
 
 
 class Stream(StreamDesign):
-    """A stream of values under one guarantee."""
+    """A way to estimate statistics of devices' values over time, under one guarantee."""
 
     @property
     @abstractmethod
@@ -66,20 +66,20 @@ class Stream(StreamDesign):
     @property
     @abstractmethod
     def labels(self) -> tuple[Label, ...]:
-        """What the entries of an estimate are called."""
+        """The names of the entries of an estimate."""
 
     @property
     def offers(self) -> tuple[Guarantee, ...]:
-        """What is promised to a device, by tier: its owner picks one before there are any data."""
+        """The guarantee of each tier; an owner picks a tier before there are any data."""
         return (self.guarantee,)
 
     @property
     def picks(self) -> tuple[float, ...]:
-        """The share of the devices that is expected to pick each of the offers."""
+        """The share of devices that is expected to pick each tier."""
         return (1.0,)
 
     def offer(self, tier: int) -> Guarantee:
-        """Return what is promised to a device of a tier; raise if there is no such tier."""
+        """Return the guarantee of a tier; raise ConfigurationError if there is no such tier."""
         there = range(len(self.offers))
         if isinstance(tier, bool) or not isinstance(tier, int) or tier not in there:
             known = ", ".join(map(str, there))
@@ -94,28 +94,28 @@ class Stream(StreamDesign):
 
     @property
     def wholes(self) -> tuple[slice, ...]:
-        """The entries of which each device has exactly one: their shares sum to one."""
+        """The groups of entries of which each device holds exactly one: shares sum to one."""
         return ()
 
     @property
     def decodes(self) -> bool:
-        """Whether the reports say more than what was released when each period closed."""
+        """Whether reports allow better estimates than those released as periods close."""
         return False
 
     @property
     def separate(self) -> bool:
-        """Whether the errors of what is released in different periods are uncorrelated."""
+        """Whether the errors of different periods' releases are uncorrelated."""
         return False
 
     @property
     def rounds(self) -> int:
-        """How many questions a period has, at most; 0 if devices send without being asked."""
+        """The largest number of questions in a period; 0 if devices send without being asked."""
         return 0
 
     @property
     @abstractmethod
     def payload(self) -> int:
-        """The bytes of the longest payload that a device sends."""
+        """The number of bytes of the longest payload that a device sends."""
 
     @property
     @abstractmethod
@@ -124,28 +124,28 @@ class Stream(StreamDesign):
 
     @abstractmethod
     def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the payloads of a place are read; None if no device sends any there.
+        """Return the form of the payloads of a place; None if no device sends any there.
 
         Parameters
         ----------
         place
-            Where the payloads belong.
+            The place that the payloads belong to.
         ask
-            The question that they answer, if devices are asked.
+            The question that the payloads answer, if devices are asked.
 
         """
 
     def tallies(
         self, messages: Iterable[Message], asked: Mapping[Place, Ask] | None = None
     ) -> Tallies[Place]:
-        """Return what messages add up to; raise ReportError on one that no device sends.
+        """Return the tallies of messages; raise ReportError for one that no device sends.
 
         Parameters
         ----------
         messages
-            What devices have sent.
+            The messages that devices have sent.
         asked
-            The questions that they answer, if devices are asked, by place.
+            The questions that the messages answer, by place, if devices are asked.
 
         """
         payloads: dict[Place, list[bytes]] = {}
@@ -167,7 +167,7 @@ class Stream(StreamDesign):
 
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Stream:
-        """Return the stream for a task, as plain data; what the task leaves open is chosen here."""
+        """Return the stream for a task in plain data, choosing whatever the task leaves open."""
         return cls.of(task)
 
     @classmethod
@@ -187,18 +187,18 @@ class Stream(StreamDesign):
         pilot: Any = None,
         notice: Notice = lambda _: None,
     ) -> Outlook:
-        """Return what to expect of a task, before any device takes part.
+        """Return what to expect of a task before any device takes part.
 
         Parameters
         ----------
         task
             The task as plain data.
         devices
-            How many devices will take part; as many as the task says, if left out.
+            How many devices will take part; by default as many as the task says.
         pilot
-            What is known of people's streams; None unless the stream :attr:`takes_pilots`.
+            Prior knowledge of people's streams; None unless the stream :attr:`takes_pilots`.
         notice
-            Is told what is being looked into.
+            Called with a sentence on what is being computed.
 
         """
         del pilot
@@ -208,37 +208,37 @@ class Stream(StreamDesign):
 
     @abstractmethod
     def inputs(self) -> Sequence[Any]:
-        """Return values that a device can hold, for checks: all of them where they are few."""
+        """Return values that a device can hold, for checks: all of them if they are few."""
 
     @abstractmethod
     def check(self, value: Any) -> None:
-        """Raise InputError if the stream knows no such value."""
+        """Raise InputError unless a value is one that the stream knows."""
 
     @property
     def default(self) -> Any:
-        """What a device holds before its first value: public, and the same for all."""
+        """The value of a device before its first observation: public, and the same for all."""
         return None
 
     @property
     def lasts(self) -> bool:
-        """Whether a value stays until the next one; else it is of one period."""
+        """Whether a value stays until the next one; if not, it belongs to one period only."""
         return True
 
     @property
     def work(self) -> int:
-        """How many entries a device goes through in each period."""
+        """The number of entries that a device processes in each period."""
         return len(self.labels)
 
     @abstractmethod
     def device(self, coins: Source, tier: int = 0) -> StreamDevice:
-        """Return a new device; what it draws at the start, it draws before it sees any data.
+        """Return a new device; its first random draws are made before it sees any data.
 
         Parameters
         ----------
         coins
-            What is drawn from.
+            The source of the random draws.
         tier
-            Which of :attr:`offers` its owner has picked.
+            The index in :attr:`offers` that its owner has picked.
 
         """
 
@@ -246,15 +246,15 @@ class Stream(StreamDesign):
     def restore(self, state: Any) -> StreamDevice:
         """Return the device that goes on from a saved state.
 
-        Raises MismatchError if no device of this stream can have saved it; the sentence does not
-        quote what was observed.
+        Raises MismatchError if no device of this stream can have saved it; the message does not
+        quote any observed value.
         """
 
     def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism that a question of a stranger describes.
+        """Return the mechanism that a question, perhaps from a stranger, describes.
 
-        Raises MismatchError, before anything is built of it, if the stream's devices do not let
-        themselves be asked so.
+        Raises MismatchError, before anything is built, if devices of this stream do not answer such
+        a question.
 
         Parameters
         ----------
@@ -271,20 +271,20 @@ class Stream(StreamDesign):
 
     @property
     def crowd(self) -> tuple[int, ...]:
-        """How many devices of each tier the curator counts on; empty if any number will do."""
+        """The number of devices of each tier that the curator expects; empty if it expects none."""
         return () if self.counts_on is None else (self.counts_on,)
 
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
     ) -> NDArray[np.float64] | None:
-        """Return what the release of a period estimates without bias; None if it is biased.
+        """Return the true values that a period's release estimates; None if the estimate is biased.
 
         Parameters
         ----------
         held
-            The values that devices hold in the period, within what the stream is made for.
+            The values that devices hold in the period, within the limits of the stream.
         counts
-            How many devices hold each of them.
+            The number of devices that hold each of these values.
         ask
             The last question of the period, if there was one.
 
@@ -296,7 +296,7 @@ class Stream(StreamDesign):
 
     @property
     def counts_on(self) -> int | None:
-        """How many devices the curator counts on; None if any number will do."""
+        """The number of devices that the curator expects; None if it makes no difference."""
         return None
 
     def expecting(self, devices: int) -> Stream:
@@ -305,15 +305,15 @@ class Stream(StreamDesign):
         return self
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen for the stream, as plain data for people."""
+        """Return the choices made for this stream, as plain data for people to read."""
         return {}
 
     @property
     def sent(self) -> Sent:
-        """What a device sends over the horizon or, without an end, in a period.
+        """What a device sends over the horizon or, if there is none, in one period.
 
-        By default counted on a few devices if they are not asked: what they send, and when, does
-        not depend on what they see. Of those that are asked, the most that they can answer.
+        If devices are not asked, this is counted on a few devices, because what they send does not
+        depend on what they observe. If they are asked, it is the most that they can answer.
         """
         if self.rounds or self.horizon is None:
             messages = float(max(self.rounds, 1) * (self.horizon or 1))
@@ -327,27 +327,28 @@ class Stream(StreamDesign):
         return Sent(messages, messages * self.payload, float(max(counts)))
 
     def planned_variance(self, devices: int) -> float | None:
-        """Return the variance of a value in a typical period, as intervals count on it.
+        """Return the variance of a value in a typical period, as intervals use it.
 
-        None where it depends on the data; :meth:`outlook` says more.
+        It is None if it depends on the data; see also :meth:`outlook`.
         """
         del devices
         return None
 
     def influence(self, devices: int) -> float | None:
-        """Return how far one forged device can move an answer about a period; None if unknown."""
+        """Return the most that one forged device can change an answer; None if unknown."""
         del devices
         return None
 
     @property
     def averages(self) -> bool:
-        """Whether an estimate is a mean over devices; else it is a sum over them."""
+        """Whether an estimate is a mean over devices; if not, it is a sum over them."""
         return True
 
     def fleet(self, population: Population, rng: Source) -> Fleet:
-        """Return many simulated devices, which hold what a population holds.
+        """Return many simulated devices, which hold the values of a population.
 
-        By default real ones, one by one; a stream may draw their tallies all at once instead.
+        By default these are real devices, one by one; a stream may draw all tallies at once
+        instead.
 
         Parameters
         ----------
@@ -366,16 +367,16 @@ class Stream(StreamDesign):
     def decoded(
         self, tallies: Tallies[Any], closed: int, enrolled: Sequence[int] | None = None
     ) -> Decoded:
-        """Return the periods that have closed, as the stream's decoders read its reports.
+        """Return the closed periods, to be read with the stream's decoders.
 
         Parameters
         ----------
         tallies
-            What all reports so far add up to, by place.
+            The tallies of all reports so far, by place.
         closed
             The last period that has closed.
         enrolled
-            How many devices there are in each period, for streams that weigh by it.
+            The number of devices in each period, for streams that use it as a weight.
 
         """
         del enrolled
@@ -393,7 +394,7 @@ class Stream(StreamDesign):
     def released(
         self, values: NDArray[np.float64], variances: NDArray[np.float64], n: Sequence[int]
     ) -> ReleasedPeriods:
-        """Return closed periods by what was released of them and on how many reports."""
+        """Return closed periods from their released values, variances and numbers of reports."""
         return ReleasedPeriods(
             self.labels, values, variances, tuple(n), self.guarantee, self.separate
         )

@@ -14,38 +14,38 @@ class StreamDesign(ABC):
     """The part of a stream that is written down."""
 
     name: ClassVar[str]
-    """What it is registered as."""
+    """The name under which the stream is registered."""
     needed: ClassVar[Mapping[str, str]] = {}
-    """Fields that a task of this stream must have, each with what is expected, in words."""
+    """The fields that a task of this stream must have, each with what is expected, in words."""
     optional: ClassVar[tuple[str, ...]] = ()
-    """Fields that a task of this stream may have."""
+    """The names of the fields that a task of this stream may have."""
     fewest_periods: ClassVar[int] = 1
-    """How many periods a task of this stream has at least."""
+    """The smallest number of periods of a task."""
     takes_pilots: ClassVar[bool] = False
-    """Whether a plan can make use of what is known of people's streams."""
+    """Whether a plan can use prior knowledge of people's streams (a pilot)."""
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:
-        """Return what the stream fixes of a published task, as plain data."""
+        """Return the fields of a published task that belong to this stream, as plain data."""
 
     @classmethod
     @abstractmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a published task, as plain data; nothing is chosen."""
+        """Return the stream that a published task describes in full, as plain data."""
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
         """Return the stream's own fields of a task, checked and with their defaults, as plain data.
 
-        What is wrong is raised as a :class:`sfumato.wire.fields.Problem`, which names the field.
-        What this returns is taken again as it is.
+        A wrong field raises a :class:`sfumato.wire.fields.Problem` that names it. Passing the
+        result in again returns it unchanged.
 
         Parameters
         ----------
         task
-            What all tasks have (``title``, ``values``, ``epsilon``, ``periods``,
-            ``period_seconds``), checked and as plain data; and the fields that are named in
-            ``needed`` and ``optional``, as they stand in the task's file.
+            The common fields of all tasks (``title``, ``values``, ``epsilon``, ``periods``,
+            ``period_seconds``), checked and as plain data, and the fields named in ``needed`` and
+            ``optional``, unchecked, as in the task's file.
 
         """
         return {name: task[name] for name in (*cls.needed, *cls.optional) if name in task}
@@ -57,14 +57,14 @@ class StreamDesign(ABC):
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream by themselves, its name among them.
+        """Return plain data, with the stream's name, that are enough to make this stream again.
 
-        That is what :meth:`of` needs, and what a published task says of its stream.
+        This is what :meth:`of` needs and what a published task holds of its stream.
         """
 
     @property
     def brief(self) -> str:
-        """The design in a few words, for tables."""
+        """The design in a few words, for tables: the fields that differ from their defaults."""
         values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         return ", ".join(
             f"{name} {value}"
