@@ -54,6 +54,8 @@ def test_json_has_all_of_it(task: Path) -> None:
     assert {"messages", "payload_bytes", "forged_influence"} <= set(best)
     assert found["target"]["devices"] > 0
     assert found["second_horizon"]["epsilon_spent"] == 2.0
+    assert 0 < found["posterior"]["rmse"] < online["rmse"]
+    assert any("the posterior decoder has about" in reason for reason in found["reasons"])
     assert found["warnings"]
     assert found["reasons"]
 

@@ -14,7 +14,7 @@ from sfumato.streams.assumed import assumed_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.pilot import Sample
 from sfumato.streams.weave import Weave, online
-from sfumato.streams.weave.expected import expected, influence
+from sfumato.streams.weave.expected import expected, expected_posterior, influence
 
 KINDS: list[Values] = [
     Binary(),
@@ -198,3 +198,17 @@ def test_one_forger_moves_an_answer_as_far_as_told_and_no_farther(spans: tuple[i
     told = influence(protocol, devices)
     assert max(moved) <= told * 1.001
     assert max(moved) >= told * 0.6
+
+
+@pytest.mark.statistics
+def test_the_error_of_the_posterior_is_predicted_for_curves_like_the_pilots() -> None:
+    values = Category(4)
+    protocol = Weave.best(values, 32, 5, 2.0)
+    sample = Pilot(values, Synthetic(values, 32, 5, 4000, "moving", 1).streams()).sample
+    predicted = expected_posterior(protocol, 20_000, sample)
+    squares = []
+    for run in range(6):
+        outcome = simulate(protocol, Synthetic(values, 32, 5, 20_000, "moving", run), seed=run)
+        squares.append(outcome.mse("posterior"))
+    assert predicted.rmse == pytest.approx(np.mean(squares) ** 0.5, rel=0.25)
+    assert predicted.rmse < 0.7 * expected(protocol, 20_000, sample)["online"].rmse

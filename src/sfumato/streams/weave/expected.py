@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.outlook import Expected, Sent
 from sfumato.streams.pilot import Sample
+from sfumato.streams.posterior.information import Information, Sightings
+from sfumato.streams.posterior.rounds import posterior
 from sfumato.streams.weave.aligned_tree import path
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.mix import Network
@@ -29,7 +31,7 @@ from sfumato.streams.weave.working import Working
 if TYPE_CHECKING:  # a protocol says what to expect of it
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["expected", "influence", "networks", "sent"]
+__all__ = ["expected", "expected_posterior", "influence", "networks", "sent"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,6 +44,10 @@ SLIGHT: Final = 0.01
 """People's own variance is looked into if it is a larger share than this."""
 ENDS: Final = 48
 """So many last periods, and as many lengths, stand for all sums of a long horizon."""
+
+
+DRAWS: Final = 3
+"""So many times reports are drawn where an error has no formula."""
 
 
 # ---- the edges of a protocol -----------------------------------------------------------------
@@ -169,6 +175,40 @@ def expected(
         variance -= sample.spread(name) / devices
         found[name] = Expected(variance, *others)
     return found
+
+
+@lru_cache(maxsize=1)  # a plan asks twice
+def expected_posterior(
+    protocol: Weave, devices: int, sample: Sample, draws: int = DRAWS, seed: int = 0
+) -> Expected:
+    """Return the error to expect of each period under a prior, once all periods have closed.
+
+    How well a prior fits depends on the curves, so reports such as those to come are drawn and
+    read, a few times over.
+    """
+    draw = np.random.default_rng(seed)
+    shares = np.array([share for _, share in protocol.threads()])
+    frozen, truth = sample.frozen(protocol.changes), sample.means()
+    before = np.concatenate([np.zeros((1, sample.width)), truth])
+    squares, stated = np.zeros((2, *truth.shape))
+    for block, entries in enumerate(protocol.values.blocks):
+        edges = _edges(protocol, sample, frozen, block)
+        for _ in range(draws):
+            counts = draw.multinomial(devices, shares / shares.sum())
+            there = edges.pick(counts[edges.thread] > 0)
+            reports = counts[there.thread].astype(np.float64)
+            known = _working(protocol, block, there, reports, sample) / reports
+            mean = (before[there.end] - before[there.start])[:, entries] + there.bias
+            noise = np.broadcast_to((there.actual / reports)[:, None], mean.shape)
+            value = mean + draw.normal(size=mean.shape) * np.sqrt(noise)
+            sightings = Sightings(there.start, there.end, value, known, noise)
+            seen = Information.of(np.ones(len(truth)), sightings)
+            if not seen.grounded:
+                return Expected(np.inf, np.inf)
+            values, variances = posterior(seen).combined(np.eye(len(truth)))
+            squares[:, entries] += (values - truth[:, entries]) ** 2 / draws
+            stated[:, entries] += variances / draws
+    return Expected(float(squares.mean()), float(stated.mean()))
 
 
 def _working(protocol: Weave, block: int, edges: _Edges, count: Floats, sample: Sample) -> Floats:
