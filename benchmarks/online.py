@@ -18,8 +18,8 @@ from typing import Final
 
 from benchmarks.clock import seconds
 from sfumato import Concord, ExSub, secure
-from sfumato.mechanisms.sparse.subset import SignedSubset
-from sfumato.mechanisms.sparse.subset_stream import begin
+from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
+from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Coins
 
 __all__ = ["main"]

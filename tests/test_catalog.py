@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fitting import python
 
+import sfumato
 from sfumato import GRR, OLH, OUE, catalog, mechanisms
 from sfumato.errors import ConfigurationError
 
+MINE = """
+from sfumato.mechanisms.frequency.grr import GRR
+class Coin(GRR):
+    name = "coin"
+"""
+USE = """
+import sfumato
+from sfumato import catalog
+print(*(name for name in catalog.names() if name == "coin"), *{"Coin"} & set(sfumato.__all__))
+print(repr(catalog.build("coin", epsilon=1.0, domain=2)).replace("Coin", "coin"))
+"""
+
 
 def test_every_public_mechanism_is_in_the_catalogue_once() -> None:
-    public = [getattr(mechanisms, name) for name in mechanisms.__all__]
+    public = [getattr(mechanisms, name) for name in dir(mechanisms)]
     assert catalog.names() == sorted(mechanism.name for mechanism in public)
     assert [catalog.find(mechanism.name) for mechanism in public] == public
     assert all(mechanism.summary for mechanism in public)
+
+
+def test_a_mechanism_is_one_file_and_one_line(tmp_path: Path) -> None:
+    copy = tmp_path / "sfumato"
+    shutil.copytree(Path(sfumato.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc"))
+    (copy / "mechanisms" / "frequency" / "coin.py").write_text(MINE)
+    with (copy / "mechanisms" / "__init__.pyi").open("a") as stub:
+        stub.write("from sfumato.mechanisms.frequency.coin import Coin as Coin\n")
+    printed = python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}").split()
+    assert printed == ["coin", "Coin", "coin(epsilon=1.0,", "domain=2)"]
 
 
 def test_parameters_are_read_off_the_fields() -> None:

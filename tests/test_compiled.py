@@ -27,10 +27,10 @@ print(total(10), available())
 COUNT = """
 import sys
 import numpy as np
-from sfumato.mechanisms.sparse import hashing
-hashing.WORTH_COMPILING = 0
+from sfumato.mechanisms.sparse.hashed import hash_family
+hash_family.WORTH_COMPILING = 0
 seeds = np.arange(50, dtype=np.uint64)
-print(hashing.StretchedHash(9, 5).counts(9, seeds, [np.zeros(50, dtype=np.uint8)]).tolist())
+print(hash_family.StretchedHash(9, 5).counts(9, seeds, [np.zeros(50, dtype=np.uint8)]).tolist())
 """
 
 

@@ -45,7 +45,7 @@ NOISES: Final[Mapping[str, type[Noise]]] = {DiscreteLaplace.name: DiscreteLaplac
 """The noise of the central model by name; it is no mechanism, as there are no reports."""
 
 _BY_NAME: Mapping[str, type[Mechanism]] = {
-    getattr(mechanisms, public).name: getattr(mechanisms, public) for public in mechanisms.__all__
+    kind.name: kind for kind in (getattr(mechanisms, public) for public in dir(mechanisms))
 }
 
 

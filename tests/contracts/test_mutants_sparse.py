@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.checks import MECHANISM_CHECKS, CheckFailed
 from sfumato.core import Covariance, FrequencyEstimate, Mechanism, Tally
 from sfumato.mechanisms import Concord, ExSub, PrivSet
-from sfumato.mechanisms.sparse.subset_form import SubsetForm
+from sfumato.mechanisms.sparse.subset.subset_form import SubsetForm
 from sfumato.randomness import ONE, Source
 
 BITS = (1.0, 4, 2, 2)  # sets in bits

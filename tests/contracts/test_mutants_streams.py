@@ -19,7 +19,7 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Curator, Form, Message, Place, Steps
 from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
-from sfumato.mechanisms.sparse.subset_stream import begin
+from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Source, seeded
 from sfumato.streams.flat.flat import Flat, FlatDevice
 from sfumato.streams.kinds import Attributes, Binary, Category

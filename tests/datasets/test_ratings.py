@@ -11,7 +11,7 @@ import pytest
 from sfumato.datasets import ratings
 from sfumato.mechanisms import ExSub
 from sfumato.mechanisms.sparse import KeyValues
-from sfumato.mechanisms.sparse.holdings import Holdings
+from sfumato.mechanisms.sparse.data.holdings import Holdings
 from sfumato.randomness import seeded
 
 STARS = KeyValues(

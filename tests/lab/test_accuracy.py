@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.lab.accuracy import FULL, PRINTED, Comparison, Densities, Exact, fan_out_errors
-from sfumato.mechanisms.sparse.subset_law import SubsetLaw, subset_law
+from sfumato.mechanisms.sparse.subset.subset_law import SubsetLaw, subset_law
 from sfumato.simulation import simulate
 from sfumato.simulation.populations import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values

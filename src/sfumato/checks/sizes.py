@@ -27,8 +27,8 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.mechanisms.mean.numeric import NumericMechanism
-from sfumato.mechanisms.sparse.privset import PrivSet
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
+from sfumato.mechanisms.sparse.subset.privset import PrivSet
 from sfumato.randomness import seeded
 
 __all__ = ["large_sizes_follow_the_law", "siblings"]

@@ -19,12 +19,12 @@ from sfumato.core.answers import plain_of
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import ExSub
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
-from sfumato.mechanisms.sparse.key_values import KeyValueTruth
+from sfumato.mechanisms.sparse.data.key_values import KeyValueTruth
 from sfumato.randomness import Source
 
 if TYPE_CHECKING:  # pandas, which reads the ratings, takes its time
     from sfumato.datasets.ratings import Ratings
-    from sfumato.mechanisms.sparse.holdings import Holdings
+    from sfumato.mechanisms.sparse.data.holdings import Holdings
 
 __all__ = ["films"]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from sfumato.errors import MissingExtra
-from sfumato.mechanisms.sparse.holdings import Holdings
+from sfumato.mechanisms.sparse.data.holdings import Holdings
 from sfumato.randomness import Source
 
 __all__ = ["FILMS", "Ratings", "crowd", "read_ratings"]

@@ -1,43 +1,27 @@
-"""The mechanisms, one file each; a new one needs its file and its lines here, nothing else.
+"""One file, one mechanism. A new one needs its file and its line in ``__init__.pyi``, nothing else.
 
-A room is imported when one of its mechanisms is first used, so that a device does not import all.
+A file is imported when its mechanism is first asked for, so that a device which uses one does not
+pay for all. The lines of the stub beside this file say which file that is.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from sfumato.mechanisms.density import SquareWave
-    from sfumato.mechanisms.frequency import GRR, OLH, OUE, Adaptive, SubsetSelection
-    from sfumato.mechanisms.mean import Hybrid, Piecewise, StochasticRounding
-    from sfumato.mechanisms.sparse import CoCo, Collision, Concord, ExSub, PrivSet
+_LINES: Final = Path(__file__).with_suffix(".pyi").read_text("utf-8").splitlines()
+_FILES: Final = {line.split()[-1]: line.split()[1] for line in _LINES if line.startswith("from ")}
 
-__all__ = [
-    "GRR",
-    "OLH",
-    "OUE",
-    "Adaptive",
-    "CoCo",
-    "Collision",
-    "Concord",
-    "ExSub",
-    "Hybrid",
-    "Piecewise",
-    "PrivSet",
-    "SquareWave",
-    "StochasticRounding",
-    "SubsetSelection",
-]
+__all__ = sorted(_FILES)  # noqa: PLE0605 -- one list, in one place
 
-_ROOMS = ("frequency", "mean", "density", "sparse")
+
+def __dir__() -> list[str]:
+    """Return the names of all mechanisms."""
+    return __all__
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for room in _ROOMS:
-            module = import_module(f"{__name__}.{room}")
-            if hasattr(module, name):
-                return getattr(module, name)
+    if name in _FILES:
+        return getattr(import_module(_FILES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

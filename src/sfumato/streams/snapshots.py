@@ -14,8 +14,8 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.grr import GRR
 from sfumato.mechanisms.frequency.subset_selection import SubsetSelection
-from sfumato.mechanisms.sparse.privset import PrivSet
-from sfumato.mechanisms.sparse.subset import Concord
+from sfumato.mechanisms.sparse.subset.privset import PrivSet
+from sfumato.mechanisms.sparse.subset.signed_subset import Concord
 
 __all__ = ["Look", "Snapshot", "chosen", "of_bit", "of_category", "of_set"]
 

@@ -17,8 +17,8 @@ from sfumato.accounting.shuffle.covered import covered_delta, covered_epsilon
 from sfumato.accounting.shuffle.profile import epsilon_above
 from sfumato.core.contrast import Cover, favoured
 from sfumato.core.mechanism import Mechanism
-from sfumato.mechanisms.sparse.subset import SignedSubset
-from sfumato.mechanisms.sparse.subset_cover import subset_cover
+from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
+from sfumato.mechanisms.sparse.subset.subset_cover import subset_cover
 
 Floats = NDArray[np.float64]
 RATIO = Fraction(2)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.sparse.coco import CoCo
-from sfumato.mechanisms.sparse.collision import Collision
+from sfumato.mechanisms.sparse.hashed.coco import CoCo
+from sfumato.mechanisms.sparse.hashed.collision import Collision
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
-from sfumato.mechanisms.sparse.subset import Concord, ExSub
+from sfumato.mechanisms.sparse.subset.signed_subset import Concord, ExSub
 from sfumato.randomness import seeded
 
 KINDS: list[Any] = [ExSub, Concord, Collision, CoCo]

@@ -13,7 +13,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Place, Question, Timestep, drive
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.mean import Hybrid
+from sfumato.mechanisms import Hybrid
 from sfumato.randomness import seeded
 from sfumato.streams.asked import coin
 from sfumato.streams.published.topl import PeriodSums, ToPL, ToPLCurator

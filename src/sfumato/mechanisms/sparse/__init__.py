@@ -1,6 +1,6 @@
 """Sparse vectors and sets: key-value data, gradients, changes of a stream, baskets.
 
-A file is imported when its mechanism is first used, because a device uses only one.
+A file is imported when what it has is first asked for: a device uses one of them.
 """
 
 from __future__ import annotations
@@ -9,40 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.sparse.coco import CoCo
-    from sfumato.mechanisms.sparse.collision import Collision
-    from sfumato.mechanisms.sparse.item_sets import ItemSets
-    from sfumato.mechanisms.sparse.key_values import KeyValueEstimate, KeyValues
-    from sfumato.mechanisms.sparse.privset import PrivSet
-    from sfumato.mechanisms.sparse.real_vectors import RealVectors
-    from sfumato.mechanisms.sparse.subset import Concord, ExSub
+    from sfumato.mechanisms.sparse.data.item_sets import ItemSets
+    from sfumato.mechanisms.sparse.data.key_values import KeyValueEstimate, KeyValues
+    from sfumato.mechanisms.sparse.data.real_vectors import RealVectors
 
-__all__ = [
-    "CoCo",
-    "Collision",
-    "Concord",
-    "ExSub",
-    "ItemSets",
-    "KeyValueEstimate",
-    "KeyValues",
-    "PrivSet",
-    "RealVectors",
-]
-
-_FILES = {
-    "CoCo": "coco",
-    "Collision": "collision",
-    "Concord": "subset",
-    "ExSub": "subset",
-    "ItemSets": "item_sets",
-    "KeyValueEstimate": "key_values",
-    "KeyValues": "key_values",
-    "PrivSet": "privset",
-    "RealVectors": "real_vectors",
-}
+__all__ = ["ItemSets", "KeyValueEstimate", "KeyValues", "RealVectors"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FILES:
-        return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+    for file in ("item_sets", "key_values", "real_vectors") if name in __all__ else ():
+        module = import_module(f"{__name__}.data.{file}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

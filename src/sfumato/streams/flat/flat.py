@@ -36,7 +36,7 @@ from sfumato.core.stream import (
 )
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide

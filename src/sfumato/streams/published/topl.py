@@ -27,8 +27,7 @@ from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Ask, Curator, Steps
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.density import SquareWave
-from sfumato.mechanisms.mean import Hybrid
+from sfumato.mechanisms import Hybrid, SquareWave
 from sfumato.randomness import Source
 from sfumato.streams.asked import LARGEST_SYMBOL, AskedFleet, AskedStream, described_mechanism
 from sfumato.streams.published.topl_device import ToPLDevice

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.core.exact import is_finite_number
 from sfumato.core.stream import Ask
 from sfumato.errors import MismatchError
-from sfumato.mechanisms.mean import Hybrid
+from sfumato.mechanisms import Hybrid
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedDevice, blurred, coin
 

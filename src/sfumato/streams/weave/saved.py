@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import MismatchError
-from sfumato.mechanisms.sparse.subset import SignedSubset
+from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # a protocol makes the devices that save

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.subset import Concord, ExSub, SignedSubset
+from sfumato.mechanisms.sparse.subset.signed_subset import Concord, ExSub, SignedSubset
 from sfumato.streams.kinds import Values
 
 __all__ = ["CARRIERS", "Carrier", "Sized", "Strand", "carrier", "strand"]

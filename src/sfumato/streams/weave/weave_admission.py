@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.subset import Concord
-from sfumato.mechanisms.sparse.subset_sampler import SubsetSampler
+from sfumato.mechanisms.sparse.subset.signed_subset import Concord
+from sfumato.mechanisms.sparse.subset.subset_sampler import SubsetSampler
 from sfumato.streams.admission import refuse_many_hits
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.streams.weave.threads import SNAPSHOT, Thread

@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.core.stream import Message, Place, StreamDevice
 from sfumato.errors import InputError, MismatchError
-from sfumato.mechanisms.sparse.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream, begin
 from sfumato.randomness import Source
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.threads import SNAPSHOT, Thread

@@ -1,0 +1,1 @@
+"""Subsets of the entries that favour the input: ExSub, Concord and PrivSet."""
