@@ -146,6 +146,16 @@ def test_smooth_sensitivity_equals_brute_force() -> None:
         assert found == pytest.approx(brute_force(ordered, 100, rank, b), rel=1e-12)
 
 
+def test_large_values_do_not_blur_the_smooth_sensitivity() -> None:
+    """Differences of large numbers are taken exactly: neighbours are rounded alike."""
+    ordered = np.array([3, 2**50, 2**50 + 1, 2**50 + 3, 2**50 + 3, 2**50 + 8])
+    for rank in range(1, 7):
+        near = smooth_sensitivity(ordered[1:] - 2**50, 9, max(1, rank - 1), 0.3)
+        far = smooth_sensitivity(ordered, 2**50 + 9, rank, 0.3)
+        assert far == pytest.approx(brute_force(ordered, 2**50 + 9, rank, 0.3), rel=1e-14)
+        assert far >= near
+
+
 def attained_delta(
     quantile: SmoothQuantile, one: NDArray[np.int64], other: NDArray[np.int64], bound: int
 ) -> float:
@@ -175,6 +185,43 @@ def test_the_private_quantile_honours_delta(beta: float | None, epsilon: float) 
         worst = max(worst, attained_delta(quantile, values, other, bound))
         worst = max(worst, attained_delta(quantile, other, values, bound))
     assert worst <= delta
+
+
+ONE_AGAINST = [(np.full(m, at), m) for m in (1, 2, 3, 5) for at in (0, 37, 200, 363, 400)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(12.0, 1e-4), (12.0, 1e-6), (18.0, 1e-6)])
+def test_the_private_quantile_honours_delta_at_any_epsilon(epsilon: float, delta: float) -> None:
+    """One value leaves a heap, which moves the quantile and its noise as far as can be."""
+
+    class Printed(SmoothQuantile):
+        @property
+        def b(self) -> float:
+            return self.epsilon / (2 * math.log(1 / self.delta))
+
+    def worst(quantile: SmoothQuantile) -> float:
+        deltas = []
+        for values, m in ONE_AGAINST:
+            for moved in (0, 400):
+                other = np.append(values[1:], moved)
+                bound = 400 if m > 1 else int(400 * math.exp(quantile.b))
+                deltas.append(attained_delta(quantile, values, other, bound))
+                deltas.append(attained_delta(quantile, other, values, bound))
+        return max(deltas)
+
+    assert worst(SmoothQuantile(epsilon, delta, 0.5)) <= delta
+    assert worst(Printed(epsilon, delta, 0.5)) > delta  # as the papers have it
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(20.0, 1e-4), (0.1, 0.4)])
+def test_a_delta_that_cannot_be_kept_is_refused(epsilon: float, delta: float) -> None:
+    with pytest.raises(ConfigurationError, match=f"delta is {delta}; it must be at most"):
+        SmoothQuantile(epsilon, delta, 0.5)
+
+
+def test_a_safety_term_that_points_down_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"beta is 0.95; it must be at most 0.5."):
+        SmoothQuantile(8.0, 1e-4, 0.5, 0.95)
 
 
 def test_a_smooth_bound_that_stops_short_is_caught() -> None:

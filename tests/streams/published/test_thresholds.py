@@ -164,3 +164,8 @@ def test_a_short_holdout_is_rough_but_never_cuts_everything(
     ]
     assert np.median(found) > scale  # at the mean a third of all values is cut
     assert np.median(found) < 30 * scale
+
+
+def test_a_quantile_that_cannot_be_kept_is_refused_before_any_value_comes() -> None:
+    with pytest.raises(ConfigurationError, match=r"delta is 0.5; it must be at most"):
+        Quantile(1.0, 0.5, 0.9)

@@ -16,7 +16,10 @@ from sfumato.randomness import Source
 
 __all__ = ["SmoothQuantile", "smooth_sensitivity"]
 
-_SLACK: Final = 2.0**-28  # covers the rounding of floats and of the rate
+_SLACK: Final = 2.0**-28
+"""By how much, relatively, the sensitivity is raised to cover the rounding of floats."""
+_CLOSER: Final = 2.0**-40
+"""By how much b is lowered: the noise of neighbours, and its rates, may be rounded differently."""
 
 
 def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: float) -> float:
@@ -33,13 +36,13 @@ def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: flo
     2.9430355293715387
 
     """
-    x = np.concatenate([[0], ordered, [bound]]).astype(np.float64)
+    x = np.concatenate([[0], ordered, [bound]])
+    x = (x - x[rank]).astype(np.float64)  # so that no two large numbers are subtracted below
     i = np.flatnonzero(np.diff(x[: rank + 1], append=math.inf))
     j = rank + np.flatnonzero(np.diff(x[rank:], prepend=-math.inf))
-    lower = x[i]
     slopes = np.exp(b * (i - rank))
     hull: list[tuple[float, float]] = []
-    for slope, offset in zip(slopes.tolist(), (-slopes * lower).tolist(), strict=True):
+    for slope, offset in zip(slopes.tolist(), (-slopes * x[i]).tolist(), strict=True):
         while hull and (
             (slope == hull[-1][0] and offset >= hull[-1][1])
             or (len(hull) > 1 and _hidden(hull[-2], hull[-1], (slope, offset)))
@@ -118,7 +121,13 @@ class SmoothQuantile:
         for name, value in (("delta", self.delta), ("p", self.p), ("beta", self.beta or 0.1)):
             if not 0 < value < 1:
                 raise ConfigurationError(f"{name} is {value}; it must lie between 0 and 1.")
-        if (math.exp(self.b) - 1) * self.safety >= self.a:
+        if self.delta > (most := math.exp(-max(1.0, self.a))):
+            raise ConfigurationError(
+                f"delta is {self.delta}; it must be at most {most:.3g} at epsilon {self.epsilon:g}."
+            )
+        if self.beta is not None and self.beta > 0.5:
+            raise ConfigurationError(f"beta is {self.beta}; it must be at most 0.5.")
+        if math.expm1(self.b) * self.safety >= self.a:
             raise ConfigurationError(
                 f"delta is {self.delta} and beta {self.beta}; the safety term needs a smaller "
                 "delta or a larger beta."
@@ -132,7 +141,7 @@ class SmoothQuantile:
     @property
     def b(self) -> float:
         """The rate at which the influence of more distant neighbours decays."""
-        return self.epsilon / (2 * math.log(1 / self.delta))
+        return math.log1p(self.epsilon / (2 * math.log(1 / self.delta)))
 
     @property
     def safety(self) -> float:
@@ -143,8 +152,8 @@ class SmoothQuantile:
         """Return the centre of the result and the law of the noise around it."""
         ordered = np.sort(values)
         rank = max(1, math.ceil(self.p * ordered.size))
-        smooth = smooth_sensitivity(ordered, bound, rank, self.b * (1 - _SLACK))
-        pays = 1 / (1 - (math.exp(self.b) - 1) * self.safety / self.a)
+        smooth = smooth_sensitivity(ordered, bound, rank, self.b - _CLOSER)
+        pays = 1 / (1 - math.expm1(self.b) * self.safety / self.a)
         scale = pays * (smooth * (1 + _SLACK) + 1) / self.a
         centre = round(int(ordered[rank - 1]) + scale * self.safety)
         return centre, NoiseLaw(short_rate(1 / Fraction(scale)))

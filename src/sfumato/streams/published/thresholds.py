@@ -180,12 +180,19 @@ class Quantile:
     clipped: bool = True
     name: ClassVar[str] = "quantile"
 
+    def __post_init__(self) -> None:
+        """Refuse, before any value comes, what smooth sensitivity cannot keep."""
+        _ = self.smooth
+
+    @property
+    def smooth(self) -> SmoothQuantile:
+        """What draws the quantile."""
+        return SmoothQuantile(self.epsilon, self.delta, self.p, self.beta)
+
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
         """Return a threshold from 1 on, in units."""
-        found = SmoothQuantile(self.epsilon, self.delta, self.p, self.beta).release(
-            values, bound, rng
-        )
-        return max(1, min(found, bound) if self.clipped else found)
+        drawn = self.smooth.release(values, bound, rng)
+        return max(1, min(drawn, bound) if self.clipped else drawn)
 
 
 KINDS: Final[dict[str, type[Any]]] = {
