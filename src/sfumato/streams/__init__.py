@@ -1,1 +1,1 @@
-"""Streams: who is asked what, when; and what is published while data arrive."""
+"""Streams: what devices are asked when, and what is published while data arrive."""

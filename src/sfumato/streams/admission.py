@@ -1,4 +1,4 @@
-"""What a stream lets a stranger's task cost a device: judged before anything is built of it."""
+"""Limits on what a stranger's task may cost a device, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sfumato.wire.values import TaskValues
 __all__ = ["MOST_ASKED", "MOST_ITEMS", "refuse_heavy", "refuse_many_hits", "refuse_wide"]
 
 MOST_ITEMS: Final = 1 << 16
-"""How many entries a value over a horizon may have: a device goes through all of them."""
+"""The largest number of entries of a value over a horizon; a device processes all of them."""
 MOST_ASKED: Final = 8 * LARGEST_PAYLOAD
-"""How many items any value may have: a bit for each is the longest report."""
+"""The largest number of items of any value; the longest report has one bit for each."""
 MOST_ATTRIBUTES: Final = 256
 MOST_HITS: Final = 1 << 10
-"""How many non-zeros a secret subset may hit: all their numbers are weighed, exactly."""
+"""The largest number of non-zeros that a secret subset may hit; each number is weighed exactly."""
 MOST_KEPT: Final = 1 << 24
-"""How many bytes of payload a device may have to keep, if nobody takes its reports."""
+"""The largest number of payload bytes that a device may have to keep unsent."""
 
 
 def refuse_heavy(spec: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError if a report in each period would be more than a device can keep."""
+    """Raise ConfigurationError if a report in each period would be too much to keep."""
     if spec["payload"] * spec["periods"] > MOST_KEPT:
         raise ConfigurationError(
             f"payload is {spec['payload']} for {spec['periods']} periods; up to {MOST_KEPT:,} "
@@ -32,7 +32,7 @@ def refuse_heavy(spec: Mapping[str, Any]) -> None:
 
 
 def refuse_wide(spec: Mapping[str, Any], most: int) -> None:
-    """Raise ConfigurationError if a task's values have more attributes or items than so many."""
+    """Raise ConfigurationError if values have too many attributes or more than ``most`` items."""
     values = TaskValues.of_spec(spec)
     if len(values.attributes) > MOST_ATTRIBUTES:
         raise ConfigurationError(
@@ -46,7 +46,7 @@ def refuse_wide(spec: Mapping[str, Any], most: int) -> None:
 
 
 def refuse_many_hits(hits: int) -> None:
-    """Raise ConfigurationError if a subset of a task can hit too many entries to draw from."""
+    """Raise ConfigurationError if a task's subsets can hit too many entries to draw from."""
     if hits > MOST_HITS:
         raise ConfigurationError(
             f"changes or size lets a subset hit {hits:,} entries; a device draws from up to "

@@ -1,10 +1,10 @@
-"""What mixing adds to the privacy of streams: a device's thread and reports as one message.
+"""Shuffling of streams: a device's thread and all its reports count as one message.
 
 A device draws its thread before any data and sends one private output along it, in parts. If the
-parts of all devices are mixed period by period, whoever sees them learns no more than from all
-messages (thread, whole output) mixed at once; so one bound for one message is enough, and devices
-of all threads hide each other. This needs devices that take part in the whole horizon: those that
-leave early hide nobody afterwards, and are not to be counted.
+parts of all devices are shuffled period by period, an observer learns no more than from all
+messages (thread, whole output) shuffled at once; so a bound for one message is enough, and devices
+of all threads hide each other. Only devices that take part in the whole horizon may be counted,
+because those that leave early hide nobody afterwards.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Shuffled(Protocol):
         """Return the same stream at another epsilon."""
 
     def message(self) -> Hiding:
-        """Return all that a device sends over the horizon, as one message."""
+        """Return everything that a device sends over the horizon, as one message."""
 
 
 S = TypeVar("S", bound=Shuffled)
@@ -40,7 +40,7 @@ S = TypeVar("S", bound=Shuffled)
 
 @dataclass(frozen=True, eq=False)
 class _Tried(Generic[S]):
-    """A stream that may be taken, and what it takes to hide its message."""
+    """A stream that was tried, with its message."""
 
     stream: S
     message: Hiding
@@ -56,15 +56,15 @@ class _Tried(Generic[S]):
 def shuffled(stream: S, required: Requirement) -> S:
     """Return the stream with the largest epsilon, up to its own, that meets a requirement.
 
-    Spans and shares stay; sizes are chosen anew.
+    Spans and shares stay the same; sizes are chosen again.
 
     Parameters
     ----------
     stream
-        Its epsilon is the limit: what devices grant at most.
+        The stream; its epsilon is the largest one that devices allow.
     required
-        What is promised once reports are shuffled; ``min_batch`` counts the devices that take part
-        in the whole horizon.
+        The promise about shuffled reports; ``min_batch`` is the number of devices that take part in
+        the whole horizon.
 
     """
 
@@ -76,7 +76,7 @@ def shuffled(stream: S, required: Requirement) -> S:
 
 
 def promised(stream: Stream, required: Requirement) -> Guarantee:
-    """Return the promise of a shuffled stream in words."""
+    """Return the guarantee of a shuffled stream."""
     there = f"at least {required.min_batch:,} devices take part in the whole horizon"
     assumed = [there, *required.guarantee.assumptions[1:]]
     return replace(

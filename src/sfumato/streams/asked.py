@@ -1,8 +1,8 @@
-"""What all devices that are asked share: the coin that decides whether they answer, and the answer.
+"""The base of streams whose devices are asked: whether a device answers, and its answer.
 
-The coin is free of the value, so that who answers tells nothing. What blurs the value takes coins
-that are bound to it: a copy of a device that holds another value repeats the decision, but draws
-its answer independently.
+The coin that decides whether a device answers does not depend on the value, so it reveals nothing.
+The coins that randomize the value are bound to it: a copy of a device with another value repeats
+the decision, but draws its answer independently.
 """
 
 from __future__ import annotations
@@ -38,58 +38,58 @@ __all__ = [
 ]
 
 LARGEST_SYMBOL: Final = 8
-"""The bytes that a symbol of a mechanism for numbers has at most."""
+"""The largest number of bytes of a symbol of a mechanism for numbers."""
 
 
 class AskedStream(Stream):
-    """A stream whose devices answer questions: each is read by the mechanism it was asked with."""
+    """A stream whose devices answer questions, each with the question's mechanism."""
 
     @property
     def tracks(self) -> tuple[tuple[int, int], ...]:
-        """The places of answers: one for each question of a period."""
+        """The spans and parts of answers: one for each question of a period."""
         return tuple((ALONE, number) for number in range(self.rounds))
 
     def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the answers to a question are read."""
+        """Return the form of the answers to a question; None without a question."""
         del place
         return None if ask is None else Form.of(ask.mechanism)
 
 
 class AskedDevice(StreamDevice):
-    """A device that says nothing of its own accord, and looks at each question once.
+    """A device that only answers questions, each at most once.
 
-    A subclass holds a value (``held``), and says by :meth:`_report` what it answers.
+    A subclass defines the answer for the value ``held`` in :meth:`_report`.
     """
 
     held: Any = None
     """The value at the end of the last period; None before the first."""
     tier: int = 0
-    """Which questions it answers: those of its own tier."""
+    """The device's tier; it only answers questions to this tier."""
 
     @property
     @abstractmethod
     def stream(self) -> Stream:
-        """The stream that it takes part in."""
+        """The stream of the device."""
 
     @property
     def message_bytes(self) -> int:
-        """The bytes of the longest answer."""
+        """The number of bytes of the longest answer."""
         return self.stream.payload
 
     @property
     def bounds_copies(self) -> bool:
-        """Each answer is blurred on its own."""
+        """Whether copies are bounded: yes, because each answer is randomized on its own."""
         return True
 
     def observe(self, value: Any, coins: Source) -> None:
-        """Hold a value from the end of the next period on; nothing is said before it is asked."""
+        """Hold a value from the end of the next period on; nothing is sent before a question."""
         del coins
         self.period += 1
         self.round = -1
         self.held = self._news(value)
 
     def _news(self, value: Any) -> Any:
-        """Return what it holds after it was shown a value, or none."""
+        """Return the value held after observing a value or None."""
         kept = self.held if self.stream.lasts else None
         if value is None:
             return kept
@@ -100,14 +100,14 @@ class AskedDevice(StreamDevice):
         return value
 
     def miss(self, periods: int) -> None:
-        """Let periods pass that nobody can ask about any more."""
+        """Let periods pass that can no longer be asked about."""
         self.period += periods
         self.round = -1
         if not self.stream.lasts:
             self.held = None
 
     def answer(self, ask: Ask, coins: Source) -> Message | None:
-        """Return the answer to a question about the last period; None if it keeps silent."""
+        """Return the answer to a question about the last period; None for silence."""
         if not self.period or not self.round < ask.round < self.stream.rounds:
             return None
         if ask.tier != self.tier:
@@ -121,16 +121,16 @@ class AskedDevice(StreamDevice):
 
     @abstractmethod
     def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
-        """Return the report of what is held, None if a coin or the budget says so.
+        """Return a report of the value held; None if the coin or the budget forbids it.
 
-        Raises MismatchError, and changes nothing, if the question is none of the stream's.
+        Raises MismatchError, and changes nothing, if the stream does not have such a question.
         """
 
 
 def described_mechanism(
     described: Mapping[str, Any], kinds: Sequence[type[Mechanism]]
 ) -> Mechanism:
-    """Return the mechanism that plain data describe; raise MismatchError unless it is of a kind."""
+    """Return the mechanism that plain data describe; MismatchError unless its kind is allowed."""
     rest = dict(described)
     name = rest.pop("mechanism", None)
     kind = next((kind for kind in kinds if kind.name == name), None)
@@ -154,16 +154,16 @@ def described_mechanism(
 
 
 class AskedFleet(Fleet):
-    """Simulated devices that answer questions; by default each of them answers every one.
+    """Simulated devices that answer questions; by default all of them answer every question.
 
     Parameters
     ----------
     population
-        What the devices hold.
+        The values that the devices hold.
     rng
         The source of all devices' coins.
     width
-        How many entries an estimate has.
+        The number of entries of an estimate.
 
     """
 
@@ -183,12 +183,12 @@ class AskedFleet(Fleet):
         return sampled(ask.mechanism, self.population.values(period), self.rng)
 
     def totals(self, period: int) -> NDArray[Any]:
-        """Return how many devices hold each item, or the sum of their numbers."""
+        """Return the number of devices that hold each item, or the sum of their numbers."""
         return summed(self.population.values(period), self._width)
 
 
 def sampled(mechanism: Mechanism, values: NDArray[Any], rng: Source) -> Tally:
-    """Return the tally of people with these values, from its exact law if that is quick."""
+    """Return the tally of people with these values, drawn from its exact law if that is fast."""
     if isinstance(mechanism, FrequencyOracle):
         held = np.bincount(values, minlength=mechanism.size)
         if held.size > mechanism.size:
@@ -200,7 +200,7 @@ def sampled(mechanism: Mechanism, values: NDArray[Any], rng: Source) -> Tally:
 
 
 def coin(probability: float) -> int:
-    """Return a question's probability as a threshold in 2^-64, never above what was asked.
+    """Return a question's probability as a threshold in units of 2^-64, rounded down.
 
     Examples
     --------
@@ -216,10 +216,10 @@ def coin(probability: float) -> int:
 
 
 def value_code(encoded: NDArray[Any]) -> int:
-    """Return the whole number that stands for an encoded value.
+    """Return a whole number that identifies an encoded value.
 
-    An item's number in its domain; a number's place on the grid in steps of 2^-64, as its rounding
-    is decided by a coin of so many bits. Values of one code are blurred by one law.
+    It is an item's code, or a number's position on the grid in steps of 2^-64, because a coin of 64
+    bits decides its rounding. Values with the same code have the same law.
 
     Examples
     --------

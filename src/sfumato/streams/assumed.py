@@ -1,4 +1,4 @@
-"""Streams as a plan assumes them: every device makes all the changes it may, at random times."""
+"""The streams that a plan assumes: every device makes all allowed changes, at random times."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Ints = NDArray[np.int64]
 def assumed_streams(
     values: Values, periods: int, changes: int, people: int, rng: np.random.Generator
 ) -> NDArray[Any]:
-    """Return streams of so many people, in the form that ``values.encode_streams`` takes.
+    """Return the streams of ``people`` people, in the form that ``values.encode_streams`` takes.
 
-    A thing is off before the first period and turns on and off in random periods. A category has
-    a random item from the first period on and moves to others; so does each attribute. Sets are
-    empty at first, and random items enter and leave.
+    A binary value is off before the first period and changes in random periods. A category has a
+    random item from the first period on and changes to others, and so does each attribute. Sets are
+    empty at first, and random items are added and removed.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def assumed_streams(
 
 
 def _places(people: int, size: int, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return rows of which so many random entries are true (all, if there are no more)."""
+    """Return rows with ``count`` random entries that are true (all, if there are fewer)."""
     if count >= size:
         return np.ones((people, size), dtype=bool)
     order = rng.random((people, size), dtype=np.float32)
@@ -56,7 +56,7 @@ def _places(people: int, size: int, count: int, rng: np.random.Generator) -> NDA
 def _moving(
     items: int, periods: int, moves: int, people: int, rng: np.random.Generator
 ) -> NDArray[np.int16]:
-    """Return items that change so often: each move adds 1..items-1 to the code, modulo items."""
+    """Return items with ``moves`` changes; each adds 1..items-1 to the code, modulo items."""
     steps = np.zeros((people, periods), dtype=np.int64)
     moved = _places(people, periods - 1, moves, rng)
     steps[:, 1:][moved] = rng.integers(1, items, int(moved.sum()))
@@ -67,7 +67,7 @@ def _moving(
 def _attributes(
     values: Attributes, periods: int, changes: int, people: int, rng: np.random.Generator
 ) -> NDArray[np.int16]:
-    """Return the codes of all attributes; each move is one of a random attribute."""
+    """Return the codes of all attributes; each change is one of a random attribute."""
     count = len(values.categories)
     moved = _places(people, (periods - 1) * count, (changes - count) // 2, rng)
     moved = moved.reshape(people, periods - 1, count)
@@ -84,7 +84,7 @@ def _attributes(
 def _sets(
     values: Items, periods: int, changes: int, people: int, rng: np.random.Generator
 ) -> NDArray[np.int8]:
-    """Return sets into which random items enter; from a full one a random item leaves instead."""
+    """Return sets to which random items are added; from a full set one is removed instead."""
     if values.largest == values.width:
         flips = _places(people, periods * values.width, changes, rng)
         bits = np.cumsum(flips.reshape(people, periods, values.width), axis=1, dtype=np.int64)

@@ -1,20 +1,21 @@
-"""A prior for curves that move slowly: a bank of filters, weighed by how well they predict.
+"""A prior for slowly moving curves: a bank of filters, weighted by how well they predict.
 
-Between one period and the next a curve is taken to move by a random step of some variance q. For
-a known q the best estimate is least squares with one more edge, from each period to the next, that
-observed no change with variance q: a Kalman filter with a local level, on the same graph as the
-unbiased estimate. Nobody knows q, so several are tried at once and mixed by the likelihood of what
-they predicted. The estimate is biased towards steady curves and its variance is a posterior one.
+A curve is assumed to move between periods by a random step of some variance q. For a known q the
+best estimate is least squares with one more edge between each two periods, an observation of no
+change with variance q: a Kalman filter with a local level, on the same graph as the unbiased
+estimate. As q is unknown, several values are tried at once and mixed by the likelihood of their
+predictions. The estimate is biased towards steady curves and its variance is a posterior one.
 
 Beside steps a curve may have a slope that itself changes slowly, and jitter: a part that is new in
-each period and says nothing of the next one. A filter that takes jitter for noise is too sure of
-itself, because noise is not part of what is estimated and jitter is.
+each period and says nothing of the next one. A filter that takes jitter for noise has too small a
+variance, because jitter is part of what is estimated and noise is not.
 
-A curve may become livelier or calmer: with a small chance in each period it moves by another law,
-so no law is ever ruled out for long. And it may jump: what no law expected starts it afresh.
+A curve may become livelier or calmer: with a small probability it changes to another law in each
+period, so no law is ruled out for long. And it may jump: an observation that no law expected
+restarts it.
 
-Only as many periods are carried on as the longest difference reaches back, so the same object
-serves a horizon and an endless stream of snapshots.
+Only as many past periods are kept as the longest difference spans, so the same object serves a
+horizon and an endless stream of snapshots.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ Bools = NDArray[np.bool_]
 
 
 class Motion(NamedTuple):
-    """How a curve moves from period to period: three variances, in units of one period's noise."""
+    """A law of motion of a curve: three variances, in units of one period's noise."""
 
     step: float
-    """The variance of the steps of its level."""
+    """The variance of the steps of the level."""
     bend: float = 0.0
-    """The variance of the changes of its slope."""
+    """The variance of the changes of the slope."""
     jitter: float = 0.0
-    """The variance of what is added to the level in each period anew."""
+    """The variance of the jitter, which is added to the level anew in each period."""
 
 
 STEPS: Final = tuple(Motion(4.0**power) for power in range(-8, 3))
-"""Curves without slope or jitter."""
+"""The motions of curves without slope or jitter."""
 
 MOTIONS: Final = (
     *STEPS,
@@ -61,33 +62,34 @@ MOTIONS: Final = (
         for step in (0.0, 4.0**-7, 4.0**-5, 4.0**-3, 4.0**-1)
     ),
 )
-"""Curves with steps alone, with a slope, or with jitter."""
+"""The motions of curves with steps alone, with a slope, or with jitter."""
 
 SWITCH: Final = 0.01
-"""How likely a curve is to move by another law in the next period."""
+"""The probability that a curve changes to another law of motion in the next period."""
 
 FIRST_SLOPE: Final = 256.0
-"""How far a curve's first slope may lie from none, in units of its slope's changes."""
+"""The variance of a curve's first slope, in units of the variance of slope changes."""
 
 
 class Bank:
-    """Filters for all entries of a curve, one for each way in which it may move.
+    """Filters for all entries of a curve, one for each law of motion.
 
     Parameters
     ----------
     width
-        How many entries there are.
+        The number of entries.
     longest
-        How many periods the longest difference spans; 1 if there are snapshots only.
+        The number of periods that the longest difference spans; 1 if there are only snapshots.
     motions
-        The ways to move that are tried, in units of the first period's noise.
+        The laws of motion that are tried, in units of the first period's noise.
     switch
-        How likely a curve is to move by another law in the next period.
+        The probability that a curve changes to another law of motion in the next period.
     apart
-        Whether each entry has a covariance of its own: then its noise may differ from the other
-        entries' in each period, and an entry that jumps starts afresh alone. For snapshots only.
+        Whether each entry has its own covariance, so that noise may differ between entries and a
+        jump only restarts its own entry. This is possible for snapshots only.
     surprise
-        How unlikely an observation must be to start an entry afresh, if they are apart; 0: never.
+        The probability below which an observation restarts its entry, if entries are apart; 0 for
+        never.
 
     Examples
     --------
@@ -120,12 +122,12 @@ class Bank:
             )
         self.period = 0
         self.tail = np.ones(width)
-        """How unlikely each entry's last observation was, both ways; 1 without a prediction."""
+        """The two-sided probability of each entry's last observation; 1 without a prediction."""
         self.restarted = np.zeros(width, dtype=bool)
-        """Which entries the last period started afresh."""
+        """The entries that were restarted in the last period."""
         self.heard = np.zeros((len(motions), width))
-        """The last period's log-likelihood of each way to move."""
-        self._laws = np.array(motions, dtype=float)[:, :, None]  # of each: step, bend, jitter
+        """The log-likelihood of each law of motion in the last period."""
+        self._laws = np.array(motions, dtype=float)[:, :, None]  # step, bend and jitter of each law
         self._switch = switch
         self._surprise = surprise
         self._apart = apart
@@ -136,16 +138,16 @@ class Bank:
         self._covariance = np.zeros((len(motions), groups, slots, slots))
         self._values = np.zeros((len(motions), groups, slots, width // groups))
         self._evidence = np.full((len(motions), width), -np.log(len(motions)))
-        self._unit: Floats | None = None  # the first period's noise, of each group
+        self._unit: Floats | None = None  # the first period's noise, for each group
 
     @property
     def evidence(self) -> Floats:
-        """How much each way to move is believed in, for each entry."""
+        """The posterior probability of each law of motion, for each entry."""
         return np.asarray(np.exp(self._evidence))
 
     @property
     def state(self) -> tuple[Floats, Floats]:
-        """Return mean and covariance of truth, level and slope, by motion and group of entries."""
+        """The mean and covariance of truth, level and slope, by motion and group of entries."""
         kept = [self.period % self._window, self._level, self._slope]
         return self._values[:, :, kept], self._covariance[:, :, kept][:, :, :, kept]
 
@@ -164,15 +166,15 @@ class Bank:
         Parameters
         ----------
         back
-            For each edge that ends in the period, how many periods back it starts; 0 for one
+            For each edge that ends in this period, how many periods back it starts; 0 for an edge
             from the known zero before the horizon, such as a snapshot.
         values
-            What each edge observed, of each entry.
+            The observation of each edge (rows) for each entry (columns).
         noise
-            The variance of each edge's observation: on average over the entries or, if they are
-            apart, of each entry.
+            The variance of each edge's observation, averaged over the entries or, if they are
+            apart, for each entry.
         scale
-            What that is to be multiplied with, for each entry.
+            The factor of that variance for each entry.
 
         """
         self.period += 1
@@ -187,7 +189,7 @@ class Bank:
             if not (back == 0).any():
                 nothing = np.full(groups * each, np.nan)
                 return nothing, np.full_like(nothing, np.inf)
-            # The first look sets the level and the unit of the motions.
+            # The first observation sets the level and the unit of the motions.
             first = int(np.flatnonzero(back == 0)[0])
             self._unit = 1 / (1 / known[:, back == 0]).sum(axis=1)
             self._start(slot, seen[:, first], known[:, first], np.ones(groups, dtype=bool))
@@ -202,7 +204,7 @@ class Bank:
         return self._mixed(slot, scale)
 
     def _start(self, slot: int, seen: Floats, noise: Floats, who: Bools) -> None:
-        """Let groups of entries begin with what was seen, as if there were no time before."""
+        """Restart groups of entries from an observation, as if there were no past."""
         inside, (_, bend, jitter) = self._covariance, self.laws.transpose(1, 0, 2)[:, :, who]
         inside[:, who] = 0.0
         for one in (slot, self._level):
@@ -214,7 +216,7 @@ class Bank:
         self._values[:, who, slot] = self._values[:, who, self._level] = seen[who]
 
     def _move(self, slot: int) -> None:
-        """Let a period pass: the level takes its slope and a step, the truth jitters about it."""
+        """Let a period pass: the level moves by its slope and a step, and the truth jitters."""
         inside, held, laws = self._covariance, self._values, self.laws
         level, slope = self._level, self._slope
         inside[:, :, level] += inside[:, :, slope]
@@ -228,7 +230,7 @@ class Bank:
         held[:, :, slot] = held[:, :, level]
 
     def _foresee(self, slot: int, seen: Floats, noise: Floats) -> None:
-        """Judge what was seen by what was expected; start afresh whoever jumped."""
+        """Compare an observation with its prediction; restart the entries that jumped."""
         expected = self._values[:, :, slot, 0]
         spread = np.sqrt(self._covariance[:, :, slot, slot] + noise)
         above = (self.evidence * _tail((seen[:, 0] - expected) / spread)).sum(axis=0)
@@ -249,7 +251,8 @@ class Bank:
         gained = pull @ solved
         shrunk = pull @ np.linalg.solve(spread, pull.swapaxes(2, 3))
         heard = -(squares + volume).reshape(self._evidence.shape) / 2
-        if self.restarted.any():  # they begin with what was seen: it is not to be counted twice
+        # These entries start from the observation, which must not count twice.
+        if self.restarted.any():
             heard[:, self.restarted] = 0.0
             gained[:, self.restarted] = 0.0
             shrunk[:, self.restarted] = 0.0
@@ -258,7 +261,7 @@ class Bank:
         self._weigh(heard)
 
     def _weigh(self, heard: Floats) -> None:
-        """Add what each way to move has for it now; then each may be left for any other."""
+        """Update the weights of the laws by their likelihoods; then each may change to another."""
         self.heard = heard
         grown = self._evidence + heard
         raised = np.exp(grown - grown.max(axis=0))
@@ -278,9 +281,9 @@ class Bank:
         return mean, within + between
 
 
-_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices read this module, and they carry no scipy
+_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices import this module, and have no scipy
 
 
 def _tail(deviations: Floats) -> Floats:
-    """Return how likely a normal number is to lie above."""
+    """Return the probability that a standard normal number lies above each deviation."""
     return np.asarray(_erfc(deviations / sqrt(2)), dtype=np.float64) / 2

@@ -1,4 +1,4 @@
-"""The fields of tasks over a horizon: of values that change a few times, and of moves."""
+"""The fields of tasks over a horizon, for values that change a few times and for moves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
 DECODERS: Final = ("online", "smoothed", "filtered", "posterior")
 WEIGHTS: Final = ("learnt", "planned")
 SNAPSHOT: Final = "snapshot"
-"""What a task file calls the span of snapshots."""
+"""The name of snapshots among the spans in a task file."""
 
 NEEDED: Final = {
     "epsilon": "a positive number, the privacy of a device's whole stream,",
@@ -41,17 +41,18 @@ OPTIONAL: Final = (
 
 
 def checked(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a task over a horizon, beyond what all tasks have.
+    """Return the checked fields of a task over a horizon, beyond those of all tasks.
 
-    ``changes`` is how many entries of a device's value change over the horizon, at most.
-    ``queries`` are what will be asked, with weights. ``protocol`` is ``weave``, ``snapshots``,
-    ``tree``, the papers' ``hierarchy``, or for moves ``flat``. ``mechanism`` carries differences;
-    ``auto`` is the one of least exact error, but for the papers' hierarchy theirs as printed.
-    ``decoder`` says how answers are read. ``fan_out`` is how many spans of a hierarchy or a tree
-    make one of the next level. ``mix`` is which share of the devices draws each span, 0 for
-    snapshots. ``weights`` says by which noise reports are weighed: that ``learnt`` from earlier
-    periods or, for estimates that are exactly unbiased, the ``planned`` one. ``shuffle`` is what is
-    promised if reports are mixed with others, which lowers the local epsilon as far as needed.
+    ``changes`` is the largest number of entries of a device's value that change over the horizon.
+    ``queries`` are the kinds of queries that will be asked, with weights. ``protocol`` is
+    ``weave``, ``snapshots``, ``tree``, the papers' ``hierarchy``, or for moves ``flat``.
+    ``mechanism`` carries differences; ``auto`` is the one of least exact error or, for the papers'
+    hierarchy, theirs as printed. ``decoder`` is the decoder of answers. ``fan_out`` is the number
+    of spans of a hierarchy or a tree that make one of the next level. ``mix`` is the share of the
+    devices that draws each span, with 0 for snapshots. ``weights`` says by which noise reports are
+    weighed: that ``learnt`` from earlier periods or, for estimates that are exactly unbiased, the
+    ``planned`` one. ``shuffle`` is the promise about shuffled reports, which lowers the local
+    epsilon as far as needed.
     """
     values = TaskValues.of_spec(task)
     if values.kind == "number":
@@ -87,7 +88,7 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def workload(queries: Any) -> str | dict[str, float]:
-    """Return a task's queries in the terms in which a mix is chosen.
+    """Return a task's queries as a workload: a name, or weights by name.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Which contents a device can have sent, and what they add up to.
+"""Validation of report contents, and their tallies.
 
-All reports of a batch are one array. They are judged and counted in groups of one place, each by
-the form that the stream has for it.
+All reports of a batch are one array. They are validated and counted in groups by place, each with
+the stream's form for that place.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Mask = NDArray[np.bool_]
 
 
 class Judge:
-    """Judges and counts the contents of a task's reports.
+    """Validates and counts the contents of a task's reports.
 
     Parameters
     ----------
     stream
-        What the task runs.
+        The task's stream.
     layout
-        The sizes of its reports.
+        The sizes of the task's reports.
     asked
-        Every question so far, by the place of its answers; none if devices are not asked.
+        All questions so far, by the place of their answers; None if devices are not asked.
 
     """
 
@@ -46,13 +46,13 @@ class Judge:
         self._forms: dict[Place, Form | None] = {}
 
     def well_formed(self, contents: NDArray[Any]) -> Mask:
-        """Return which contents are of a version that we know."""
+        """Return a mask of the contents with a known version."""
         return np.asarray(contents["version"] == VERSION)
 
     def valid(self, periods: NDArray[Any], contents: NDArray[Any]) -> Mask:
-        """Return which contents a device can have sent in these periods, padding included."""
+        """Return a mask of the contents that a device can have sent in these periods."""
         good = np.zeros(len(contents), dtype=bool)
-        # Contents may name any of 2^32 tracks; a task has few.
+        # Contents may name any of 2^32 tracks, but a task has few.
         known = np.flatnonzero(np.isin(_tracks(contents), self._tracks))
         for place, rows in _groups(periods[known], contents[known]):
             form = self._form(place)
@@ -65,7 +65,7 @@ class Judge:
         return good
 
     def count(self, period: int, contents: NDArray[Any] | bytes) -> Tallies[Place]:
-        """Return what contents of a period add up to that have been judged, and found valid."""
+        """Return the tallies of a period's contents that have already been found valid."""
         if isinstance(contents, bytes):
             contents = np.frombuffer(contents, dtype=self._content)
         counted: dict[Place, Tally] = {}
@@ -77,7 +77,7 @@ class Judge:
         return Tallies(counted)
 
     def checked(self, period: int, contents: NDArray[Any]) -> Tallies[Place]:
-        """Return what contents of a period add up to; raise if no device can have sent one."""
+        """Return the tallies of a period's contents; raise ReportError if one is not valid."""
         good = self.well_formed(contents) & self.valid(np.full(len(contents), period), contents)
         if not good.all():
             raise ReportError(
@@ -104,7 +104,7 @@ def _tracks(contents: NDArray[Any]) -> NDArray[np.int64]:
 def _groups(
     periods: NDArray[Any] | int, contents: NDArray[Any]
 ) -> Iterator[tuple[Place, NDArray[np.int64]]]:
-    """Yield each place that contents belong to, and their rows."""
+    """Yield each place that contents belong to, with their row indices."""
     keys = _tracks(contents)
     keys |= np.asarray(periods, dtype=np.int64) << 32
     if not len(keys):

@@ -1,4 +1,4 @@
-"""What is known of people's streams before they are asked for."""
+"""Pilots: what is known of people's streams before a task."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SYMBOLS: Final = 10_000_000
 MOST_PEOPLE: Final = 4_000
 LEAST_PEOPLE: Final = 200
 ROWS: Final = 4000
-"""So many people and entries tell how the differences of one person go together."""
+"""The number of people times entries from which the covariance of differences is estimated."""
 RANGES: Final = 300
-"""So many ranges stand for all where people's own sums are compared."""
+"""The number of ranges that represent all ranges when people's sums are compared."""
 
 
 class Sample:
-    """Streams like those to come: made up, or of a pilot.
+    """A sample of streams like the expected ones, made up or from a pilot.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Sample:
 
     def __init__(self, bits: Bits) -> None:
         self.people, self.periods, self.width = bits.shape
-        # By period, as an edge takes two periods of everybody.
+        # Stored by period, because an edge needs two periods of everybody.
         self._by_period = np.ascontiguousarray(bits.transpose(1, 0, 2))
 
     def _at(self, period: int) -> Bits:
@@ -54,7 +54,7 @@ class Sample:
         return np.asarray(self._by_period.mean(axis=1, dtype=np.float64))
 
     def changed(self, start: int, end: int) -> tuple[Floats, Floats]:
-        """Return of each entry how often it differs between two periods, and by how much."""
+        """Return how often each entry differs between two periods, and its mean difference."""
         difference = self._at(end) - self._at(start)
         return (
             np.count_nonzero(difference, axis=0) / self.people,
@@ -62,7 +62,7 @@ class Sample:
         )
 
     def together(self, starts: Ints, ends: Ints, entries: slice) -> Floats:
-        """Return the covariance, among people, of differences; averaged over entries."""
+        """Return the covariance of differences among people, averaged over entries."""
         padded = np.concatenate([np.zeros_like(self._by_period[:1]), self._by_period])
         some = slice(0, max(2, ROWS // len(range(self.width)[entries])))
         values = padded[:, some, entries]
@@ -73,7 +73,7 @@ class Sample:
         return np.asarray(flat @ flat.T / degrees, dtype=np.float64)
 
     def frozen(self, changes: int) -> Sample:
-        """Return the sample as difference threads see it."""
+        """Return the sample as difference threads see it, frozen after ``changes`` changes."""
         moved = np.abs(np.diff(self._by_period, axis=0, prepend=0)).sum(axis=2, dtype=np.int64)
         over = np.cumsum(moved, axis=0) > changes
         if not over.any():
@@ -85,7 +85,7 @@ class Sample:
         return Sample(bits.transpose(1, 0, 2))
 
     def spread(self, name: str) -> float:
-        """Return the variance among people of what a workload asks for, averaged over queries."""
+        """Return the variance among people of a workload's queries, averaged over queries."""
         scale = self.people / max(self.people - 1, 1)
         if name in ("online", "history"):
             means = self.means()
@@ -102,18 +102,19 @@ class Sample:
 
 
 class Pilot:
-    """A sample of streams, with what has to be said about it.
+    """A sample of streams, with its origin and its cost in privacy.
 
     Parameters
     ----------
     values
-        What a device observes.
+        The kind of values.
     streams
-        Of some people, as ``values.encode_streams`` takes them. Of very many, some are taken.
+        The streams of some people, as ``values.encode_streams`` takes them; of very many people a
+        random selection is used.
     is_data
-        Whether they tell of real people; if not, they are only what the task allows.
+        Whether the streams come from real people; if not, they are only what the task allows.
     epsilon
-        What it cost those who took part, if they were asked privately.
+        The epsilon that the people have spent, if they were asked privately.
 
     """
 
@@ -137,7 +138,7 @@ class Pilot:
 
     @classmethod
     def assumed(cls, values: Values, periods: int, changes: int) -> Pilot:
-        """Return what a task allows: everybody makes all changes, at random times."""
+        """Return the streams that a task allows: everybody makes all changes, at random times."""
         people = _people(periods, values.width)
         streams = assumed_streams(values, periods, changes, people, np.random.default_rng(0))
         return cls(values, streams, is_data=False)
@@ -151,9 +152,9 @@ class Pilot:
         *,
         epsilon: float | None = None,
     ) -> Pilot:
-        """Return made-up streams of which so large a share changes so often.
+        """Return made-up streams with a given distribution of numbers of changes.
 
-        Shares may be estimates: those below zero count as zero, and all together as one.
+        Shares may be estimates: negative ones count as zero, and they are divided by their sum.
 
         Examples
         --------
@@ -183,22 +184,22 @@ class Pilot:
 
     @cached_property
     def sample(self) -> Sample:
-        """The streams' entries."""
+        """The entries of the streams as a sample."""
         return Sample(self._bits)
 
     @cached_property
     def change_counts(self) -> NDArray[np.int64]:
-        """How many entries change in each stream."""
+        """The number of entries that change in each stream."""
         moved = np.abs(np.diff(self._bits, axis=1, prepend=0))
         return np.asarray(moved.sum(axis=(1, 2), dtype=np.int64))
 
     @property
     def most_changes(self) -> int:
-        """How many changes the busiest stream has."""
+        """The largest number of changes of a stream."""
         return int(self.change_counts.max())
 
     def beyond(self, changes: int) -> float:
-        """Return which share of the streams changes more often than that."""
+        """Return the share of streams with more than ``changes`` changes."""
         return float((self.change_counts > changes).mean())
 
 

@@ -1,7 +1,7 @@
-"""Every stream by its name, loaded when it is asked for; streams from plain data and back.
+"""The streams by name, imported at their first use, and their conversion to plain data.
 
-A device builds its stream from a published task and chooses nothing. Other packages add streams by
-an entry point of the group ``sfumato.streams``, whose name is the stream's.
+A device builds its stream from a published task and chooses nothing. Other packages add streams
+with entry points of the group ``sfumato.streams``, named like the stream.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ STREAMS: Final[dict[str, str]] = {
     "weave": "sfumato.streams.weave.weave:Weave",
     "window": "sfumato.streams.window.window:Window",
 }
-"""Where each stream's class is."""
+"""The module and class of each stream."""
 
 GROUP: Final = "sfumato.streams"
 HORIZON: Final = "horizon"
 WINDOW: Final = "window"
 KINDS: Final = (HORIZON, WINDOW)
-"""The kinds of tasks that are older than the field ``stream``."""
+"""The kinds in older task files, which have no field ``stream``."""
 
 
 def find(name: str) -> type[Stream]:
@@ -65,7 +65,7 @@ def names() -> list[str]:
 
 
 def _look_further() -> None:
-    """Add the streams of other packages; who asks for one that is known does not wait for this."""
+    """Add the streams of other packages; this is not needed for known names."""
     from importlib.metadata import entry_points  # noqa: PLC0415 -- slow to import
 
     for point in entry_points(group=GROUP):
@@ -73,7 +73,7 @@ def _look_further() -> None:
 
 
 def name_of(task: Mapping[str, Any]) -> str:
-    """Return the name of the stream that a spec, or the fields of a task file, ask for."""
+    """Return the name of the stream that a spec or the fields of a task file name."""
     if "stream" in task:
         return str(task["stream"])
     if task.get("kind") == WINDOW:
@@ -84,7 +84,7 @@ def name_of(task: Mapping[str, Any]) -> str:
 
 
 def stream_of(spec: Mapping[str, Any]) -> Stream:
-    """Return the stream of a spec, without choosing anything; raise if the spec is none.
+    """Return the stream that a spec describes; raise ConfigurationError if the spec is wrong.
 
     Examples
     --------
@@ -121,22 +121,22 @@ def spec_of(
     sealed: bool = True,
     endpoint: str | None = None,
 ) -> dict[str, Any]:
-    """Return the task with everything written out, as plain data that devices obey.
+    """Return the spec of a task: everything written out, as plain data for devices.
 
     Parameters
     ----------
     task
-        What is asked.
+        The task.
     stream
-        What was chosen for it.
+        The stream that was chosen for the task.
     start
-        When the first period begins, in seconds since 1970 (UTC).
+        The start of the first period, in seconds since 1970 (UTC).
     grace
-        How many seconds after its end the reports of a period are still taken.
+        The number of seconds after a period's end in which its reports are accepted.
     sealed
         Whether reports are sealed to the collector.
     endpoint
-        The address that devices send to, of a task that names none.
+        The address that devices send to, if the task names none.
 
     """
     run = {"start": start, "grace": grace, "sealed": sealed, "payload": stream.payload}

@@ -1,8 +1,8 @@
-"""History, with all that came later: the bank's filters run back again.
+"""Smoothing: the filters of a bank, run backwards over all periods.
 
-A filter knows the past of each period. Run back (Rauch, Tung and Striebel 1965), each period also
-learns from its future: of a level that moves slowly twice as much is known. Which way a curve moved
-is weighed by all periods, too, by the forward and backward sums of a hidden Markov chain.
+A filter uses the past of each period. Run backwards (Rauch, Tung and Striebel 1965), each period
+also uses its future, which doubles what is known of a slowly moving level. The laws of motion are
+weighted by all periods as well, with the forward and backward sums of a hidden Markov chain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["smoothed"]
 Floats = NDArray[np.float64]
 
 ROOM: Final = 1 << 23
-"""How many numbers are held at once; entries beyond wait for their turn."""
+"""The largest number of numbers that are held at once; entries are processed in parts."""
 TRUTH, LEVEL, SLOPE = range(3)
 
 
@@ -29,12 +29,12 @@ def smoothed(
     motions: tuple[Motion, ...] = MOTIONS,
     switch: float = SWITCH,
 ) -> tuple[Floats, Floats]:
-    """Return posterior means and variances of all periods, given the snapshots of all.
+    """Return posterior means and variances of all periods, given all snapshots.
 
     Parameters
     ----------
     values
-        What was seen in each period (rows) of each entry (columns); nan where nothing was.
+        The observation in each period (rows) of each entry (columns); nan if there is none.
     noise
         The variance of each of these values.
     motions, switch
@@ -73,7 +73,7 @@ def _some(
         weights.append(bank.evidence)
         heard.append(bank.heard)
         fresh.append(bank.restarted)
-    after = np.ones_like(weights[-1])  # how well each motion fits what comes later
+    after = np.ones_like(weights[-1])  # the likelihood of later periods under each motion
     mean, covariance = states[-1]
     found = [_mix(weights[-1], mean[..., TRUTH], covariance[..., TRUTH, TRUTH])]
     for period in range(len(states) - 2, -1, -1):
@@ -113,7 +113,7 @@ def _back(
 
 
 def _inverse(matrix: Floats) -> Floats:
-    """Return inverses of 2 x 2 covariances; a part without variance teaches nothing."""
+    """Return the inverses of 2 x 2 covariances; a part with zero variance is left at zero."""
     one, both, other = matrix[..., 0, 0], matrix[..., 0, 1], matrix[..., 1, 1]
     moving = other > 0
     determinant = np.where(moving, one * other - both**2, one)

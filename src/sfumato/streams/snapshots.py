@@ -1,4 +1,4 @@
-"""A single look at a block of entries: the oracle that carries it, and how it is read."""
+"""Snapshots: a single look at a block of entries, and the oracle that carries it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Snapshot(ABC):
-    """How one look at some entries is sent and read.
+    """A single look at some entries: how it is sent and read.
 
     Parameters
     ----------
     mechanism
         The one-shot oracle.
     share
-        The typical share; whoever is looked at is a sample, of variance share (1 - share).
+        The typical share of ones; devices that are looked at are a sample, of variance share (1 -
+        share).
 
     """
 
@@ -46,15 +47,15 @@ class Snapshot(ABC):
 
     @property
     def variance(self) -> float:
-        """What a plan counts on."""
+        """The variance that a plan assumes for one report, with the sampling of devices."""
         return self.noise + self.share * (1 - self.share)
 
     @abstractmethod
     def variance_at_share(self, share: Floats) -> Floats:
-        """Return the variance of one report of whoever is looked at, by the share of ones."""
+        """Return the variance of one report of a random device, by the share of ones."""
 
     skewed: ClassVar[bool] = False
-    """Whether a report is a coin, whose third moment follows from its variance."""
+    """Whether a report is a coin, so that its third moment follows from its variance."""
 
     @cached_property
     def coefficients(self) -> tuple[float, float]:
@@ -64,22 +65,22 @@ class Snapshot(ABC):
 
     @abstractmethod
     def encode(self, bits: Bits) -> Any:
-        """Return what the mechanism takes, from rows of entries."""
+        """Return rows of entries in the form that the mechanism takes."""
 
     @abstractmethod
     def read(self, tally: Tally) -> Floats:
-        """Return each entry's estimated mean."""
+        """Return the estimated mean of each entry."""
 
 
 @dataclass(frozen=True)
 class Supports(Snapshot):
-    """By an oracle whose reports support items or not."""
+    """A snapshot by an oracle whose reports support items or not."""
 
     skewed: ClassVar[bool] = True
 
     @cached_property
     def noise(self) -> float:
-        """Averaged over the items; of sets the oracle gives their sum."""
+        """The average variance of a report over the items."""
         mechanism = self.mechanism
         items = mechanism.dimension if isinstance(mechanism, PrivSet) else 1
         return mechanism.mse / items
@@ -99,74 +100,74 @@ class Supports(Snapshot):
         return float(mechanism.q)
 
     def variance_at_share(self, share: Floats) -> Floats:
-        """Return that of a coin."""
+        """Return the variance of a coin that supports an item, by the share of ones."""
         support = self._rest + self._gap * share
         return np.asarray(support * (1 - support) / self._gap**2)
 
     def encode(self, bits: Bits) -> Any:
-        """Return the rows themselves."""
+        """Return the rows unchanged."""
         return bits
 
     def read(self, tally: Tally) -> Floats:
-        """Return shares."""
+        """Return the estimated shares."""
         return self.mechanism.estimate(tally).values
 
 
 @dataclass(frozen=True)
 class Bit(Supports):
-    """Of a single entry, by randomized response."""
+    """A snapshot of a single entry, by randomized response."""
 
     def encode(self, bits: Bits) -> Any:
-        """Return the entry."""
+        """Return the single entry of each row."""
         return bits[:, 0]
 
     def read(self, tally: Tally) -> Floats:
-        """Return the share of ones."""
+        """Return the estimated share of ones."""
         return super().read(tally)[1:]
 
 
 @dataclass(frozen=True)
 class Item(Supports):
-    """Of entries of which exactly one is there."""
+    """A snapshot of entries of which exactly one is 1."""
 
     def encode(self, bits: Bits) -> Any:
-        """Return which one."""
+        """Return the index of the one in each row."""
         return bits.argmax(axis=1)
 
 
 @dataclass(frozen=True)
 class OptionalItem(Supports):
-    """Of entries of which one is there or none: nothing is an item of its own, behind them."""
+    """A snapshot of entries of which at most one is 1; none is a further item after them."""
 
     def encode(self, bits: Bits) -> Any:
-        """Return which one, or the number behind the last."""
+        """Return the index of the one in each row, or the number of entries if there is none."""
         return np.where(bits.any(axis=1), bits.argmax(axis=1), bits.shape[1])
 
     def read(self, tally: Tally) -> Floats:
-        """Return the shares of the items proper."""
+        """Return the estimated shares of the real items."""
         return super().read(tally)[:-1]
 
 
 @dataclass(frozen=True)
 class Signs(Snapshot):
-    """Of any entries: each is sent as plus (there) or minus (not there), or not at all."""
+    """A snapshot of any entries, each sent as plus (1) or minus (0), or not sent."""
 
     @cached_property
     def noise(self) -> float:
-        """A quarter of what signs have, averaged over the entries."""
+        """The average variance of a report over the entries: a quarter of that of signs."""
         mechanism: Any = self.mechanism
         return float(mechanism.mse / (4 * mechanism.dimension))
 
     def variance_at_share(self, share: Floats) -> Floats:
-        """Return a quarter of what a sign has."""
+        """Return a quarter of the variance of a sign, by the share of ones."""
         return np.asarray((4 * self.noise + 1 - (2 * share - 1) ** 2) / 4)
 
     def encode(self, bits: Bits) -> Any:
-        """Return a sign for every entry."""
+        """Return a sign for every entry: 1 or -1."""
         return 2 * bits - 1
 
     def read(self, tally: Tally) -> Floats:
-        """Return shares."""
+        """Return the estimated shares."""
         contrast = self.mechanism.probabilities.contrast  # type: ignore[attr-defined]
         plus, minus = tally.sums / tally.n
         return np.asarray(((plus - minus) / contrast + 1) / 2)
@@ -177,7 +178,7 @@ Look = tuple[str, int, int | None]
 
 
 def chosen(snapshot: Snapshot) -> Look:
-    """Return what was chosen for a snapshot, so that a device need not search for it."""
+    """Return the choices made for a snapshot, so that a device need not search for them."""
     mechanism: Any = snapshot.mechanism
     threshold = mechanism.accept_threshold if isinstance(mechanism, Concord) else None
     size = 1 if isinstance(mechanism, GRR) else _size(mechanism)
@@ -197,14 +198,14 @@ def of_bit(epsilon: float) -> Snapshot:
 def of_category(
     epsilon: float, items: int, look: Look | None = None, *, optional: bool = False
 ) -> Snapshot:
-    """Return the snapshot of one of several items: randomized response is the case of size 1."""
+    """Return the snapshot of one of several items; randomized response is the case of size 1."""
     kinds = items + optional
     mechanism = SubsetSelection(epsilon, kinds, None if look is None else look[1])
     return (OptionalItem if optional else Item)(mechanism, 1 / kinds)
 
 
 def of_set(epsilon: float, items: int, most: int, look: Look | None = None) -> Snapshot:
-    """Return the snapshot of a set: small sets by subsets that meet them, large ones by signs."""
+    """Return the snapshot of a set: small sets by PrivSet, large ones by signs of all items."""
     share = most / items if most < items else 0.5
     if look is None:
         signs = Concord(epsilon, items, items, exact_sparsity=True)

@@ -1,4 +1,4 @@
-"""Flat: plain streams of rise, none and fall, one level and no hierarchy."""
+"""Flat: streams of rise, no move and fall, with one level and no hierarchy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated devices that tell moves, some thousands at a time: the tallies of what they send."""
+"""Simulated devices of Flat, some thousands at a time, as tallies of what they send."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sfumato.core.stream import Place, Question
 from sfumato.core.tally import Tallies, Tally
 from sfumato.randomness import Source
 
-if TYPE_CHECKING:  # a stream makes its fleets
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.flat.flat import Flat
 
 __all__ = ["FlatFleet", "told"]
 
 
 class FlatFleet(Fleet):
-    """Simulated devices whose moves of all periods are blurred at once.
+    """Simulated devices whose moves of all periods are randomized at once.
 
     Parameters
     ----------
     stream
-        The public design.
+        The stream.
     population
-        What rises and falls for each device.
+        The moves of each device.
     rng
         The source of all devices' coins.
 
@@ -44,21 +44,21 @@ class FlatFleet(Fleet):
         self._sums = tally.sums.reshape(2, stream.periods, stream.width)
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
-        """Return what is sent in a period."""
+        """Return the tallies of what is sent in a period."""
         del question
         return Tallies({Place(self._span, period): Tally(self._n, self._sums[:, period - 1])})
 
     def totals(self, period: int) -> NDArray[Any]:
-        """Return by how many devices more each item rose than fell."""
+        """Return the number of devices for which each item rose minus those for which it fell."""
         return np.asarray(self._totals[period - 1])
 
     def seen(self, period: int) -> NDArray[Any]:
-        """Return the same of the moves that devices tell."""
+        """Return the same totals, counting only the moves that devices report."""
         return np.asarray(self._seen[period - 1])
 
 
 def told(moves: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
-    """Return the moves that devices tell: the first ones, up to as many as the task allows.
+    """Return the moves that devices report: the first ``changes`` non-zero ones.
 
     Examples
     --------

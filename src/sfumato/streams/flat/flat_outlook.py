@@ -1,4 +1,4 @@
-"""What to expect of a task of moves: every mechanism that can carry them."""
+"""What to expect of a task of moves, for each mechanism that can carry them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from sfumato.core.decoded import ONLINE
 from sfumato.core.intervals import z_score
 from sfumato.core.outlook import Expected, Notice, Option, Outlook
 
-if TYPE_CHECKING:  # a stream makes its outlook
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.flat.flat import Flat
 
 __all__ = ["FlatOutlook", "predicted"]
 
 MECHANISMS: Final = ("concord", "exsub")
 LARGEST: Final = 16.0
-"""No larger epsilon is looked for."""
+"""The largest epsilon that is tried."""
 
 
 def predicted(stream: Flat, devices: int) -> Expected:
-    """Return the error of a period's mean moves, if devices see all the moves they may.
+    """Return the error of a period's mean moves if devices make all the moves they may.
 
-    What devices differ in is no error: all of them are asked.
+    Differences between devices are no error, because all of them are asked.
     """
     density = stream.changes / (stream.periods * stream.width)
     reported = stream.strand.moment(density) / devices
@@ -52,7 +52,7 @@ class FlatOutlook(Outlook):
         super().__init__(task, stream, devices, notice)
 
     def options(self) -> Iterator[Option]:
-        """Yield each mechanism that the task allows."""
+        """Yield an option for each mechanism that the task allows."""
         named = self.task["mechanism"]
         for mechanism in MECHANISMS if named == "auto" else (named,):
             self.notice(mechanism)
@@ -61,7 +61,7 @@ class FlatOutlook(Outlook):
             yield Option("flat", stream, self.devices, errors, {"mechanism": mechanism})
 
     def reach(self, best: Option, target: float) -> dict[str, float | None]:
-        """Return how many devices and how much epsilon reach a half width."""
+        """Return the number of devices, and the epsilon, that reach a half width."""
         wanted = (target / z_score(0.95)) ** 2
         stream: Any = best.stream
 
@@ -77,7 +77,7 @@ class FlatOutlook(Outlook):
         return {"devices": int(devices), "epsilon": epsilon}
 
     def reasons(self, options: tuple[Option, ...]) -> list[str]:
-        """Return why the first mechanism is recommended."""
+        """Return the reasons for recommending the first mechanism."""
         best, *others = options
         return [
             f"{best.fields['mechanism']} has "

@@ -1,7 +1,7 @@
-"""What a device observes in each period, as a vector of zeros and ones: four kinds of values.
+"""The four kinds of values that a device observes, as vectors of zeros and ones.
 
-A kind says how wide the vector is and what its entries are called, how many of its entries can
-change between the looks of a thread, and through which one-shot oracle a snapshot is sent.
+A kind defines the width of the vector, the names of its entries, how many entries can change
+between the looks of a thread, and the one-shot oracle of a snapshot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["CHUNK_BYTES", "Attributes", "Binary", "Category", "Items", "Values",
 
 
 def values_of(task_values: TaskValues) -> Values:
-    """Return what a device observes; moves and numbers belong to other streams.
+    """Return the kind of values of a task; moves and numbers belong to other streams.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Several categories at once."""
+"""Values that are several categories at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Attributes"]
 
 @dataclass(frozen=True)
 class Attributes(Values):
-    """Several categories at once; a snapshot speaks of one of them, drawn before.
+    """Several categories at once; a snapshot shows one of them, which is drawn beforehand.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Attributes(Values):
     kind: ClassVar[str] = "attributes"
 
     def __post_init__(self) -> None:
-        """Keep the attributes as pairs of a name and a category."""
+        """Store the attributes as pairs of a name and a category."""
         named = dict(self.attributes)
         if not named:
             raise ConfigurationError("attributes is empty; at least one attribute is expected.")
@@ -48,29 +48,29 @@ class Attributes(Values):
 
     @property
     def categories(self) -> Sequence[tuple[str, Category]]:
-        """Each attribute's name and items."""
+        """The name and category of each attribute."""
         return self.attributes  # type: ignore[no-any-return]
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:
-        """Each item with its attribute."""
+        """The names of the entries: each item with its attribute."""
         return tuple(f"{name}={item}" for name, items in self.categories for item in items.labels)
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
-        """One for each attribute."""
+        """The entries of each attribute, as slices."""
         ends = np.cumsum([items.width for _, items in self.categories]).tolist()
         return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def inputs(self) -> Sequence[Any]:
-        """Every combination of items."""
+        """Return every combination of items."""
         names = [name for name, _ in self.categories]
         every = product(*(items.inputs() for _, items in self.categories))
         return [dict(zip(names, held, strict=True)) for held in every]
 
     @property
     def least_changes(self) -> int:
-        """All attributes that must be there appear at once."""
+        """The smallest number of changes: all required attributes appear at once."""
         return max(1, self._required)
 
     @property
@@ -79,16 +79,16 @@ class Attributes(Values):
 
     @property
     def always_there(self) -> bool:
-        """Some attribute has an item from the first period on."""
+        """Whether some attribute has an item from the first period on."""
         return self._required > 0
 
     @property
     def default(self) -> Any:
-        """Each attribute's own."""
+        """The default item of each attribute."""
         return {name: items.default for name, items in self.categories}
 
     def encode(self, value: Any) -> Bits:
-        """Return a one for each attribute's item."""
+        """Return a vector with a one for each attribute's item."""
         return np.concatenate([self._part(value, name, items) for name, items in self.categories])
 
     def _part(self, value: Any, name: str, items: Category) -> Bits:
@@ -102,7 +102,7 @@ class Attributes(Values):
             raise InputError(f"{name}: {error}") from None
 
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
-        """Return a one for each attribute's item, from (devices, periods, attributes)."""
+        """Return vectors with a one for each attribute's item, of whole streams."""
         widest = max(items.width for _, items in self.categories)
         codes = judged_codes(streams, -1, widest - 1, len(self.categories))
         parts = [
@@ -112,12 +112,12 @@ class Attributes(Values):
         return np.concatenate(parts, axis=2)
 
     def said(self, cell: Any) -> dict[str, Label | None]:
-        """Return the item of each attribute; None where there is none."""
+        """Return the item of each attribute; None if there is none."""
         pairs = zip(self.categories, cell, strict=True)
         return {name: items.said(place) for (name, items), place in pairs}
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
-        """Two for each difference and attribute, but the first values only appear."""
+        """Return two changes for each difference and attribute; first values are one change."""
         count = len(self.categories)
         later = most - self._required
         moves = 2 * (later // 2) if self._required == count else later
@@ -126,11 +126,11 @@ class Attributes(Values):
         return min(self._required + moves, count * (2 * differences - 1))
 
     def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
-        """Subset selection on one attribute."""
+        """Return the subset selection oracle of one attribute."""
         return self.categories[block][1].snapshot(epsilon, 0, look)
 
     def describe(self) -> dict[str, Any]:
-        """Return the kind, each attribute's items, and which need not be there."""
+        """Return the kind, each attribute's items, and the optional attributes, as plain data."""
         return {
             "kind": self.kind,
             "attributes": [[name, items.plain_items] for name, items in self.categories],

@@ -1,4 +1,4 @@
-"""A thing that is on or off."""
+"""Values that are on or off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Binary"]
 
 @dataclass(frozen=True)
 class Binary(Values):
-    """A thing that is on or off.
+    """A value that is on or off.
 
     Examples
     --------
@@ -35,38 +35,38 @@ class Binary(Values):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The one entry."""
+        """The name of the only entry."""
         return (self.label,)
 
     def inputs(self) -> Sequence[Any]:
-        """Off and on."""
+        """Return the two values, off and on."""
         return (0, 1)
 
     def encode(self, value: Any) -> Bits:
-        """Return the bit."""
+        """Return the value as a vector of one bit; raise InputError if it is not 0 or 1."""
         number = isinstance(value, (bool, np.bool_)) or is_finite_number(value)
         if not number or value not in (0, 1):
             raise InputError(f"value is {value!r}; 0 or 1 is expected.")
         return np.array([int(value)], dtype=np.int8)
 
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
-        """Return the bits."""
+        """Return the bits of whole streams."""
         return judged_codes(streams, 0, 1).astype(np.int8)[:, :, None]
 
     def said(self, cell: Any) -> int:
-        """Return 0 or 1."""
+        """Return the value as 0 or 1."""
         return int(cell)
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
-        """One for each difference."""
+        """Return the number of changes: at most one for each difference."""
         del anchored
         return min(most, differences)
 
     def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
-        """Randomized response."""
+        """Return the oracle of a snapshot: randomized response."""
         del block, look
         return snapshots.of_bit(epsilon)
 
     def describe(self) -> dict[str, Any]:
-        """Return the kind and its label."""
+        """Return the kind and its label as plain data."""
         return {"kind": self.kind, "items": [self.label]}

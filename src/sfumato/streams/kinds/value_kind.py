@@ -1,4 +1,4 @@
-"""The contract of a kind of values, and how codes of whole streams are judged."""
+"""The contract of a kind of values, and the check of codes of whole streams."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ __all__ = ["CHUNK_BYTES", "Bits", "Values", "judged_codes"]
 Bits = NDArray[np.int8]
 
 CHUNK_BYTES: Final = 1 << 25
-"""So many entries of whole streams are encoded at a time."""
+"""The number of entries of whole streams that are encoded at a time."""
 
 
 class Values(ABC):
-    """What a device observes, as a vector of zeros and ones.
+    """A kind of values, each of which is a vector of zeros and ones.
 
-    A *block* is a run of entries that one snapshot speaks about: all of them, but for several
-    attributes, of which a snapshot picks one.
+    A *block* is a run of entries that one snapshot shows: all entries or, if there are several
+    attributes, those of one attribute.
     """
 
     kind: ClassVar[str]
-    """What a task file calls it."""
+    """The name of the kind in a task file."""
 
     @property
     @abstractmethod
     def labels(self) -> tuple[Label, ...]:
-        """What the entries are called."""
+        """The names of the entries."""
 
     @property
     def width(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.labels)
 
     @property
     def blocks(self) -> tuple[slice, ...]:
-        """The entries of each snapshot."""
+        """The entries of each block, as slices."""
         return (slice(0, self.width),)
 
     @property
     def least_changes(self) -> int:
-        """How many entries change when the first value appears, at least."""
+        """The smallest number of entries that change when the first value appears."""
         return 1
 
     @property
     def always_there(self) -> bool:
-        """Whether every stream spends a change on its first value.
+        """Whether every stream uses a change for its first value.
 
-        Where snapshots tell the level, a thread then does better to leave its first look out.
+        If so, and snapshots show the level, a thread should leave out its first look.
         """
         return False
 
     @property
     def default(self) -> Any:
-        """What a device that has seen nothing yet sends as: public, and the same for all."""
+        """The value of a device before its first observation: public, and the same for all."""
         return None
 
     @abstractmethod
     def inputs(self) -> Sequence[Any]:
-        """Return every value a device can hold, but for none at all."""
+        """Return every value that a device can hold, except None."""
 
     @abstractmethod
     def encode(self, value: Any) -> Bits:
-        """Return the entries of one value; raise InputError on a bad one."""
+        """Return the entries of one value; raise InputError if it is not of this kind."""
 
     @abstractmethod
     def encode_streams(self, streams: NDArray[Any]) -> Bits:
@@ -78,19 +78,19 @@ class Values(ABC):
 
     @abstractmethod
     def said(self, cell: Any) -> Any:
-        """Return one value of such streams, as an app says it to a device."""
+        """Return a coded value in the form in which an app passes it to a device."""
 
     def totals(
         self, streams: NDArray[Any], seen: Callable[[Bits], Bits] = lambda bits: bits
     ) -> NDArray[np.int64]:
-        """Return of each period and entry how many of some devices have it.
+        """Return the number of devices that hold each entry (columns) in each period (rows).
 
         Parameters
         ----------
         streams
-            What each device (rows) holds in each period (columns), in codes.
+            The codes of each device (rows) in each period (columns).
         seen
-            What is left of the entries of some devices, if not all of them count.
+            A function that removes entries which do not count.
 
         """
         total = np.zeros((streams.shape[1], self.width), dtype=np.int64)
@@ -102,15 +102,15 @@ class Values(ABC):
 
     @abstractmethod
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
-        """Return how many entries can change in so many differences of one thread.
+        """Return the number of entries that can change in the differences of one thread.
 
-        ``most`` bounds a whole stream, from the empty state on; an anchored thread does not send
-        its first value, only what comes after.
+        ``most`` limits the changes of a whole stream, starting from the empty state; an anchored
+        thread does not send its first value, only later changes.
         """
 
     @abstractmethod
     def snapshot(self, epsilon: float, block: int, look: Look | None = None) -> Snapshot:
-        """Return the best single look at a block, or the one that was chosen before."""
+        """Return the best oracle for a snapshot of a block, or the one chosen by ``look``."""
 
     def describe(self) -> dict[str, Any]:
         """Return the kind as plain data, as in a task file."""
@@ -118,7 +118,7 @@ class Values(ABC):
 
 
 def judged_codes(streams: Any, least: int, most: int, *parts: int) -> NDArray[Any]:
-    """Return whole streams of codes, of so many parts each; raise InputError on a wrong one."""
+    """Return codes of whole streams with these parts; raise InputError for a wrong code."""
     codes = np.asarray(streams)
     if codes.ndim != 2 + len(parts) or codes.shape[2:] != parts:
         expected = ", ".join(["devices", "periods", *map(str, parts)])

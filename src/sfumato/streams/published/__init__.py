@@ -1,4 +1,4 @@
-"""A raw stream of amounts, published by a trusted curator so that any range sum is accurate."""
+"""A raw stream of amounts that a trusted curator publishes, with accurate range sums."""
 
 from __future__ import annotations
 

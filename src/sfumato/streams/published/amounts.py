@@ -1,4 +1,4 @@
-"""Amounts as whole numbers of a unit, and what becomes of those that are none."""
+"""Amounts as whole numbers of a unit, and the treatment of invalid ones."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _LARGEST: Final = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Amounts:
-    """Turns numbers into whole units between 0 and the bound, each by itself.
+    """Converts numbers to whole units between 0 and the bound, each on its own.
 
-    Numbers are rounded to the nearest unit and cut to the bound. What is negative, infinite or no
-    number at all is *invalid*: ``clip`` puts it at the nearer end (and what is no number at 0),
-    ``zero`` at 0, and ``stop`` raises. Nothing is ever dropped: a stream that is one value
-    shorter would tell.
+    Numbers are rounded to the nearest unit and clipped to the bound. Negative numbers, infinities
+    and NaN are *invalid*: ``clip`` replaces them by the nearer end (NaN by 0), ``zero`` by 0, and
+    ``stop`` raises InputError. Nothing is ever dropped, because a stream that is one value shorter
+    would reveal it.
 
     Parameters
     ----------
     bound
         The public bound of a value.
     unit
-        The grid: 0.01 for cents of a dollar.
+        The size of the grid, such as 0.01 for cents.
     invalid
-        What becomes of invalid values.
+        The treatment of invalid values.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Amounts:
     invalid: Invalid = "stop"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Raise ConfigurationError unless all fields are allowed."""
         for name in ("bound", "unit"):
             number = getattr(self, name)
             if not is_finite_number(number) or number <= 0:
@@ -70,20 +70,20 @@ class Amounts:
 
     @property
     def units(self) -> int:
-        """The bound in units."""
+        """The bound in units, a whole number."""
         return self.in_units(self.bound)
 
     def in_units(self, value: float) -> int:
-        """Return a public number in units, rounded down but for what rounding errors explain."""
+        """Return a public number in units, rounded down, with a tolerance for rounding errors."""
         return math.floor(min(value / self.unit * (1 + 1e-12), float(_LARGEST)))
 
     @cached_property
     def grid(self) -> Fraction:
-        """The unit as the decimal number that was written: 0.01 is a hundredth."""
+        """The unit as an exact fraction, equal to the decimal number as written."""
         return Fraction(repr(float(self.unit)))
 
     def nearest(self, value: Fraction) -> int:
-        """Return an exact number from 0 on in units: the nearest one (of two, the even one).
+        """Return an exact number from 0 on in whole units, rounded to nearest, ties to even.
 
         Examples
         --------
@@ -97,10 +97,10 @@ class Amounts:
     def rounded(
         self, quotients: Floats, exactly: Callable[[NDArray[np.int64]], Sequence[int]]
     ) -> NDArray[np.int64]:
-        """Return numbers in units, of what they are divided by the unit in floats.
+        """Return numbers in whole units, given their floating-point quotients by the unit.
 
-        A quotient of nearest floats is off by less than 2^-51 of itself. Only next to the middle
-        between two units can that matter: there, ``exactly`` says what is at these places.
+        The relative error of a quotient is below 2^-51, which only matters next to the middle
+        between two units; for the indices of such quotients ``exactly`` returns the exact results.
         """
         cut = np.minimum(quotients, self.units + 1.0)
         units = np.minimum(np.rint(cut), self.units).astype(np.int64)
@@ -112,16 +112,16 @@ class Amounts:
     def encode(
         self, values: NDArray[Any], first: int = 0, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return numbers in units.
+        """Return numbers in whole units.
 
         Parameters
         ----------
         values
-            Whole numbers or floats; whole numbers are converted exactly, whatever their size.
+            Whole numbers or floats; whole numbers of any size are converted exactly.
         first
-            The place of the first one, for messages.
+            The index of the first number, for error messages.
         missing
-            Where there is no value, whatever ``values`` holds there.
+            A mask of missing values, whatever ``values`` has there.
 
         """
         if values.dtype.kind not in "iuf":
@@ -146,7 +146,7 @@ class Amounts:
         )
 
     def refusal(self, place: int, shown: str) -> InputError:
-        """Return what is said of an invalid value, by its place from 0 on."""
+        """Return the error for an invalid value, given its index from 0."""
         return InputError(
             f"value {place + 1} is {shown}; a number from 0 on is expected "
             "(with invalid clip or zero it would go on)."

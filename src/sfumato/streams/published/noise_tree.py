@@ -1,18 +1,18 @@
-"""A tree of noisy sums, made consistent before any data arrive.
+"""A tree of noisy sums whose noise is made consistent before any data arrive.
 
-Each node of the tree stands for the sum of its leaves, and gets noise of its own. *Consistency*
+Each node of the tree is the sum of its leaves, with its own noise. *Consistency*
 replaces the noisy nodes by the least-squares fit of a tree whose parents are the sums of their
-children. The fit is linear and leaves consistent trees alone, and true sums are consistent: so the
-noise can be fitted alone, in advance, and added to true leaves as they come. What is published is
-then exactly what fitting the whole noisy tree afterwards would have given (Wang et al. 2021).
+children. The fit is linear and does not change consistent trees, and true sums are consistent. So
+the noise can be fitted alone, in advance, and added to true leaves as they come. What is published
+is then exactly what fitting the whole noisy tree afterwards would have given (Wang et al. 2021).
 
 With q_l = 1 + b + ... + b^(l-1), the least-squares fit of the subtree below a node of height l (a
 leaf has height 1) is Z / q_l, where Z, the sum of b^(height - 1) times the node over the subtree,
-is an integer. On the way down each child gets its own fit plus 1/b of what its parent has more than
-its children. Put together, a leaf is its noisy integer plus the sum over its ancestors of
-R / (q_l q_(l-1)), where R = q_(l-1) times the ancestor minus the Z of its children: an integer in
-which true values cancel. So published values are functions of noisy integers alone, and the same
-ones, to the last bit, whether noise is fitted in advance or the noisy tree afterwards.
+is an integer. On the way down each child gets its own fit plus 1/b of the difference between its
+parent and the sum of the children. Put together, a leaf is its noisy integer plus the sum over its
+ancestors of R / (q_l q_(l-1)), where R = q_(l-1) times the ancestor minus the Z of its children: an
+integer in which true values cancel. So published values are functions of noisy integers alone, and
+the same ones, to the last bit, whether noise is fitted in advance or the noisy tree afterwards.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FEW_LEAVES = 1 << 12
 
 
 class WeightMoments(NamedTuple):
-    """The sums of squares and of fourth powers of the weights that a range gives to the nodes."""
+    """The sums of squares and of fourth powers of the nodes' weights in a range."""
 
     square: float
     fourth: float
@@ -48,16 +48,16 @@ class WeightMoments(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """The shape of one tree; a stream is published as a row of such trees.
+    """The shape of one tree; a stream is published as a sequence of such trees.
 
     Parameters
     ----------
     fanout
-        Children per node.
+        The number of children of a node.
     layers
-        How many nodes lie over each leaf, the leaf included; one layer is a flat row of leaves.
+        The number of layers, including that of the leaves; one layer is a flat row of leaves.
     consistent
-        Whether nodes are made to agree. If not, a leaf is the difference of two successive prefix
+        Whether nodes are made consistent. If not, a leaf is the difference of two successive prefix
         sums, each made of the fewest nodes.
 
     Examples
@@ -77,7 +77,7 @@ class Tree:
     consistent: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse shapes that cannot be."""
+        """Raise ConfigurationError unless the shape is allowed."""
         if self.fanout < 2:
             raise ConfigurationError(f"fanout is {self.fanout}; it must be at least 2.")
         if self.layers < 1:
@@ -90,30 +90,31 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return int(self.fanout ** (self.layers - 1))
 
-    # ---- noise in, leaves out --------------------------------------------------------------
+    # ---- from noise to leaves --------------------------------------------------------------
 
     @property
     def together(self) -> int:
-        """How many trees of a row are drawn at once: small ones share the work."""
+        """The number of trees that are drawn at once, more than one if they are small."""
         return max(1, _FEW_LEAVES // self.leaves)
 
     def draw(self, rate: Fraction, rng: Source) -> list[Ints]:
-        """Return noise for all nodes of the trees that are drawn together, the roots first."""
+        """Return noise for all nodes of the trees that are drawn together, roots first."""
         sizes = [self.together * self.fanout**depth for depth in range(self.layers)]
         return [rng.discrete_laplace(rate, size) for size in sizes]
 
     def leaf_sums(self, nodes: Sequence[Ints]) -> tuple[Ints, Floats]:
-        """Return the leaves that nodes (the roots first) stand for: integers plus corrections."""
+        """Return the leaves of noisy nodes (roots first): integers, and corrections to add."""
         if not self.consistent:
             return self._by_prefixes(nodes), np.zeros(1)
         return nodes[-1], self._corrections(nodes)
 
     def _by_prefixes(self, nodes: Sequence[Ints]) -> Ints:
-        """Return differences of prefix sums, each the fewest nodes that make it up."""
-        prefix = np.zeros(nodes[0].size, dtype=np.int64)  # before each node of the layer so far
+        """Return differences of prefix sums, each made of the fewest nodes."""
+        # The sum before each node of the layer so far.
+        prefix = np.zeros(nodes[0].size, dtype=np.int64)
         for level in nodes[1:]:
             before = np.cumsum(level.reshape(-1, self.fanout), axis=1)
             before[:, 1:] = before[:, :-1]
@@ -128,7 +129,7 @@ class Tree:
         return ends.ravel()
 
     def _corrections(self, nodes: Sequence[Ints]) -> Floats:
-        """Return what each leaf is corrected by, from integers in which true values cancel."""
+        """Return the correction of each leaf, from integers in which true values cancel."""
         b = self.fanout
         kind = object if self._wide(nodes) else np.int64
         weighted = nodes[-1].astype(kind, copy=False)  # Z
@@ -145,10 +146,10 @@ class Tree:
         return corrections
 
     def _wide(self, nodes: Sequence[Ints]) -> bool:
-        """Whether the weighted sums might leave 64 bits.
+        """Return whether the weighted sums might exceed 64 bits.
 
-        Below a node of height l lie b^(l-k) nodes of each height k, each weighted b^(k-1): in all
-        they weigh l b^(l-1), and the roots weigh most.
+        Below a node of height l lie b^(l-k) nodes of each height k with weight b^(k-1), a total
+        weight of l b^(l-1), which is largest at the roots.
         """
         largest = max(int(np.abs(level).max(initial=0)) for level in nodes)
         return largest * self.layers * self.leaves >= 1 << 62
@@ -160,13 +161,12 @@ class Tree:
     # ---- the law of ranges -----------------------------------------------------------------
 
     def mean_square(self, first: ArrayLike, last: ArrayLike) -> Floats:
-        """Return the variance of ranges from first to last, in variances of a node's noise.
+        """Return the variance of ranges from first to last, in units of a node's noise variance.
 
-        Places are counted in leaves and may lie between them: a leaf of which a share is asked for
-        counts by its share. For consistent trees, whose least-squares fit shrinks differences
-        between children of height l - 1 by q_(l-1): with s_l the sum of squares of the covered
-        share of each node of height l, times its leaves, the variance is
-        s_L / q_L + sum over l of (s_(l-1) - s_l) / q_(l-1).
+        Positions are in leaves and may be fractional: a partly covered leaf counts in proportion.
+        For consistent trees, the least-squares fit shrinks differences between children of height l
+        - 1 by q_(l-1): with s_l the sum of squares of the covered share of each node of height l,
+        times its leaves, the variance is s_L / q_L + sum over l of (s_(l-1) - s_l) / q_(l-1).
         """
         x, y = np.asarray(first, dtype=np.float64), np.asarray(last, dtype=np.float64)
         if not self.consistent:
@@ -195,17 +195,17 @@ class Tree:
         return WeightMoments(square, fourth)
 
     def weights(self, first: float, last: float) -> Iterator[tuple[float, float]]:
-        """Yield the weights of nodes in the answer to a range, with how many nodes have each."""
+        """Yield the weights of nodes in a range's answer, with the number of nodes of each."""
         if self.consistent:
             return self._fitted_weights(first, last)
         return self._prefix_weights(first, last)
 
     def _fitted_weights(self, first: float, last: float) -> Iterator[tuple[float, float]]:
-        """Yield the weights of nodes in the least-squares answer, with how many nodes have each.
+        """Yield the weights of nodes in the least-squares answer, with the number of each.
 
-        A node of height k weighs n_k c, with c = (d_k - d_(k+1)) / q_k + c of its parent, where d
-        is the covered share of a node; below a node that is covered all or not at all c is the
-        same everywhere.
+        A node of height k has weight n_k c, with c = (d_k - d_(k+1)) / q_k + c of its parent, where
+        d is the covered share of a node; below a node that is covered completely or not at all, c
+        is constant.
         """
 
         def share(height: int, index: int) -> float:
@@ -253,14 +253,14 @@ class Tree:
             for leaf, part in ((t, 1 - (place - t)), (t + 1, place - t)):
                 for node in self._prefix(leaf - root * self.leaves) if part else ():
                     weights[root, *node] = weights.get((root, *node), 0.0) + sign * part
-        if roots[0] < roots[1]:  # what is whole between the two counts as one node each
+        if roots[0] < roots[1]:  # complete trees between the two count as one node each
             own = (roots[0], self.layers, 0)
             weights[own] = weights.get(own, 0.0) + 1
             yield 1.0, roots[1] - roots[0] - 1
         yield from ((weight, 1.0) for weight in weights.values())
 
     def _prefix(self, leaves: int) -> Iterator[tuple[int, int]]:
-        """Yield the nodes (height, index) that make up so many first leaves of a tree."""
+        """Yield the nodes (height, index) that make up the first ``leaves`` leaves of a tree."""
         start = 0
         for height in range(self.layers, 0, -1):
             size = self.fanout ** (height - 1)

@@ -1,4 +1,4 @@
-"""Whose values count: at most so many of each person, the others as zero."""
+"""Contributions of people: only a limited number of each person's values count."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Contributions"]
 
 
 class Contributions:
-    """Remembers how many values of each person have counted.
+    """Counts the values of each person that have been used.
 
-    A value beyond a person's share is not dropped, it counts as zero: places stay where they are.
-    Memory grows with the number of people.
+    A value beyond a person's limit is not dropped but counts as zero, so that positions do not
+    change. Memory grows with the number of people.
 
     Parameters
     ----------
     most
-        How many values of a person count.
+        The number of values of each person that count.
 
     Examples
     --------
@@ -40,10 +40,10 @@ class Contributions:
         self._seen: dict[Any, int] = {}
 
     def count(self, people: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of the next values count, by whose they are."""
+        """Return a mask of the next values that count, given the person of each."""
         names, whose, sizes = np.unique(people, return_inverse=True, return_counts=True)
         before = np.array([self._seen.get(name, 0) for name in names.tolist()], dtype=np.int64)
-        # The place of each value among those of its person in this batch.
+        # The rank of each value among those of its person in this batch.
         order = np.argsort(whose, kind="stable")
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         place = np.empty(whose.size, dtype=np.int64)

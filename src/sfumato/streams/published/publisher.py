@@ -1,4 +1,4 @@
-"""The online half: values in, sums of blocks out, the moment a block is complete."""
+"""The publisher: values in, noisy sums of blocks out, as soon as a block is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class Blocks(NamedTuple):
-    """Published blocks: the place of each one's last value in the stream, and its noisy sum."""
+    """Published blocks: the position of each block's last value, and its noisy sum."""
 
     to: Ints
     sums: Floats
@@ -28,24 +28,24 @@ class Blocks(NamedTuple):
 
 @dataclass
 class State:
-    """All that has to be remembered between values; as sensitive as the stream.
+    """The state of a publisher between values, which is as sensitive as the stream.
 
     Parameters
     ----------
     count
-        How many values came.
+        The number of values so far.
     held
-        The values held out so far, until the threshold is chosen from them.
+        The values held out so far, from which the threshold will be chosen.
     threshold
-        The threshold, once it is chosen.
+        The current threshold; None before it is chosen.
     blocks
-        How many blocks are complete.
+        The number of complete blocks.
     partial, filled
-        The sum of the cut values of the current block, and how many they are.
+        The sum of the clipped values of the current block, and their number.
     thresholds
         The thresholds of all chapters so far.
     begun
-        How many blocks were complete when the current chapter began.
+        The number of blocks that were complete at the start of the current chapter.
 
     """
 
@@ -60,18 +60,18 @@ class State:
 
     @property
     def chapter(self) -> int:
-        """The current chapter, the first one as 0."""
+        """The number of the current chapter, counted from 0."""
         return max(len(self.thresholds) - 1, 0)
 
     def plain(self) -> dict[str, Any]:
-        """Return everything but the values held out."""
+        """Return everything except the values held out, as plain data."""
         return {name: value for name, value in vars(self).items() if name != "held"}
 
     def check(self, release: PublishingPlan, *, complete: bool = False) -> None:
         """Raise MismatchError unless a publisher of this release can be in this state.
 
-        Which noise comes next follows from these numbers: with wrong ones, noise that hides one
-        value would be used for another.
+        These numbers determine which noise comes next: with wrong ones, noise that hides one value
+        would be used again for another.
         """
         whole = (self.count, self.blocks, self.partial, self.filled, self.begun, *self.thresholds)
         if any(type(number) is not int or not 0 <= number < 1 << 62 for number in whole):
@@ -98,20 +98,20 @@ class State:
 
 
 class Publisher:
-    """Publishes one stream, value by value or batch by batch, with one result.
+    """Publishes one stream; the result is the same value by value and batch by batch.
 
-    All noise follows from the key: a publisher with the same key and state goes on as if nothing
-    had happened, and draws nothing a second time. Memory does not depend on the stream's length:
-    it holds the noise of one row of trees.
+    All noise is derived from the key, so a publisher with the same key and state continues exactly,
+    and never uses noise twice. Memory does not depend on the length of the stream: only the noise
+    of the trees drawn together is held.
 
     Parameters
     ----------
     release
-        How the stream is published.
+        The plan by which the stream is published.
     key
-        32 secret bytes, kept until the stream is complete and then forgotten.
+        32 secret bytes, which must be kept until the stream is complete and then erased.
     state
-        Where an earlier publisher stopped.
+        The state of an earlier publisher, to continue from.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Publisher:
             self._choose()
 
     def feed(self, values: Ints) -> Blocks:
-        """Take further values, whole numbers of units from 0 to the bound; return what is due."""
+        """Add values, whole numbers of units from 0 to the bound; return the blocks now due."""
         if values.size and not (values.min() >= 0 and values.max() <= self.release.bound):
             raise InputError(f"some value lies outside of 0..{self.release.bound} units.")
         state, release = self.state, self.release
@@ -146,7 +146,7 @@ class Publisher:
             state.count += held.size
             if state.count == release.holdout:
                 again = self._choose()
-                if release.reuse:  # they are published after all, before the values after them
+                if release.reuse:  # these values are published as well, before later ones
                     state.count = 0
                     values = np.concatenate([again, values])
         if not values.size or state.threshold is None:
@@ -157,7 +157,7 @@ class Publisher:
         return Blocks(*(np.concatenate(column) for column in zip(*due, strict=True)))
 
     def _chapters(self, values: Ints) -> Iterator[Blocks]:
-        """Yield the blocks of values that may go on into further chapters."""
+        """Yield the blocks of values that may extend over several chapters."""
         state, release = self.state, self.release
         while values.size:
             end = release.holdout + len(state.thresholds) * release.renew
@@ -172,7 +172,7 @@ class Publisher:
                 self._choose()
 
     def finish(self) -> Blocks:
-        """Return the last block, which may be short, as nothing follows."""
+        """Return the last block, which may be short, at the end of the stream."""
         state = self.state
         if not state.filled:
             return Blocks(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -181,7 +181,7 @@ class Publisher:
         return Blocks(np.array([state.count]), sums)
 
     def _choose(self) -> Ints:
-        """Choose the threshold, and forget and return the values it was chosen from."""
+        """Choose the threshold; erase and return the values it was chosen from."""
         state = self.state
         values = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
         how, again = self.release.threshold, len(state.thresholds)
@@ -192,7 +192,7 @@ class Publisher:
         state.threshold = how.choose(values, self.release.bound, rng)
         state.thresholds.append(state.threshold)
         state.held, state.begun = [], state.blocks
-        self.release.noise(state.threshold).law()  # raises if the unit is too fine
+        self.release.noise(state.threshold).law()  # raises an error if the unit is too small
         return values
 
     def _add(self, values: Ints) -> Blocks:
@@ -216,7 +216,7 @@ class Publisher:
         return Blocks(to, noisy)
 
     def _noisy(self, sums: Ints) -> Floats:
-        """Return the sums of the next blocks with their noise."""
+        """Return the sums of the next blocks with their noise added."""
         leaves = self.release.tree.leaves * self.release.tree.together
         noisy = np.empty(sums.size)
         done = 0
@@ -226,14 +226,15 @@ class Publisher:
             take = slice(leaf, min(leaves, leaf + sums.size - done))
             size = take.stop - take.start
             part = noisy[done : done + size]
-            # Integers first, and exactly: a rounded sum of true and noisy would tell of the true.
+            # Integers are added first, exactly: a rounded sum of true value and noise could reveal
+            # the true value.
             part[:] = sums[done : done + size] + integers[take]
             part += corrections[take] if corrections.size > 1 else corrections
             done += size
         return noisy
 
     def _noise(self, row: int) -> tuple[Ints, Floats]:
-        """Return the noise of a row of trees' leaves, drawn once."""
+        """Return the noise of the leaves of a row of trees, drawn once."""
         place = (self.state.chapter, row)
         if self._row is None or self._row[0] != place:
             release = self.release

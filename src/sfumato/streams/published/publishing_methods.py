@@ -1,4 +1,4 @@
-"""Named ways to publish a stream: ours, ToPS and PAK as published, and their parts."""
+"""Named methods of publishing a stream: ours, ToPS and PAK as published, and their parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LARGEST_BLOCK: Final = 1 << 12
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody asks for, whatever the method: privacy, bound, hold-out, longest range."""
+    """The request of a curator for any method: privacy, bound, hold-out, longest range."""
 
     epsilon: float
     bound: int
@@ -44,7 +44,7 @@ class Wish:
     limit: int = LIMIT
 
     def release(self, threshold: Threshold, tree: Tree, block: int) -> PublishingPlan:
-        """Return the release of these parts."""
+        """Return the publishing plan with these parts."""
         return PublishingPlan(self.epsilon, self.bound, threshold, self.holdout, tree, block)
 
 
@@ -68,7 +68,7 @@ def _pak_threshold(wish: Wish, *, safe: bool = True, clipped: bool = False) -> Q
 
 
 def _height(fanout: int, limit: int) -> int:
-    """Return the least h with fanout^h >= limit."""
+    """Return the smallest h with fanout^h >= limit."""
     height = 1
     while fanout**height < limit:
         height += 1
@@ -76,7 +76,7 @@ def _height(fanout: int, limit: int) -> int:
 
 
 def _tops_tree(wish: Wish) -> tuple[Tree, int]:
-    """Return the tree of ToPS: as many layers given up for blocks as its rule of thumb says."""
+    """Return the tree of ToPS, with as many layers replaced by blocks as its rule says."""
     height = _height(16, wish.limit)
     errors = {
         s: 15 * (height - s) ** 3 * 2 / wish.epsilon**2 + 16.0 ** (2 * s) / 36
@@ -87,17 +87,17 @@ def _tops_tree(wish: Wish) -> tuple[Tree, int]:
 
 
 def _plain_tree(fanout: int, wish: Wish, *, consistent: bool = False) -> tuple[Tree, int]:
-    """Return a tree with one leaf for each value and no root, as the papers have it."""
+    """Return a tree with one leaf for each value and no root, as in the papers."""
     return Tree(fanout, _height(fanout, wish.limit), consistent), 1
 
 
 def _tuned_tree(wish: Wish) -> tuple[Tree, int]:
-    """Return the shape of least mean squared error: exact noise, and what blocks may hide.
+    """Return the shape of least mean squared error, from exact noise and errors within blocks.
 
-    Within a block sums are interpolated. Values in no particular order, of standard deviation a
-    third of the threshold, are then off by a sixth of the block's length times their variance at
-    either end of a range, on average; a drift by a fifteenth of the threshold over the block's
-    length is allowed for on top.
+    Within a block sums are interpolated. For values in random order with a standard deviation of a
+    third of the threshold, this has an average squared error, at either end of a range, of a sixth
+    of the block's length times their variance; a drift by a fifteenth of the threshold over the
+    block is added.
     """
     shapes = [
         (Tree(fanout, layers), 1 << power)
@@ -110,17 +110,17 @@ def _tuned_tree(wish: Wish) -> tuple[Tree, int]:
 
 
 def _squared_error(wish: Wish, tree: Tree, block: int) -> float:
-    """Return the expected squared error of a random range, in squared thresholds."""
+    """Return the expected squared error of a random range, in units of the squared threshold."""
     noise = 2 * (tree.layers / wish.epsilon) ** 2 * mean_square_error(tree, block, wish.limit)
     inside = (block - 1) / 27 + (block / 60) ** 2 if block > 1 else 0.0
     return noise + inside
 
 
 def _tuned(wish: Wish) -> PublishingPlan:
-    """Return our own: so many values are let above the threshold as exact error says, or more.
+    """Return our own plan, whose threshold leaves a number of values above it by exact error.
 
-    More, because a choice among fewer than a few times the noise's scale would be up to chance;
-    but not more than one in 32, or a short hold-out would find it cheapest to cut everything.
+    The number is at least a few times the scale of the noise, or the choice would be random; but at
+    most one in 32 values, or with a short hold-out the best choice would be to clip everything.
     """
     tree, block = _tuned_tree(wish)
     above = wish.holdout * math.sqrt(6 * _squared_error(wish, tree, block)) / wish.limit
@@ -170,7 +170,7 @@ METHODS: Final[Mapping[str, tuple[str, Callable[[Wish], PublishingPlan]]]] = {
 def _shared(
     made: Callable[[Wish], PublishingPlan], wish: Wish, reuse: float, renew: int
 ) -> PublishingPlan:
-    """Return a release whose values share epsilon between the choice of thresholds and noise."""
+    """Return a plan whose values share epsilon between choosing thresholds and noise."""
     share = Fraction(repr(reuse))
     choosing = replace(wish, epsilon=share_of(wish.epsilon, share))
     release = made(replace(wish, epsilon=share_of(wish.epsilon, 1 - share)))
@@ -196,33 +196,34 @@ def plan(  # noqa: PLR0913 - what a curator decides
     per_person: int = 0,
     renew: int = 0,
 ) -> PublishingPlan:
-    """Return the release that a method's name stands for.
+    """Return the publishing plan of a named method.
 
     Parameters
     ----------
     method
         A name from ``METHODS``.
     epsilon
-        Privacy of each value.
+        The privacy of each value.
     bound
         The public bound of a value, in units.
     holdout
-        How many first values the threshold is chosen from.
+        The number of first values from which the threshold is chosen.
     limit
-        The longest range that is asked for often.
+        The length of the longest range that is often asked for.
     threshold
-        A threshold known in advance, in units; then nothing is held out.
+        A threshold known in advance, in units, so that nothing is held out.
     block
-        Values per published sum, instead of the method's own choice.
+        The number of values per published sum, instead of the method's own choice.
     smoother
-        How values of an unfinished block are guessed.
+        The smoother that guesses the values of an unfinished block.
     reuse
-        The share of epsilon that the threshold takes, if the values it is chosen from are
-        published as well; otherwise they are not, and all of epsilon goes to either.
+        The share of epsilon for the threshold, if the values it is chosen from are published as
+        well. If 0, they are not published, and choosing and noise each use all of epsilon.
     per_person
-        How many values of each person count, if the promise is to people and not to values.
+        The number of values of each person that count, if people and not values are protected.
     renew
-        After how many values the threshold is chosen again, with the share ``reuse``; 0 for never.
+        The number of values after which the threshold is chosen again, with the share ``reuse``; 0
+        for never.
 
     Examples
     --------

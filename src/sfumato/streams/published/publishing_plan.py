@@ -1,4 +1,4 @@
-"""How a stream is published: threshold, tree, blocks and smoother, as plain data."""
+"""The plan of publishing a stream: threshold, tree, blocks and smoother, as plain data."""
 
 from __future__ import annotations
 
@@ -29,47 +29,47 @@ _LEAST: Final = {"bound": 1, "block": 1, "holdout": 0, "per_person": 0, "renew":
 
 @dataclass(frozen=True)
 class PublishingPlan:
-    """Three parts that can each be replaced: a threshold, a tree of noise and a smoother.
+    """A plan with three exchangeable parts: a threshold, a tree of noise and a smoother.
 
     The first ``holdout`` values are not published; the threshold is chosen from them. Every later
-    value is cut to the threshold and counts in one block, the block in one leaf of a tree, and the
-    leaf in one node of each layer: so one value moves ``layers`` sums, each by the threshold at
-    most, and every node has discrete Laplace noise of scale threshold x layers / epsilon. Values
-    that are held out and values that are published are different ones, so each is protected with
-    epsilon as a whole. With ``reuse`` the values held out are published, too: the threshold takes
-    that share of epsilon and the noise the rest, and the two add up to epsilon exactly.
+    value is clipped to the threshold and counts in one block, the block in one leaf of a tree, and
+    the leaf in one node of each layer. So one value changes ``layers`` sums, each by at most the
+    threshold, and every node has discrete Laplace noise of scale threshold x layers / epsilon. A
+    value is either held out or published, so each is protected with all of epsilon. With ``reuse``
+    the values held out are published as well: the threshold uses that share of epsilon and the
+    noise the rest, and the two sum to epsilon exactly.
 
-    With ``renew`` the threshold is chosen again after every so many values, from the last ones of
-    them, for a new *chapter* with new trees. These values are published, too: every value takes
-    part in one choice at most, which has the share ``reuse``, and in the trees of one chapter,
-    which have the rest. The values that chose the first threshold choose no other one.
+    With ``renew`` the threshold is chosen again after every ``renew`` values, from the last of
+    them, for a new *chapter* with new trees. These values are published as well: every value is
+    used in at most one choice, with the share ``reuse``, and in the trees of one chapter, with the
+    rest. The values that chose the first threshold choose no other.
 
     Parameters
     ----------
     epsilon
-        Privacy of each value.
+        The privacy of each value.
     bound
-        The public bound of a value, in units; larger ones are cut to it.
+        The public bound of a value, in units; larger values are clipped to it.
     threshold
-        How the threshold is chosen.
+        The method of choosing the threshold.
     holdout
-        How many values it is chosen from.
+        The number of values that the threshold is chosen from.
     tree
         The shape of the trees.
     block
-        How many values a leaf stands for.
+        The number of values in a leaf.
     smoother
-        How values of an unfinished block are guessed.
+        The smoother that guesses the values of an unfinished block.
     reuse
-        The share of epsilon that the threshold takes, if the values it is chosen from are
-        published as well.
+        The share of epsilon for the threshold, if the values it is chosen from are published as
+        well.
     per_person
-        If the promise is to people: how many values of each count. Each value then has that part
-        of epsilon, and all values of a person together have epsilon.
+        If people are protected, the number of values of each person that count; each value then has
+        that part of epsilon. 0 if values are protected.
     renew
-        After how many values the threshold is chosen again; 0 for never.
+        The number of values after which the threshold is chosen again; 0 for never.
     later
-        How it is chosen then, if at all.
+        The method of choosing it again; None if it is not.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class PublishingPlan:
     later: Threshold | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Raise ConfigurationError unless all fields are allowed."""
         exact_epsilon(self.epsilon)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         for name, least in _LEAST.items():
@@ -124,7 +124,7 @@ class PublishingPlan:
         self._check_choices()
 
     def _check_choices(self) -> None:
-        """Refuse a threshold that is chosen with more of epsilon than is promised to a value."""
+        """Raise ConfigurationError if choosing a threshold uses more epsilon than promised."""
         share = Fraction(repr(self.reuse)) or Fraction(1)
         most = exact_epsilon(self.epsilon) * share / max(self.per_person, 1)
         for choice in (self.threshold, self.later):
@@ -135,32 +135,32 @@ class PublishingPlan:
                 )
 
     def noise(self, threshold: int) -> DiscreteLaplace:
-        """Return the noise of each node."""
+        """Return the noise of each node, for a threshold."""
         part = (1 - Fraction(repr(self.reuse))) / max(self.per_person, 1)
         return DiscreteLaplace(share_of(self.epsilon, part), threshold * self.tree.layers)
 
     @property
     def skipped(self) -> int:
-        """How many first values are not published."""
+        """The number of first values that are not published."""
         return 0 if self.reuse else self.holdout
 
     @property
     def watched(self) -> int:
-        """How many last values of a chapter choose the threshold of the next one."""
+        """The number of last values of a chapter that choose the next threshold."""
         return min(self.renew, MOST_WATCHED)
 
     def chapter(self, places: ArrayLike) -> NDArray[np.int64]:
-        """Return which chapter values at some places (from 1) belong to.
+        """Return the chapters of values, given their positions, counted from 1.
 
-        The first one is longer by the values that chose its threshold.
+        The first chapter is longer by the values that chose its threshold.
         """
         after = np.maximum(np.asarray(places, dtype=np.int64) - 1 - self.holdout, 0)
         return after // self.renew if self.renew else np.zeros_like(after)
 
     def chapter_at(self, number: int) -> tuple[int, int, int | None]:
-        """Return how many values and blocks come before a chapter, and how many values by its end.
+        """Return the numbers of values and blocks before a chapter, and of values by its end.
 
-        The last one is None if the threshold is never chosen again.
+        The last number is None if the threshold is never chosen again.
         """
         if not self.renew:
             return self.skipped, 0, None
@@ -172,12 +172,12 @@ class PublishingPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to whoever is behind one value, or to a person behind several."""
+        """What is promised to the person behind one value or, with ``per_person``, to a person."""
         unit, differ, delta = "each value of the stream", "one value", self.threshold.delta
-        if self.later is not None:  # a value takes part in one choice at most
+        if self.later is not None:  # a value is used in at most one choice
             delta = max(delta, self.later.delta)
         if self.per_person:
-            k = self.per_person  # by group privacy, which multiplies delta by more than epsilon
+            k = self.per_person  # group privacy multiplies delta by more than epsilon
             delta *= k * math.exp(self.epsilon * (k - 1) / k)
             unit = f"each person (of whose values {self.per_person} count, the others as zero)"
             differ = "the values of one person"
@@ -191,7 +191,7 @@ class PublishingPlan:
         )
 
     def configuration(self) -> dict[str, Any]:
-        """Return the release as plain data."""
+        """Return the plan as plain data."""
         plain = asdict(self)
         plain["threshold"] = {"kind": self.threshold.name} | plain["threshold"]
         if self.later is not None:
@@ -200,7 +200,7 @@ class PublishingPlan:
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> PublishingPlan:
-        """Return the release that :meth:`configuration` described."""
+        """Return the plan that :meth:`configuration` described."""
         rest = dict(configuration)
         try:
             rest["threshold"] = from_configuration(rest["threshold"])
@@ -212,13 +212,13 @@ class PublishingPlan:
             raise ConfigurationError(f"the release is described without {error}.") from error
 
     def expected_error(self, threshold: int, limit: int) -> float:
-        """Return the standard deviation of the noise in sums of random ranges up to a length."""
+        """Return the standard deviation of noise in sums of random ranges up to a length."""
         square = mean_square_error(self.tree, self.block, limit)
         return math.sqrt(self.noise(threshold).law().variance * square)
 
 
 def share_of(epsilon: float, share: Fraction) -> float:
-    """Return a share of epsilon as a decimal number that is never larger.
+    """Return a share of epsilon, rounded down to a float whose decimal form is not larger.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def share_of(epsilon: float, share: Fraction) -> float:
 
 @cache
 def mean_square_error(tree: Tree, block: int, limit: int, ranges: int = 400) -> float:
-    """Return the mean variance of a random range within so many values, in a node's variances."""
+    """Return the mean variance of a random range within ``limit`` values, in node variances."""
     draw = seeded(0).simulator()
     ends = np.sort(draw.random((ranges, 2)), axis=1) * (limit / block)
     return float(tree.mean_square(*ends.T).mean())

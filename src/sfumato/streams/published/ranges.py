@@ -1,4 +1,4 @@
-"""Any range of a published stream, with an interval: post-processing that costs nothing."""
+"""Any range of a published stream, with an interval, by post-processing without cost."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RangeAnswer:
-    """The sum (or mean) of the values from one place to another.
+    """The sum (or mean) of the values from one position to another.
 
-    ``low`` and ``high`` are the interval of the sum of values *cut to the threshold*; what was cut
-    off makes the true sum larger by at most ``cut_off``, and by nothing if no value is that large.
+    ``low`` and ``high`` are the interval of the sum of values *clipped to the threshold*; clipping
+    makes the true sum larger by at most ``cut_off``, and by nothing if no value is that large.
     """
 
     first: int
@@ -43,7 +43,7 @@ class RangeAnswer:
 
     @property
     def mean(self) -> RangeAnswer:
-        """The same of the mean value."""
+        """The same answer for the mean value instead of the sum."""
         n = self.last - self.first + 1
         shares = {name: getattr(self, name) / n for name in ("value", "low", "high", "cut_off")}
         return replace(self, **shares)
@@ -51,20 +51,20 @@ class RangeAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What was published of a stream, ready for questions.
+    """A published stream, ready for questions.
 
     Parameters
     ----------
     release
-        How it was published.
+        The plan by which it was published.
     threshold
-        Where values were cut, in units; at first, if there are several chapters.
+        The threshold in units; that of the first chapter if there are several.
     blocks
         The published blocks, in units.
     unit
-        What one unit is worth.
+        The size of one unit.
     thresholds
-        Where they were cut in each chapter, if there are several.
+        The threshold of each chapter, if there are several.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Released:
     thresholds: tuple[int, ...] = ()
 
     def cuts(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return where values of a range were cut, in units, and how many they are, in order."""
+        """Return the thresholds within a range, in units, each with its number of values."""
         ends = self.release.chapter([first, last]).tolist()
         if ends[0] == ends[1]:
             return [(self._cut(ends[0]), last - first + 1)]
@@ -100,12 +100,12 @@ class Released:
 
     @property
     def first(self) -> int:
-        """The place of the first value that is published; places are counted from 1."""
+        """The position of the first published value; positions are counted from 1."""
         return self.release.skipped + 1
 
     @property
     def last(self) -> int:
-        """The place of the last value that is published."""
+        """The position of the last published value."""
         return int(self.blocks.to[-1]) if self.blocks.to.size else self.release.skipped
 
     @cached_property
@@ -117,7 +117,7 @@ class Released:
         return np.concatenate([[0.0], np.cumsum(self.blocks.sums)])
 
     def _leaves(self, places: ArrayLike) -> Floats:
-        """Return places in leaves: after so many values, how many leaves are complete."""
+        """Return positions in leaves: the number of complete leaves after each position."""
         after = np.asarray(places, dtype=np.int64)
         block = np.searchsorted(self._starts, after, side="right") - 1
         block = np.minimum(block, self.blocks.to.size - 1)
@@ -127,7 +127,7 @@ class Released:
     def sums(self, first: ArrayLike, last: ArrayLike) -> Floats:
         """Return the sums of many ranges at once, without intervals.
 
-        Both ends belong to the range. Inside of a block the sum is interpolated.
+        Both ends belong to the range. Within a block the sum is interpolated.
         """
         i, j = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
         if i.size and (i.min() < self.first or j.max() > self.last or bool((i > j).any())):
@@ -136,13 +136,13 @@ class Released:
         return np.asarray((self._before(j) - self._before(i - 1)) * self.unit)
 
     def _before(self, places: ArrayLike) -> Floats:
-        """Return the sum of the first values up to each place, interpolated inside of blocks."""
+        """Return the sum of all values up to each position, interpolated within blocks."""
         leaves = self._leaves(places)
         whole = np.minimum(np.floor(leaves).astype(np.int64), self.blocks.to.size - 1)
         return np.asarray(self._prefix[whole] + (leaves - whole) * self.blocks.sums[whole])
 
     def sum(self, first: int, last: int, level: float = 0.95) -> RangeAnswer:
-        """Return the sum of the values from one place to another, both included."""
+        """Return the sum of the values from one position to another, both included."""
         if not self.first <= first <= last <= self.last:
             self._refuse(first, last)
         checked_level(level)
@@ -163,7 +163,7 @@ class Released:
         )
 
     def running(self, window: int, every: int) -> tuple[NDArray[np.int64], Floats]:
-        """Return running averages over so many values, at every so many places."""
+        """Return running averages over ``window`` values, at every ``every``-th position."""
         if not 1 <= window <= self.last - self.first + 1:
             raise InputError(
                 f"window is {window}; the published stream has {self.last - self.first + 1} values."
@@ -172,7 +172,7 @@ class Released:
         return ends, self.sums(ends - window + 1, ends) / window
 
     def online(self) -> Floats:
-        """Return one number for each value, as it could be said at its time: causal guesses."""
+        """Return a guess of each value that only uses what was known at its time."""
         widths = np.diff(self._starts)
         means = self.blocks.sums / widths
         guess = smoother(self.release.smoother, self.threshold)
@@ -190,7 +190,7 @@ class Released:
         )
 
     def _reach(self, first: int, last: int, level: float) -> float:
-        """Return how far the interval reaches: noise by its exact moments, and order in blocks."""
+        """Return the half width of an interval, from exact moments of noise and order in blocks."""
         x, y = self._leaves([first - 1, last]).tolist()
         variance, fourth = self._hidden(x, y), 0.0
         for cut, start, end in self._by_chapters(first, last, x, y):
@@ -198,7 +198,7 @@ class Released:
             law = self.release.noise(cut).law()
             variance += law.variance * moments.square
             fourth += law.excess_kurtosis * law.variance**2 * moments.fourth
-        # Cornish and Fisher: the noise of few nodes has longer tails than a normal number.
+        # Cornish and Fisher: the noise of few nodes has longer tails than a normal law.
         tails = fourth / variance**2
         z = z_score(level)
         return (z + tails * (z**3 - 3 * z) / 24) * math.sqrt(variance)
@@ -206,7 +206,7 @@ class Released:
     def _by_chapters(
         self, first: int, last: int, x: float, y: float
     ) -> Iterator[tuple[int, float, float]]:
-        """Yield where values were cut in each chapter of a range, and its ends in that chapter."""
+        """Yield the threshold of each chapter in a range, and the range's ends in that chapter."""
         begin, end = self.release.chapter([first, last]).tolist()
         for chapter in range(begin, end + 1):
             edges = np.searchsorted(self._chapters, [chapter, chapter + 1]).tolist()
@@ -219,7 +219,7 @@ class Released:
         return self.release.chapter(self.blocks.to)
 
     def _hidden(self, x: float, y: float) -> float:
-        """Return the variance of a cut block's part, were its values in no particular order.
+        """Return the variance of the covered part of a block, for values in random order.
 
         Values from 0 to the threshold with mean a have a variance of at most a (threshold - a).
         """

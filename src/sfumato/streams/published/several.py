@@ -1,9 +1,8 @@
-"""Several streams under one epsilon: values that each belong to one, or rows that belong to all.
+"""Several streams under one epsilon, for values in one stream each or rows in all streams.
 
-Where every value belongs to *one* of the streams (fares by zone), whoever is behind it is in one
-stream only: each stream has all of epsilon (parallel composition). Where every row has a value in
-*each* of them (fare and tip), they share it: each stream has a part, and the parts add up to
-epsilon exactly (sequential composition).
+If every value belongs to *one* of the streams (fares by zone), each stream has all of epsilon
+(parallel composition). If every row has a value in *each* of them (fare and tip), the streams share
+epsilon in parts that sum to it exactly (sequential composition).
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ MOST_STREAMS = 512
 class Groups:
     """Publishes streams that share no value, with one threshold chosen for all of them.
 
-    The first ``holdout`` values choose the threshold, whichever streams they belong to; every later
-    value is published in its own stream, cut there, with noise of that stream's own trees. A value
-    so takes part in the choice or in one stream and has all of epsilon there. Which stream a
-    value belongs to is public, as its place is.
+    The first ``holdout`` values of all streams choose the threshold; every later value is published
+    in its own stream, clipped there, with noise of that stream's own trees. So a value is used in
+    the choice or in one stream, with all of epsilon. The stream of a value is public, as its
+    position is.
 
     Parameters
     ----------
     release
-        How each stream is published, and the threshold chosen.
+        The plan by which each stream is published and the threshold chosen.
     key
-        32 secret bytes; the noise of each stream follows from them and its name.
+        32 secret bytes, from which, with its name, the noise of each stream is derived.
 
     Examples
     --------
@@ -74,14 +73,14 @@ class Groups:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to whoever is behind a value, over all streams together."""
+        """What is promised to the person behind a value, over all streams together."""
         one = self.release.guarantee
         public = "which stream a value belongs to is public"
         return replace(one, assumptions=(*one.assumptions, public))
 
     @property
     def each(self) -> PublishingPlan:
-        """How each stream is published, once the threshold is chosen."""
+        """The publishing plan of each stream, once the threshold is chosen."""
         if self.threshold is None:
             raise InputError(
                 f"{self.count:,} values came; the first {self.release.holdout:,} only choose the "
@@ -90,7 +89,7 @@ class Groups:
         return replace(self.release, threshold=Fixed(self.threshold), holdout=0)
 
     def feed(self, names: NDArray[np.str_], values: Ints) -> dict[str, Blocks]:
-        """Take further values and the stream of each; return what is due, by stream."""
+        """Add values with the stream of each; return the blocks now due, by stream."""
         self.count += values.size
         if self.threshold is None:
             missing = self.release.holdout - sum(part.size for _, part in self._held)
@@ -99,7 +98,7 @@ class Groups:
             if missing > self._held[-1][1].size:
                 return {}
             again = self._choose()
-            if self.release.reuse:  # they are published after all, before the values after them
+            if self.release.reuse:  # these values are published as well, before later ones
                 names = np.concatenate([again[0], names])
                 values = np.concatenate([again[1], values])
         return self._spread(names, values)
@@ -138,7 +137,7 @@ class Groups:
 
 
 def part_of_each(epsilon: float, streams: int) -> float:
-    """Return the epsilon of each of several streams that one row is in; never more than a part.
+    """Return the epsilon of each of several streams that share one, rounded down.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def part_of_each(epsilon: float, streams: int) -> float:
 
 
 def together(releases: Sequence[PublishingPlan]) -> Guarantee:
-    """Return what is promised to whoever is behind a row with a value in each of the streams.
+    """Return the guarantee for a row that has a value in each of the streams.
 
     Examples
     --------

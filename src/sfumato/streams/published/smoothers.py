@@ -1,8 +1,7 @@
-"""What to say of values whose block is not complete yet: guesses from earlier blocks only.
+"""Smoothers: guesses of values in an incomplete block, from earlier blocks only.
 
-The published sum of a block is known at its end. Until then each of its values is guessed to be the
-smoother's rate, which depends on blocks that are complete; at the end the last value takes what is
-left of the block's sum.
+The published sum of a block is known at its end. Until then each of its values is guessed as the
+smoother's rate, which depends on complete blocks; the last value gets the rest of the block's sum.
 """
 
 from __future__ import annotations
@@ -40,23 +39,23 @@ class Smoother(ABC):
 
     @abstractmethod
     def push(self, means: Floats) -> Floats:
-        """Take the means of further blocks and return the guess after each."""
+        """Add the means of further blocks; return the guess after each."""
 
 
 class Recent(Smoother):
-    """The mean of the last block."""
+    """Guesses the mean of the last block."""
 
     name: ClassVar[str] = "recent"
 
     def push(self, means: Floats) -> Floats:
-        """Take the means of further blocks and return the guess after each."""
+        """Add the means of further blocks; return the guess after each."""
         if means.size:
             self.rate = float(means[-1])
         return means
 
 
 class Mean(Smoother):
-    """The mean of all blocks, the start included."""
+    """Guesses the mean of all blocks, including the start."""
 
     name: ClassVar[str] = "mean"
 
@@ -65,8 +64,9 @@ class Mean(Smoother):
         self._count, self._total = 1, start
 
     def push(self, means: Floats) -> Floats:
-        """Take the means of further blocks and return the guess after each."""
-        # One running sum: in which pieces blocks came is not seen in the last bit of any guess.
+        """Add the means of further blocks; return the guess after each."""
+        # One running sum, so that guesses do not depend on how blocks were grouped, to the last
+        # bit.
         totals = np.cumsum(np.concatenate([[self._total], means]))
         rates = totals / (self._count + np.arange(totals.size))
         self._count, self._total = self._count + means.size, float(totals[-1])
@@ -76,7 +76,7 @@ class Mean(Smoother):
 
 class _OneByOne(Smoother):
     def push(self, means: Floats) -> Floats:
-        """Take the means of further blocks and return the guess after each."""
+        """Add the means of further blocks; return the guess after each."""
         rates = np.empty(means.size)
         for place, mean in enumerate(means.tolist()):
             rates[place] = self.rate = self.next(mean)
@@ -88,7 +88,7 @@ class _OneByOne(Smoother):
 
 
 class Median(_OneByOne):
-    """The median of all blocks, the start included; it remembers every block."""
+    """Guesses the median of all blocks, including the start; it stores every block."""
 
     name: ClassVar[str] = "median"
 
@@ -106,7 +106,7 @@ class Median(_OneByOne):
 
 
 class MovingAverage(_OneByOne):
-    """The mean of the last blocks, at most ten of them."""
+    """Guesses the mean of up to ten last blocks."""
 
     name: ClassVar[str] = "moving"
     window: ClassVar[int] = 10
@@ -122,7 +122,7 @@ class MovingAverage(_OneByOne):
 
 
 class Exponential(_OneByOne):
-    """Half the last block's mean and half the guess before it."""
+    """Guesses half of the last block's mean plus half of the guess before it."""
 
     name: ClassVar[str] = "exponential"
     weight: ClassVar[float] = 0.5
@@ -138,21 +138,21 @@ SMOOTHERS: Final[Mapping[str, type[Smoother]]] = {
 
 
 def smoother(name: str, threshold: float) -> Smoother:
-    """Return a smoother by its name, which starts at half the threshold."""
+    """Return a smoother by name, which starts at half the threshold."""
     if name not in SMOOTHERS:
         raise ConfigurationError(f"smoother is {name!r}; {', '.join(SMOOTHERS)} are known.")
     return SMOOTHERS[name](threshold / 2)
 
 
 def spread(sums: Floats, rates: Floats, widths: int | NDArray[np.int64]) -> Floats:
-    """Return one value for each position: the guess, and at a block's end what is left of its sum.
+    """Return one value for each position: the guess or, at a block's end, the rest of its sum.
 
     Parameters
     ----------
     sums, rates
-        The sum of each block and the guess that was made *before* it.
+        The sum of each block, and the guess made *before* it.
     widths
-        Values per block, or in each block.
+        The number of values in every block, or in each block.
 
     Examples
     --------

@@ -1,11 +1,10 @@
-"""Where to cut large values: noise grows with the threshold, what is cut off shrinks with it.
+"""Thresholds for large values: noise grows with the threshold, and clipping errors shrink.
 
-With k values of m above it, a threshold t costs, in range sums of random length up to r, noise of
-standard deviation s t and a bias of r / sqrt(6) times what is cut off on average. The mean that is
-cut off falls by k/m for each unit that t grows, so the sum of the two is least where k is
-k* = m s sqrt(6) / r, whatever the values are like: for epsilon 0.1 about one value in 2,000.
-All scores here move by at most one when one value changes, and all in the same direction, so that
-noisy max needs no factor of two.
+With k of m values above it, a threshold t causes, in range sums of random length up to r, noise of
+standard deviation s t and a bias of r / sqrt(6) times the mean amount cut off. That mean falls by
+k/m for each unit of t, so the sum of the two is smallest where k is k* = m s sqrt(6) / r, for any
+values: for epsilon 0.1 about one value in 2,000. All scores change by at most one when one value
+changes, and in the same direction, so noisy max needs no factor of two.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ __all__ = ["Fixed", "Quantile", "ScaleFree", "Threshold", "ToPSThreshold", "cand
 
 Ints = NDArray[np.int64]
 
-_STEPS: Final = 1024  # of a score: one value more or less counts as so many
+_STEPS: Final = 1024  # the units of a score that one value counts for
 _MOST_CANDIDATES: Final = 1 << 17
 _PER_OCTAVE: Final = 8
 
 
 class Threshold(Protocol):
-    """Chooses a threshold from the values held out for it."""
+    """A method of choosing a threshold from the values held out for it."""
 
     name: ClassVar[str]
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of the choice; 0 if it looks at no value."""
+        """The epsilon of the choice; 0 if it uses no value."""
 
     @property
     def delta(self) -> float:
         """The delta of the choice."""
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
-        """Return a threshold from 1 on, in units."""
+        """Return a threshold in units, at least 1."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A threshold known in advance; no value is held out for it.
+    """A threshold that is known in advance, so that no value is held out.
 
     Examples
     --------
@@ -65,13 +64,13 @@ class Fixed:
     delta: ClassVar[float] = 0.0
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
-        """Return the threshold."""
+        """Return the threshold, at most the bound."""
         del values, rng
         return min(self.threshold, bound)
 
 
 def candidates(bound: int, *, all_integers: bool) -> Ints:
-    """Return the thresholds to choose from: all integers up to the bound, or a logarithmic grid.
+    """Return the candidate thresholds: all integers up to the bound, or a logarithmic grid.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def candidates(bound: int, *, all_integers: bool) -> Ints:
 
 
 def _above(values: Ints, grid: Ints) -> Ints:
-    """Return how many values lie above each candidate."""
+    """Return the number of values above each candidate."""
     return values.size - np.searchsorted(np.sort(values), grid, side="right")
 
 
@@ -100,9 +99,9 @@ class ToPSThreshold:
     Parameters
     ----------
     epsilon
-        Privacy of the choice.
+        The privacy of the choice.
     slope
-        What one unit of threshold costs, in values: 3 m sqrt(2 (b - 1) h^3) / (c r epsilon).
+        The cost of one unit of threshold, in values: 3 m sqrt(2 (b - 1) h^3) / (c r epsilon).
 
     """
 
@@ -112,7 +111,7 @@ class ToPSThreshold:
     delta: ClassVar[float] = 0.0
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
-        """Return a threshold from 1 on, in units."""
+        """Return a threshold in units, at least 1."""
         grid = candidates(bound, all_integers=True)
         scores = -np.rint(_STEPS * self.slope * grid).astype(np.int64) - _STEPS * _above(
             values, grid
@@ -124,18 +123,18 @@ class ToPSThreshold:
 class ScaleFree:
     """A threshold that does not depend on the unit: noisy max of -(weight ln t + k).
 
-    k counts the values above t. The score is best where k times the tail's index (how many percent
-    fewer values one percent more threshold leaves) is the weight. With a weight of 8 / epsilon an
-    octave too far costs 5.5 times the scale of the noise, and k is near k* for tails between
-    exponential and Pareto's. The price: large values that are far from all others and fewer than
-    the weight times the logarithm of the ratio are cut.
+    Here k is the number of values above t. The score is best where k times the index of the tail
+    (the percentage by which k falls for one percent more threshold) equals the weight. With a
+    weight of 8 / epsilon, a threshold twice too large costs 5.5 times the scale of the noise, and k
+    is near k* for tails between exponential and Pareto. The price is that a few large values far
+    above all others, fewer than the weight times the logarithm of the ratio, are clipped.
 
     Parameters
     ----------
     epsilon
-        Privacy of the choice.
+        The privacy of the choice.
     weight
-        How many values a threshold e times as large must save.
+        The number of values that a threshold e times as large must gain.
 
     Examples
     --------
@@ -152,7 +151,7 @@ class ScaleFree:
     delta: ClassVar[float] = 0.0
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
-        """Return a threshold from 1 on, in units."""
+        """Return a threshold in units, at least 1."""
         grid = candidates(bound, all_integers=False)
         cost = np.rint(_STEPS * self.weight * np.log(grid)).astype(np.int64)
         scores = -cost - _STEPS * _above(values, grid)
@@ -161,15 +160,15 @@ class ScaleFree:
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile by smooth sensitivity: with the safety term, the threshold of PAK.
+    """A quantile by smooth sensitivity; with the safety term it is the threshold of PAK.
 
     Parameters
     ----------
     epsilon, delta, p, beta
-        Of :class:`~sfumato.mechanisms.central.SmoothQuantile`.
+        The fields of :class:`~sfumato.mechanisms.central.SmoothQuantile`.
     clipped
-        Whether a result above the public bound is cut to it, which costs nothing; as published it
-        is not.
+        Whether a result above the public bound is clipped to it, which costs no privacy; in the
+        paper it is not.
 
     """
 
@@ -190,7 +189,7 @@ class Quantile:
         return SmoothQuantile(self.epsilon, self.delta, self.p, self.beta)
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
-        """Return a threshold from 1 on, in units."""
+        """Return a threshold in units, at least 1."""
         drawn = self.smooth.release(values, bound, rng)
         return max(1, min(drawn, bound) if self.clipped else drawn)
 
@@ -201,7 +200,7 @@ KINDS: Final[dict[str, type[Any]]] = {
 
 
 def from_configuration(configuration: dict[str, Any]) -> Threshold:
-    """Return the threshold that its plain data describe."""
+    """Return the threshold that plain data describe."""
     rest = dict(configuration)
     kind = KINDS.get(str(rest.pop("kind", None)))
     if kind is None:

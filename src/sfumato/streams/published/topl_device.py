@@ -1,4 +1,4 @@
-"""The device's half of ToPL: it answers once for each amount, and for nothing in between."""
+"""The device's half of ToPL, which answers once for each amount."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfumato.mechanisms import Hybrid
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedDevice, blurred, coin
 
-if TYPE_CHECKING:  # a protocol makes its devices
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.published.topl import ToPL
 
 __all__ = ["ToPLDevice"]
@@ -23,21 +23,21 @@ __all__ = ["ToPLDevice"]
 
 @dataclass
 class ToPLDevice(AskedDevice):
-    """One device: it holds the current value, and answers once for it.
+    """One device, which holds the current value and answers once for it.
 
-    Whenever it holds none, before the first value and after each answer, it answers for the public
-    default, an amount of 0: if it kept silent, it would tell that there was no value.
+    If it holds none, before the first value and after each answer, it answers for the public
+    default, an amount of 0, because silence would reveal that there was no value.
 
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     period
-        The last period lived through.
+        The last period that the device has lived through.
     held
-        The value of that period, until it is answered for.
+        The value of that period, until the device has answered for it.
     round
-        The last question about that period that was looked at.
+        The last question about that period that the device has seen.
 
     """
 
@@ -48,11 +48,11 @@ class ToPLDevice(AskedDevice):
 
     @property
     def stream(self) -> ToPL:
-        """The stream that it takes part in."""
+        """The stream of the device."""
         return self.protocol
 
     def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
-        """Return the report of the current value, None if its coin says so."""
+        """Return a report of the current value; None if the coin forbids it."""
         self._refuse(ask)
         if not coins.bernoulli(coin(ask.probability), 1)[0]:
             return None
@@ -61,12 +61,12 @@ class ToPLDevice(AskedDevice):
         return blurred(ask.mechanism, min(value, threshold), coins)
 
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data; it is as secret as the value."""
+        """Return the state as plain data, which is as secret as the value."""
         return {"period": self.period, "held": self.held, "round": self.round}
 
     @classmethod
     def restore(cls, protocol: ToPL, state: Any) -> Self:
-        """Go on from a saved state; raise MismatchError on what no device of this task saved."""
+        """Return the device of a saved state; MismatchError if no device can have saved it."""
         held = state.get("held") if isinstance(state, Mapping) else None
         good = (
             isinstance(state, Mapping)
@@ -78,7 +78,7 @@ class ToPLDevice(AskedDevice):
             and (held is None or (is_finite_number(held) and held >= 0))
         )
         if not good:
-            # It is not quoted: it has a value in it, and errors are logged.
+            # The state is not quoted, because it has a value in it and errors are logged.
             raise MismatchError(
                 "the saved state is none of this task; period, held and round are expected."
             )

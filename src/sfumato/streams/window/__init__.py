@@ -1,4 +1,4 @@
-"""Streams without an end: at most epsilon in any w consecutive periods."""
+"""Streams without an end, with at most epsilon in any w consecutive periods."""
 
 from __future__ import annotations
 

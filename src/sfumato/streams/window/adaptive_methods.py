@@ -1,13 +1,13 @@
-"""A method that publishes when the truth seems to have moved away: LBD, LBA, LPD and LPA.
+"""Adaptive methods, which publish when the truth seems to have changed: LBD, LBA, LPD, LPA.
 
 In every period a part of the window is spent on looking: how far is the truth from the last
-release? If further than a fresh one would be from the truth, another part is spent on publishing.
-What is divided, budget or population, is one choice; how the parts for publications are handed
-out, by distribution or by absorption, is the other.
+release? If it is further than a new release would be, another part is spent on publishing. One
+choice is what is divided, budget or population; the other is how the parts for publications are
+shared, by distribution or by absorption.
 
 Ren, Shi, Yu, Yang, Zhao, Xu, "LDP-IDS: Local Differential Privacy for Infinite Data Streams"
-(2022), corrected: variances count the draw of the cohorts and the average over items as it is,
-distances keep their sign, and nothing is absorbed of the time before the first period.
+(2022), corrected: variances include the sampling of cohorts and the exact average over items,
+distances keep their sign, and nothing is absorbed from before the first period.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["Absorption", "AdaptiveCurator", "Halving", "Pool"]
 
 @dataclass
 class Pool(ABC):
-    """What all publications of a window share.
+    """The parts of a window that its publications share.
 
     Parameters
     ----------
     window
-        How many periods share the whole.
+        The number of periods in a window.
     whole
-        How many parts all publications of a window have together.
+        The number of parts of all publications of a window together.
 
     """
 
@@ -41,16 +41,16 @@ class Pool(ABC):
 
     @abstractmethod
     def offer(self, period: int) -> int:
-        """Return how many parts a publication in this period could have."""
+        """Return the number of parts that a publication in this period could have."""
 
     @abstractmethod
     def take(self, period: int, parts: int) -> None:
-        """Write down a publication."""
+        """Record a publication."""
 
 
 @dataclass
 class Halving(Pool):
-    """Each publication is offered half of what the window has left.
+    """A pool that offers each publication half of what the window has left.
 
     Examples
     --------
@@ -65,21 +65,21 @@ class Halving(Pool):
     """
 
     def __post_init__(self) -> None:
-        """Begin with nothing taken."""
+        """Start with nothing taken."""
         self._taken = Spent(self.window)
 
     def offer(self, period: int) -> int:
-        """Return half of the parts that the publications before have left."""
+        """Return half of the parts that earlier publications have left."""
         return int(self.whole - self._taken.total(period)) // 2
 
     def take(self, period: int, parts: int) -> None:
-        """Write down a publication."""
+        """Record a publication."""
         self._taken.add(period, parts)
 
 
 @dataclass
 class Absorption(Pool):
-    """Every period has its unit; a publication absorbs those unused before, and gives back after.
+    """A pool of equal units per period; a publication absorbs unused ones and skips as many later.
 
     Examples
     --------
@@ -99,33 +99,33 @@ class Absorption(Pool):
 
     @property
     def unit(self) -> int:
-        """How many parts each period has if all have the same."""
+        """The number of parts of each period if all have the same."""
         return self.whole // self.window
 
     def offer(self, period: int) -> int:
-        """Return the parts of this period and of those unused before; 0 if it pays one back."""
+        """Return the parts of this period and of unused earlier ones; 0 if it must be skipped."""
         since = period - self._published
         if self._published and since <= self._nullified:
             return 0
         return self.unit * min(since - self._nullified, self.window)
 
     def take(self, period: int, parts: int) -> None:
-        """Write down a publication: as many periods after it have nothing as it had from others."""
+        """Record a publication; as many later periods get nothing as it absorbed."""
         self._published, self._nullified = period, parts // self.unit - 1
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class AdaptiveCurator(WindowCurator):
-    """Look; offer; publish if that is nearer to the truth than the last release is.
+    """A curator that publishes if a new release would be closer to the truth than the last one.
 
     Parameters
     ----------
     rule
-        How publications share what is left of a window after the looks.
+        The pool by which publications share what the looks leave of a window.
     share
-        Which share of the whole goes into looking for changes.
+        The share of the window that is spent on looking for changes.
     least
-        How many parts a publication must have to be worth it.
+        The smallest number of parts of a publication.
 
     """
 
@@ -149,7 +149,7 @@ class AdaptiveCurator(WindowCurator):
             )
 
     def release(self, period: int) -> Step:
-        """Look, and publish if the truth is further away than a fresh release would be."""
+        """Look, and publish if the truth is further away than a new release would be."""
         reading = yield from self.asked(self.look)
         offered = self.pool.offer(period)
         if reading is None:

@@ -1,12 +1,12 @@
-"""What the server does with the answers, period by period: the part all methods share.
+"""The base of curators over a window, which all methods share.
 
 A method is one class with a generator ``release(period)`` that reads like its pseudo-code::
 
     reading = yield from self.asked(parts)      # of the budget, or of the devices
     return self.publish(reading)
 
-It draws nothing and knows nobody. What its parts are parts of is for its division to say
-(:mod:`sfumato.streams.window.divisions`), so that one class serves both.
+It draws nothing and knows no device. Its division (:mod:`sfumato.streams.window.divisions`) decides
+whether parts are parts of the budget or of the devices, so that one class serves both.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.window.divisions import Division
 from sfumato.streams.window.readings import Reading, read
 
-if TYPE_CHECKING:  # a protocol makes its curators
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.window.window import Window
 
 __all__ = ["POSITIVE", "SHARE", "Step", "WindowCurator", "WindowEstimate"]
 
 Floats = NDArray[np.float64]
 Step = Generator[Ask, Tally, "WindowEstimate"]
-"""Questions out, tallies in, and an estimate at the end."""
+"""A generator that yields questions, is sent tallies, and returns an estimate."""
 
 POSITIVE: Final = {"below": inf}
 """The metadata of a parameter that is a number above 0."""
@@ -46,23 +46,23 @@ SHARE: Final = {"below": 1.0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WindowEstimate(Estimate):
-    """What is published for a period: a share for each item, or one mean.
+    """The release of a period: a share for each item, or one mean.
 
-    Variances are around the truth, as far as the method knows; they are infinite before anything
-    was published.
+    Variances are around the truth, as far as the method knows them; they are infinite before the
+    first publication.
 
     Parameters
     ----------
     period
-        The period that it speaks of.
+        The period.
     published
-        Whether fresh answers went in; otherwise an earlier release is repeated.
+        Whether new answers were used; if not, an earlier release is repeated.
     raw, raw_variance
-        The unbiased values of this period alone, if the method made something better of them.
+        The unbiased values of this period alone, if the method has improved on them.
     surprise
-        How unlikely each answer was, given all before, if the method expects anything.
+        The probability of each answer given all earlier ones, if the method predicts answers.
     as_of
-        The last period that is taken into account, if it is not this one.
+        The last period whose answers were used, if it is not this one.
 
     """
 
@@ -79,14 +79,14 @@ class WindowEstimate(Estimate):
         return self.covariance.variances()
 
     def raw_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return each unbiased value's interval at this level."""
+        """Return the two ends of each unbiased value's interval."""
         if self.raw is None or self.raw_variance is None:
             raise MismatchError(f"period {self.period} has no unbiased values beside the released.")
         reach = z_score(checked_level(level)) * np.sqrt(self.raw_variance)
         return self.raw - reach, self.raw + reach
 
     def alarms(self, rate: float = 0.01) -> NDArray[np.bool_]:
-        """Return which items jumped; a period without a jump has an alarm at most this often."""
+        """Return which items jumped; ``rate`` is the probability of a false alarm in a period."""
         if not 0 < rate < 1:
             raise ConfigurationError(f"rate is {rate!r}; a number between 0 and 1 is expected.")
         if self.surprise is None:
@@ -96,16 +96,16 @@ class WindowEstimate(Estimate):
 
 @dataclass(eq=False, repr=False)
 class WindowCurator(Curator):
-    """The part of a method that is the same for all.
+    """The part of a curator that is the same for all methods.
 
-    The further fields of a method, all of them by keyword, are its parameters.
+    Further fields of a method, all by keyword, are its parameters.
 
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     division
-        What the method divides over a window.
+        The division of budget or devices over a window.
 
     """
 
@@ -113,35 +113,35 @@ class WindowCurator(Curator):
     division: Division
 
     rounds: ClassVar[int] = 1
-    """How many questions a period has, at most."""
+    """The largest number of questions in a period."""
     unbiased: ClassVar[bool] = False
-    """Whether each release is right on average, whatever devices hold."""
+    """Whether each release is unbiased for all values that devices may hold."""
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range; begin with nothing released."""
+        """Raise ConfigurationError for a parameter out of range; start with nothing released."""
         for each in fields(self):
             if "below" in each.metadata:
                 _check_range(each.name, getattr(self, each.name), each.metadata["below"])
         self.window = self.protocol.window
         self.period = 0
         self.tier = 0
-        """Which tier it asks, where a task has several."""
+        """The tier that is asked, if a task has several."""
         self.received = 0
-        """How many answers were read so far."""
+        """The number of answers so far."""
         nothing = np.full(self.protocol.width, np.inf)
         self.last = self.estimate(self.protocol.nothing, nothing, published=False)
-        """What was released last."""
+        """The last release."""
         self.fresh = self.last
-        """What was published last."""
+        """The last release that was published with new answers."""
 
     # ---- one period ------------------------------------------------------------------------
 
     @abstractmethod
     def release(self, period: int) -> Step:
-        """Ask what the method asks in a period; return what it releases."""
+        """Ask the method's questions in a period; return the release."""
 
     def timestep(self, period: int) -> Step:
-        """Ask what is needed in a period; return what is released."""
+        """Ask the questions of a period; return the release."""
         if period <= self.period:
             raise MismatchError(
                 f"period is {period}; it was {self.period} before, and periods only go forward."
@@ -155,26 +155,26 @@ class WindowCurator(Curator):
     # ---- questions and answers -------------------------------------------------------------
 
     def asked(self, parts: float) -> Generator[Ask, Tally, Reading | None]:
-        """Spend so many parts; return what the answers say about everybody, None without any."""
+        """Ask with this many parts; return the reading of the answers, None if there are none."""
         mechanism, _ = self.division.question(parts)
         tally = yield Ask(mechanism, self.division.spend(self.period, parts), self.tier)
         self.received += tally.n
         return read(mechanism, tally, self.protocol.people) if tally.n else None
 
     def dissimilarity(self, reading: Reading) -> float:
-        """Return the mean squared distance of the truth from the last release, without bias.
+        """Return an unbiased estimate of the mean squared distance of truth and last release.
 
-        It may be negative: cutting it off at zero would bias it.
+        It may be negative, because clipping at zero would bias it.
         """
         return float(np.mean((reading.values - self.last.values) ** 2)) - reading.average
 
     def estimate(
         self, values: Floats, variance: Floats, *, published: bool, **beside: Any
     ) -> WindowEstimate:
-        """Return what is released in this period; see :class:`WindowEstimate` for the rest."""
+        """Return the release of this period; see :class:`WindowEstimate` for further fields."""
         return WindowEstimate(
             values,
-            # How the values of one release vary together is not kept.
+            # The covariance of the values of one release is not kept.
             Covariance(variance, joint=False),
             self.protocol.labels,
             self.received,
@@ -185,16 +185,16 @@ class WindowCurator(Curator):
         )
 
     def publish(self, reading: Reading | None) -> WindowEstimate:
-        """Return a fresh release; if nobody answered, the last one again."""
+        """Return a new release, or the last one again if nobody answered."""
         if reading is None:
             return self.repeat()
         return self.estimate(reading.values, reading.variance, published=True)
 
     def repeat(self, distance: float = 0.0) -> WindowEstimate:
-        """Return the last release once more.
+        """Return the last release again.
 
-        Its variance is that of when it was published or, if it is larger, the squared distance
-        that the truth seems to have moved away by since.
+        Its variance is the one at its publication or, if larger, the squared distance by which the
+        truth seems to have moved since.
         """
         variance = np.maximum(self.fresh.variance, distance)
         return self.estimate(self.last.values, variance, published=False)

@@ -1,8 +1,8 @@
-"""What a window has to hand out: units of budget, or devices.
+"""Divisions of a window into parts: units of budget, or devices.
 
-Most methods can divide either. In parts: if budget is divided everybody answers everything, and a
-question of k parts spends k millionths of an epsilon; if the population is divided a question of k
-parts asks k devices, in expectation, and each of them spends everything it has in a window.
+Most methods can divide either. If the budget is divided, all devices answer every question, and a
+question of k parts spends k millionths of epsilon. If the population is divided, a question of k
+parts asks k devices in expectation, and each of them spends its whole budget of a window.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sfumato.accounting.windows import whole_units
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window.readings import Asking, Reading, planned_variance
 
-if TYPE_CHECKING:  # a protocol makes its curators, and they hold a division
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.window.window import Window
 
 __all__ = ["Budget", "Cohorts", "Division", "Spent"]
@@ -26,7 +26,7 @@ EVERYBODY: Final = 1.0
 
 @dataclass
 class Spent:
-    """What the last w periods have spent, and how often.
+    """The parts that the last w periods have spent.
 
     Examples
     --------
@@ -42,33 +42,33 @@ class Spent:
     _parts: dict[int, float] = field(default_factory=dict)
 
     def add(self, period: int, parts: float) -> None:
-        """Write down what a period spends."""
+        """Record the parts that a period spends."""
         self._parts[period] = self._of_window(period).get(period, 0) + parts
 
     def total(self, period: int) -> float:
-        """Return what the w periods until this one have spent."""
+        """Return the parts that the last w periods, up to this one, have spent."""
         return sum(self._of_window(period).values())
 
     def times(self, period: int) -> int:
-        """Return in how many of the w periods until this one anything was spent."""
+        """Return in how many of the last w periods, up to this one, anything was spent."""
         return len(self._of_window(period))
 
     def _of_window(self, period: int) -> dict[int, float]:
-        """Forget the periods that have left the window; return the rest."""
+        """Drop the periods that have left the window; return the rest."""
         first = period - self.window + 1
         self._parts = {past: parts for past, parts in self._parts.items() if past >= first}
         return self._parts
 
 
 class Division(ABC):
-    """A whole that the questions of a window share, and what each part of it asks.
+    """A whole that the questions of a window share, and the question that some parts can ask.
 
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     method
-        The name of the method that divides, for the sentence that says there is too little.
+        The name of the method, for error messages.
 
     """
 
@@ -79,67 +79,67 @@ class Division(ABC):
         self.protocol = protocol
         self.method = method
         self.units = whole_units(protocol.epsilon)
-        """The whole budget of a window."""
+        """The number of budget units of a window."""
         self.spent = Spent(protocol.window)
-        """What the questions of the last periods have taken."""
+        """The parts that the last periods have spent."""
 
     @property
     @abstractmethod
     def whole(self) -> int:
-        """How many parts a window has."""
+        """The number of parts of a window."""
 
     @property
     @abstractmethod
     def even(self) -> float:
-        """How many parts each period has if all have the same; raise if that is too little."""
+        """The number of parts of each period if all are equal; ConfigurationError if too few."""
 
     @abstractmethod
     def parts(self, share: float, purpose: str) -> int:
-        """Return a share of the whole; raise if it is less than one part."""
+        """Return the parts of a share of the whole; ConfigurationError if below one part."""
 
     @abstractmethod
     def question(self, parts: float) -> tuple[Asking, float]:
-        """Return what so many parts are asked with, and how many answers are expected."""
+        """Return the mechanism for some parts, and the expected number of answers."""
 
     @abstractmethod
     def spend(self, period: int, parts: float) -> float:
-        """Spend parts on a question; return how likely a device that is free is to answer it."""
+        """Spend parts on a question; return the probability that a free device answers it."""
 
     def left(self, period: int) -> float:
-        """Return how many parts a period can still spend."""
+        """Return the number of parts that a period can still spend."""
         return max(0.0, self.whole - self.spent.total(period))
 
     def error(self, parts: float, known: Reading | None = None) -> float:
-        """Return the variance of what so many parts would say, on average over the items.
+        """Return the variance of an estimate from some parts, averaged over the items.
 
         Parameters
         ----------
         parts
-            What would be spent.
+            The number of parts.
         known
-            What is known of the present values; without it they spread as widely as they can.
+            A reading of the present values; if None, the largest possible variance is assumed.
 
         """
         return planned_variance(*self.question(parts), self.protocol.people, known)
 
 
 class Budget(Division):
-    """Parts are units of budget: a question asks all devices with a part of epsilon."""
+    """A division into units of budget: each question asks all devices with a part of epsilon."""
 
     name: ClassVar[str] = "budget"
 
     @property
     def whole(self) -> int:
-        """How many units of budget a window has."""
+        """The number of budget units of a window."""
         return self.units
 
     @property
     def even(self) -> int:
-        """A w-th of the units."""
+        """The number of units of each period: a w-th of all."""
         return self.parts(1 / self.protocol.window, "each period")
 
     def parts(self, share: float, purpose: str) -> int:
-        """Return a share of the units."""
+        """Return the units of a share of the budget; ConfigurationError if below one unit."""
         units, epsilon = int(self.units * share), self.protocol.epsilon
         if units < 1:
             raise ConfigurationError(
@@ -149,47 +149,47 @@ class Budget(Division):
         return units
 
     def question(self, parts: float) -> tuple[Asking, float]:
-        """Return the mechanism that spends so many units; all devices answer."""
+        """Return the mechanism that spends these units; all devices answer."""
         return self.protocol.mechanism(int(parts)), self.protocol.devices
 
     def spend(self, period: int, parts: float) -> float:
-        """Ask everybody."""
+        """Record the spending; return 1, because all devices are asked."""
         self.spent.add(period, parts)
         return EVERYBODY
 
 
 class Cohorts(Division):
-    """Parts are devices: a question asks a cohort of them with all of epsilon.
+    """A division into devices: each question asks a cohort of them with all of epsilon.
 
-    A cohort is everybody who is free and whose own coin says so. How many devices are free is
-    public, in expectation: all but the cohorts of the last w - 1 periods.
+    A cohort consists of all free devices whose own coin says so. The expected number of free
+    devices is public: all except the cohorts of the last w - 1 periods.
     """
 
     name: ClassVar[str] = "population"
 
     @property
     def whole(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self.protocol.devices
 
     @property
     def even(self) -> float:
-        """A w-th of the devices."""
+        """The number of devices of each period: a w-th of all."""
         self._need(self.protocol.window)
         return self.whole / self.protocol.window
 
     def parts(self, share: float, purpose: str) -> int:
-        """Return a share of the devices."""
+        """Return the number of devices of a share; ConfigurationError if it would be empty."""
         del purpose
         self._need(ceil(1 / share))
         return int(self.whole * share)
 
     def question(self, parts: float) -> tuple[Asking, float]:
-        """Return the mechanism that spends everything; so many devices answer."""
+        """Return the mechanism that spends the whole budget, and the number of devices."""
         return self.protocol.mechanism(self.units), parts
 
     def spend(self, period: int, parts: float) -> float:
-        """Ask a cohort of so many devices, in expectation, or of all that are free."""
+        """Ask a cohort of this expected size, or of all free devices if they are fewer."""
         free = self.left(period)
         size = min(float(parts), free)
         self.spent.add(period, size)

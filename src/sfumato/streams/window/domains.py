@@ -1,8 +1,8 @@
-"""Large domains made small before anything is asked: where to cut numbers, how to bin items.
+"""Reducing large domains beforehand: a cut for numbers, and bins for items.
 
-Both are public choices. A cut makes everybody's noise smaller and those above it wrong; the best
-one balances the two, and is found from a distribution that is known already: of last year, of a
-pilot, of people who were asked under a budget of their own.
+Both are public choices. A cut reduces the noise of all numbers but makes larger numbers wrong; the
+best one balances the two, and is computed from a known distribution, such as last year's, a
+pilot's, or that of people who were asked with a separate budget.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cut:
-    """Where to cut numbers, and what that leads to.
+    """A cut of numbers, and its errors.
 
     Parameters
     ----------
     threshold
-        Numbers above count as this.
+        The number to which larger ones are clipped.
     noise
         The standard error of the mean of those who answer.
     bias
-        By how much the mean of cut numbers is below the true one.
+        The amount by which the mean of clipped numbers is below the true mean.
 
     """
 
@@ -55,11 +55,11 @@ def best_cut(numbers: Any, epsilon: float, received: int, shares: Any = None) ->
     Parameters
     ----------
     numbers, shares
-        A known distribution: numbers with the share of each, or as many numbers as there are.
+        A known distribution: numbers with the share of each, or a list of all numbers.
     epsilon
         The privacy of one answer.
     received
-        How many answer in a period.
+        The number of answers in a period.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def best_cut(numbers: Any, epsilon: float, received: int, shares: Any = None) ->
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     mean = float(values @ weights)
-    # The mean of min(v, cut) at each cut: below it the numbers themselves, above it the cut.
+    # The mean of min(v, cut) for each cut: numbers below it count as they are, others as the cut.
     below = np.cumsum(values * weights)
     above = np.maximum(0.0, 1 - np.cumsum(weights))
     kept = below + above * values
@@ -93,7 +93,8 @@ def best_cut(numbers: Any, epsilon: float, received: int, shares: Any = None) ->
     if not positive.any():
         raise InputError("numbers are all 0; one above is expected.")
     cuts, kept = values[positive], kept[positive]
-    # n Var is affine in the mean's place on the interval up to a square; three points tell it.
+    # n Var is a quadratic function of the mean's position in the interval; three points determine
+    # it.
     ends = [unit.variance(place) for place in (0.0, 0.5, 1.0)]
     place = np.clip(kept / cuts, 0.0, 1.0)
     curve = np.polyval(np.polyfit([0.0, 0.5, 1.0], ends, 2), place)
@@ -114,7 +115,7 @@ def _shares(given: Any, values: Floats) -> Floats:
 
 
 def binned(codes: Any, size: int, bins: int) -> NDArray[np.int64]:
-    """Return the bin of each item, for items 0..size-1 in as even bins as can be.
+    """Return the bin of each item, for items 0..size-1 in bins of nearly equal size.
 
     Examples
     --------

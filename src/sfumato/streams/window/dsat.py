@@ -1,9 +1,9 @@
-"""DSAT_w: at most C publications in a window, when the truth is beyond a threshold that adapts.
+"""DSAT_w: at most C publications in a window, at distances above an adaptive threshold.
 
 Li, Xiong, Jiang, Liu, "Differentially Private Histogram Publication for Dynamic Datasets: an
-Adaptive Sampling Approach" (2015), in the form of LDP-IDS (2022, Alg. 4), repaired: every period
-looks, so each look has a w-th and not a C-th of its part (the pool would run empty); publications
-are counted against the periods that the count is about; the threshold is a squared distance.
+Adaptive Sampling Approach" (2015), in the form of LDP-IDS (2022, Alg. 4), corrected: every period
+looks, so each look has a w-th and not a C-th of its part (or the pool would run empty);
+publications are counted over the right periods; and the threshold is a squared distance.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ __all__ = ["DSAT"]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DSAT(WindowCurator):
-    """A threshold that falls while there are too few publications, and rises with too many.
+    """A curator whose threshold falls with too few publications and rises with too many.
 
     Parameters
     ----------
     share
-        Which share of the whole goes into looking for changes.
+        The share of the window that is spent on looking for changes.
     publications
-        How many there are in a window, at most (C); 15% of it if left out.
+        The largest number of publications in a window (C); by default 15% of its periods.
     threshold
-        The first squared distance that is published at, in units of a publication's variance.
+        The first threshold, a squared distance in units of a publication's variance.
     pace
-        How fast the threshold moves (theta), in the same units.
+        The speed at which the threshold changes (theta), in the same units.
     slack
-        How far the rate of publications may be off without a faster move (sigma).
+        The deviation of the publication rate up to which the threshold changes slowly (sigma).
 
     """
 
@@ -59,13 +59,13 @@ class DSAT(WindowCurator):
         unit = self.division.error(self.each)
         self.threshold *= unit
         self.pace *= unit
-        # Two histograms are at most sqrt(2) apart, two means as far as the interval is long.
+        # Two histograms are at most sqrt(2) apart, two means at most the length of the interval.
         furthest = (2 if self.protocol.domain is not None else 1) * self.protocol.reach**2
         self.ceiling = furthest / self.protocol.width
         self.published = Spent(self.window)
 
     def release(self, period: int) -> Step:
-        """Look, move the threshold, publish beyond it."""
+        """Look, adapt the threshold, and publish if the distance is above it."""
         count = self.published.times(period)
         if count >= self.most:
             return self.repeat()

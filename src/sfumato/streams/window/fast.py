@@ -1,8 +1,8 @@
-"""FAST: a few looks in a window, at times that a controller chooses, and a filter in between.
+"""FAST: a few looks in a window, timed by a controller, and a filter in between.
 
 Fan, Xiong, "An Adaptive Approach to Real-Time Aggregate Monitoring with Differential Privacy"
-(2014), over windows instead of a horizon: a look that is due waits while the last w - 1 periods
-have had their number of looks.
+(2014), over windows instead of a horizon: a due look waits while the last w - 1 periods have used
+up all looks.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from sfumato.streams.window.tracking import STEP, Controller, Tracker
 __all__ = ["FAST"]
 
 MEMORY: Final = 5
-"""How many errors the controller remembers; as many first periods are all looked at."""
+"""The number of errors that the controller remembers, and of first periods that all have a look."""
 LARGEST: Final = 50.0
-"""Beyond this exponent the interval is at its least, whatever the error."""
+"""Above this exponent the interval has its smallest value for any error."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FAST(WindowCurator):
-    """Look, correct the filter, and decide when to look next.
+    """A curator that looks, corrects its filter, and decides when to look next.
 
     Parameters
     ----------
     looks
-        The share of a window's periods that are looked at, at most.
+        The largest share of a window's periods that have a look.
     target
-        The relative error that leaves the interval as it is (xi).
+        The relative error at which the interval stays the same (xi).
     pace
-        How fast the interval changes (theta).
+        The speed at which the interval changes (theta).
     step
-        The deviation of a curve's step, as a share of its range.
+        The standard deviation of a curve's step, as a share of its range.
 
     """
 
@@ -56,7 +56,7 @@ class FAST(WindowCurator):
         self.each = self.division.parts(1 / self.most, "a look")
 
     def release(self, period: int) -> Step:
-        """Predict; if a look is due and the window has one left, correct."""
+        """Predict, and correct if a look is due and the window has one left."""
         self.tracker.predict()
         due = period >= self.controller.due and self.division.spent.times(period) < self.most
         reading = (yield from self.asked(self.each)) if due else None
@@ -67,7 +67,7 @@ class FAST(WindowCurator):
         )
 
     def _correct(self, period: int, reading: Reading) -> None:
-        """Wait for a shorter time the more the relative error exceeds its target."""
+        """Correct the filter, and wait for less time the more the error exceeds its target."""
         expected = self.tracker.mean if self.tracker.started else reading.values
         self.tracker.correct(reading)
         size = np.maximum(np.abs(self.tracker.mean), self.protocol.reach / self.protocol.devices)

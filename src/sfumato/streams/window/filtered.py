@@ -1,9 +1,10 @@
-"""Ours: uniform cohorts, and a bank of filters that knows how slowly the curve moves.
+"""Our own method: uniform cohorts, and a bank of filters that learns how slowly curves move.
 
 Adaptive methods spend half of their devices on the question whether anything changed, and then
 publish one cohort alone or repeat an old answer. Here every device answers about the value itself,
-as in LPU, and what earlier periods said is not thrown away: each item's share is followed by a bank
-of Kalman filters (:mod:`sfumato.streams.bank`), with the exact variance of each cohort's answer.
+as in LPU, and answers of earlier periods are not thrown away: each item's share is followed by a
+bank of Kalman filters (:mod:`sfumato.streams.bank`), with the exact variance of each cohort's
+answer.
 """
 
 from __future__ import annotations
@@ -29,27 +30,29 @@ __all__ = ["Filtered", "history"]
 Floats = NDArray[np.float64]
 
 DOUBT: Final = 1.2
-"""What posterior variances are multiplied with. A bank that finds out how a curve moves from few
-noisy answers is a little too sure of it: without this, 95% intervals cover 92-94% of a random walk,
-of which every step is as the bank expects it."""
+"""The factor of posterior variances.
+
+A bank that learns how a curve moves from few noisy answers has slightly too small variances:
+without this factor, 95% intervals cover 92-94% of a random walk that fits the bank exactly.
+"""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Filtered(WindowCurator):
-    """LPU, decoded with a prior that curves move slowly.
+    """The method LPU, with a prior that curves move slowly.
 
-    A release has the posterior means (of shares: moved to the nearest ones that are not negative
-    and sum to one), their posterior variances, and beside them the unbiased answers of the period
-    alone. ``surprise`` says how unlikely each answer was, given all before.
+    A release has the posterior means (for shares: the nearest ones that are not negative and sum to
+    one), their posterior variances, and also the unbiased answers of the period alone. ``surprise``
+    is the probability of each answer given all earlier ones.
 
     Parameters
     ----------
     switch
-        How likely a curve is to change its ways in a period.
+        The probability that a curve changes its law of motion in a period.
     restart
-        How unlikely an answer must be for its item to start afresh.
+        The probability below which an answer restarts its item.
     doubt
-        What posterior variances are multiplied with.
+        The factor of posterior variances.
 
     """
 
@@ -58,7 +61,7 @@ class Filtered(WindowCurator):
     doubt: float = field(default=DOUBT, metadata=POSITIVE)
 
     def __post_init__(self) -> None:
-        """Refuse a window that has too little for each period."""
+        """Raise ConfigurationError if the window has too little for each period."""
         super().__post_init__()
         self.each = self.division.even
         if not 0 <= self.restart < 1:
@@ -73,7 +76,7 @@ class Filtered(WindowCurator):
         self._mean: Floats | None = None
 
     def release(self, period: int) -> Step:
-        """Ask a w-th of the devices; let the bank make the best of it."""
+        """Ask a w-th of the devices, and update the bank with their answers."""
         del period
         reading = yield from self.asked(self.each)
         if reading is None:
@@ -94,9 +97,9 @@ class Filtered(WindowCurator):
         )
 
     def _noise(self, reading: Reading) -> Floats:
-        """Return the variance of each answer: of shares at what is known of them, not as seen now.
+        """Return the variance of each answer; that of shares is taken at the posterior mean.
 
-        A share that came out too low would otherwise claim too small a variance, too.
+        At the observed share, an answer that came out too low would also have too small a variance.
         """
         mechanism, _ = self.division.question(self.each)
         if not isinstance(mechanism, FrequencyOracle):
@@ -113,15 +116,15 @@ class Filtered(WindowCurator):
 
 
 def history(releases: Sequence[WindowEstimate]) -> list[WindowEstimate]:
-    """Return all releases of a filtered stream once more, with what came later taken in.
+    """Return all releases of a filtered stream again, updated with later answers.
 
-    They carry the period of the last release as ``as_of``: an online release is final when its
-    period closes, and this is another answer.
+    Their ``as_of`` is the period of the last release; online releases are final when their period
+    closes, and these are different answers.
 
     Parameters
     ----------
     releases
-        With the unbiased answers beside the filtered ones.
+        The releases, with the unbiased answers beside the filtered ones.
 
     """
     answered = [release.raw is not None for release in releases]

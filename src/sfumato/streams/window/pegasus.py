@@ -1,10 +1,10 @@
-"""PeGaSus: periods that look alike form a group, and a group is smoothed.
+"""PeGaSus: similar periods form a group, and a group is smoothed.
 
 Chen, Machanavajjhala, Hay, Miklau, "PeGaSus: Data-Adaptive Differentially Private Stream
 Processing" (2017), with local answers in place of central noise: in every period a fifth of its
-part goes to the grouper and the rest to what is published. The grouper's answers are private
-already, so no noise is added to its decisions; what pure noise would make of a group's deviation
-is taken off instead.
+part goes to the grouper and the rest to the publication. The grouper's answers are already private,
+so no noise is added to its decisions; instead, the deviation that noise alone would cause is
+subtracted.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Floats = NDArray[np.float64]
 
 SMOOTHERS: Final = ("median", "mean", "james-stein")
 LONGEST: Final = 4096
-"""A stream has no end and memory has: a group does not grow beyond so many periods."""
+"""The largest number of periods in a group, because streams are endless and memory is not."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PeGaSus(WindowCurator):
-    """Perturb, group, smooth.
+    """A curator that perturbs, groups and smooths.
 
     Parameters
     ----------
     grouping
-        The share of each period that the grouper has.
+        The share of each period for the grouper.
     threshold
-        How much deviation a group may have, in units of the deviation of a grouper's answer.
+        The deviation that a group may have, in units of a grouper's answer's standard deviation.
     smoother
-        What is released of a group: ``median``, ``mean`` or ``james-stein``.
+        The smoother of a group: ``median``, ``mean`` or ``james-stein``.
 
     """
 
@@ -51,7 +51,7 @@ class PeGaSus(WindowCurator):
     rounds: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Divide each period between the grouper and what is published."""
+        """Divide each period between the grouper and the publication."""
         super().__post_init__()
         if self.smoother not in SMOOTHERS:
             raise ConfigurationError(
@@ -64,7 +64,7 @@ class PeGaSus(WindowCurator):
         self._open = False
 
     def release(self, period: int) -> Step:
-        """Ask for what is published and for the grouper; release the group's smoothed value."""
+        """Ask for the publication and for the grouper; release the group's smoothed value."""
         del period
         fresh = yield from self.asked(self.perturb)
         look = yield from self.asked(self.group)
@@ -74,13 +74,13 @@ class PeGaSus(WindowCurator):
             self._grouped.append(look.values)
             self._answers.append(fresh)
         else:
-            # After a group that was closed by a stranger the stranger stands alone.
+            # After a group that was closed by a different period, that period stands alone.
             self._open = not self._open
             self._grouped, self._answers = [look.values], [fresh]
         return self._smoothed()
 
     def _alike(self, look: Reading) -> bool:
-        """Whether the group with one period more deviates by little more than noise does."""
+        """Return whether the group with one more period deviates little more than noise does."""
         values = np.array([*self._grouped, look.values])
         count = len(values)
         deviation = float(np.abs(values - values.mean(axis=0)).sum(axis=0).mean())

@@ -1,9 +1,9 @@
-"""What the answers of a cohort say about everybody: values, and how sure they are.
+"""Readings: what a cohort's answers say about all devices, with their uncertainty.
 
 A cohort is a sample of the population, so its answers vary for two reasons: the noise of the
-mechanism and the draw of who answers. With n of N devices the second is f(1 - f)/n times
-(N - n)/(N - 1) for a share f, and the spread of the numbers in its place for a mean. Leaving it out
-makes every distance look larger than it is (by up to 27% at epsilon 1 on two items) and every
+mechanism and the sampling of devices. With n of N devices the second variance is f(1 - f)/n times
+(N - n)/(N - 1) for a share f; for a mean the variance of the numbers replaces f(1 - f). Leaving it
+out makes every distance look larger than it is (by up to 27% at epsilon 1 on two items) and every
 interval too short.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["Asking", "Reading", "planned_variance", "read", "sampling"]
 
 Floats = NDArray[np.float64]
 Asking = FrequencyOracle | NumericMechanism
-"""What devices are asked with: for shares of items, or for a mean."""
+"""The mechanisms of questions: for shares of items, or for a mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class Reading:
     values
         One share for each item, or one mean.
     variance
-        Of each, from noise and sampling; fit for an interval, so never negative.
+        The variance of each value, from noise and sampling; for intervals, so never negative.
     average
-        The mean of the variances over the items, without bias: what a squared distance exceeds
-        the true one by.
+        An unbiased estimate of the mean variance over the items, by which squared distances are too
+        large.
     spread
-        The variance of the values in the population, averaged over the items, without bias.
+        An unbiased estimate of the variance in the population, averaged over the items.
     n
-        How many answered.
+        The number of answers.
 
     """
 
@@ -56,19 +56,19 @@ class Reading:
 
 @lru_cache(maxsize=4096)
 def _noise(mechanism: FrequencyOracle) -> float:
-    """Return n times the noise of a share, averaged over the items; exact, so it takes a moment."""
+    """Return n times the noise of a share, averaged over the items; cached, as it is exact."""
     return mechanism.mse
 
 
 def sampling(received: float, devices: int) -> float:
-    """Return by how much the spread of the population blurs the mean of a sample."""
+    """Return the factor of the population's variance in the variance of a sample's mean."""
     if received <= 0:
         return inf
     return max(0.0, devices - received) / (max(1, devices - 1) * received)
 
 
 def read(mechanism: Asking, tally: Tally, devices: int) -> Reading:
-    """Return what a tally says about so many devices."""
+    """Return the reading of a tally, for a population of ``devices`` devices."""
     estimate = mechanism.estimate(tally)
     noise = estimate.covariance.variances()
     drawn = sampling(tally.n, devices)
@@ -81,8 +81,8 @@ def read(mechanism: Asking, tally: Tally, devices: int) -> Reading:
         return Reading(
             shares, noise + drawn * np.clip(spreads, 0.0, 0.25), average, spread, tally.n
         )
-    # One bit says nothing of the spread, but then its own noise is counted as if all numbers were
-    # equal, which for a small sample adds up to the same: (A^2 - E v^2) + (E v^2 - mean^2).
+    # A bit does not tell the variance of the numbers, but its noise is computed as if all numbers
+    # were equal, which for a small sample gives the same sum: (A^2 - E v^2) + (E v^2 - mean^2).
     point, square = mechanism.moments(tally)
     widest = (mechanism.high - mechanism.low) ** 2 / 4
     spread = min(max(mechanism.step**2 * (square - point**2) + float(noise[0]), 0.0), widest)
@@ -93,10 +93,10 @@ def read(mechanism: Asking, tally: Tally, devices: int) -> Reading:
 def planned_variance(
     mechanism: Asking, received: float, devices: int, known: Reading | None
 ) -> float:
-    """Return the variance, averaged over the items, of what so many answers would say.
+    """Return the variance of a reading of ``received`` answers, averaged over the items.
 
-    The noise of shares is known beforehand, whatever the data; their spread, and the noise of a
-    mean, are taken from a reading, or as the worst there can be.
+    The noise of shares does not depend on the data. Their variance in the population, and the noise
+    of a mean, come from a known reading or are the largest possible.
     """
     if received <= 0:
         return inf

@@ -1,8 +1,8 @@
-"""RescueDP: looks when a controller says so, spends more the longer it has waited, and filters.
+"""RescueDP: looks timed by a controller, with more budget after longer waits, and a filter.
 
 Wang, Zhang, Lu, Wang, Qin, Ren, "RescueDP: Real-Time Spatio-Temporal Crowd-Sourced Data Publishing
 with Differential Privacy" (2016), in the form of LDP-IDS (2022, Alg. 5), corrected: an error is
-compared with a deviation, not with a variance. The grouping of small regions is left out.
+compared with a standard deviation, not with a variance. The grouping of small regions is left out.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from sfumato.streams.window.tracking import STEP, Controller, Tracker
 __all__ = ["RescueDP"]
 
 MEMORY: Final = 3
-"""How many errors the controller remembers."""
+"""The number of errors that the controller remembers."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RescueDP(WindowCurator):
-    """Look, correct the filter, and decide when to look next.
+    """A curator that looks, corrects its filter, and decides when to look next.
 
     Parameters
     ----------
     scale
-        How fast the share of what is left grows with the time waited (phi).
+        The speed at which a look's share of the rest grows with the waiting time (phi).
     most_of_rest
-        The largest share of what is left that one look has (p_max).
+        The largest share of the rest for one look (p_max).
     most_of_whole
-        The largest share of the whole that one look has.
+        The largest share of the whole for one look.
     pace
-        How fast the interval changes (theta).
+        The speed at which the interval changes (theta).
     step
-        The deviation of a curve's step, as a share of its range.
+        The standard deviation of a curve's step, as a share of its range.
 
     """
 
@@ -48,14 +48,14 @@ class RescueDP(WindowCurator):
     step: float = field(default=STEP, metadata=POSITIVE)
 
     def __post_init__(self) -> None:
-        """Begin with a look that is due at once."""
+        """Start with a look that is due at once."""
         super().__post_init__()
         self.tracker = Tracker.of(self.protocol, self.step)
         self.controller = Controller(self.pace, MEMORY)
         self.most = self.division.parts(self.most_of_whole, "a look")
 
     def release(self, period: int) -> Step:
-        """Predict; if a look is due and can be paid, correct."""
+        """Predict, and correct if a look is due and affordable."""
         self.tracker.predict()
         parts = self._offered(period) if period >= self.controller.due else 0
         reading = (yield from self.asked(parts)) if parts else None
@@ -63,7 +63,7 @@ class RescueDP(WindowCurator):
             before = self.tracker.mean
             self.tracker.correct(reading)
             moved = float(np.mean(np.abs(self.tracker.mean - before)))
-            # A shorter time the more the curve has moved, compared with the noise.
+            # The wait is shorter the more the curve has moved compared with the noise.
             trouble = self.controller.trouble(moved)
             noise = self.division.error(parts, reading)
             self.controller.schedule(period, 1 - trouble**2 / noise)
@@ -72,6 +72,6 @@ class RescueDP(WindowCurator):
         )
 
     def _offered(self, period: int) -> int:
-        """Return a share of the rest that grows with the time waited."""
+        """Return the parts for a look: a share of the rest that grows with the waiting time."""
         share = min(self.scale * log(self.controller.wait + 1), self.most_of_rest)
         return min(int(share * self.division.left(period)), self.most)

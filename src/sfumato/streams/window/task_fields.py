@@ -1,7 +1,7 @@
 """The fields of tasks without a horizon: any w consecutive periods of a device share one budget.
 
-Their files have ``kind = "window"``. What they ask in a period depends on what was learnt before,
-so devices are asked anew in each period and answer by their own coin.
+Their files have ``kind = "window"``. Their questions depend on earlier answers, so devices are
+asked again in each period and answer by their own coin.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ OPTIONAL: Final = ("method", "oracle", "parameters", "default")
 
 
 def checked(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a task with one window, beyond what all tasks have.
+    """Return the checked fields of a task with one window, beyond those of all tasks.
 
-    ``window`` is how many consecutive periods epsilon is for, ``devices`` how many take part in
-    expectation. ``method``, ``oracle`` and ``parameters`` say who is asked what, when. ``default``
-    is the public value that a device answers for before it has one of its own.
+    ``window`` is the number of consecutive periods that epsilon covers, ``devices`` the expected
+    number of devices. ``method``, ``oracle`` and ``parameters`` determine who is asked what, when.
+    ``default`` is the public value that a device answers for before its first own value.
     """
     method = fields.text(task.get("method", "auto"), ("method",))
     oracle = fields.choice(task.get("oracle", "auto"), ("oracle",), ORACLES)
@@ -57,7 +57,7 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tiers(task: Mapping[str, Any]) -> list[list[Any]]:
-    """Return the other windows that an owner may pick: window, epsilon and devices of each."""
+    """Return the window, epsilon and devices of each further tier that an owner may pick."""
     raw = task["tiers"]
     if not isinstance(raw, (list, tuple)) or not raw or not all(map(_is_table, raw)):
         raise Problem(
@@ -94,7 +94,7 @@ def tiers(task: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def _is_table(tier: Any) -> bool:
-    """Return whether this is a tier, as a file or as the canonical form of a task has it."""
+    """Return whether a value is a tier, in the form of a file or of a task's canonical form."""
     return isinstance(tier, Mapping) or (isinstance(tier, (list, tuple)) and len(tier) == len(TIER))
 
 
@@ -123,7 +123,7 @@ def _check_values(values: TaskValues) -> None:
 
 
 def _default(raw: Any, values: TaskValues) -> Any:
-    """Return the value that a device answers for before its first one."""
+    """Return the default value of a task; raise Problem if the task does not know it."""
     if values.kind == "number":
         low, high = float(values.low or 0), float(values.high or 0)
         if not is_finite_number(raw) or not low <= raw <= high:

@@ -1,8 +1,8 @@
-"""Public tiers: several windows for one question, and every owner picks one before any data.
+"""Tiers: several windows for one question; every owner picks one before any data.
 
-A task may offer up to four pairs (w, epsilon). Who wants more protection picks a stricter one; each
-tier is a stream of its own, with its own ledger on the device and its own tallies at the server,
-and what they release is put together by how sure each is.
+A task may offer up to four pairs (w, epsilon). Owners who want more protection pick a stricter one.
+Each tier is a separate stream, with its own ledger on the device and its own tallies on the server;
+releases are combined by their variances.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ __all__ = ["TieredDevice", "TieredEstimate", "Tiers", "combined"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TieredEstimate(WindowEstimate):
-    """What is published for a period, and each tier's own estimate beside it."""
+    """The release of a period, with the estimate of each tier."""
 
     tiers: tuple[WindowEstimate, ...] = ()
 
 
 @dataclass(frozen=True)
 class Tiers(AskedStream):
-    """One question under several windows.
+    """One question that is asked under several windows.
 
-    Each tier's estimate speaks about everybody, so whoever picks which tier must not go along with
-    what they hold; where it does, look at the tiers' own releases.
+    Each tier's estimate is about all devices, so the choice of a tier must not depend on the
+    values; if it does, use the releases of the single tiers.
 
     Parameters
     ----------
     tiers
-        The windows on offer; they ask about the same items or the same interval. The number of
-        devices of each is how many are expected to pick it.
+        The windows on offer, all about the same items or the same interval. The number of devices
+        of each is the number expected to pick it.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Tiers(AskedStream):
     optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
 
     def __post_init__(self) -> None:
-        """Refuse tiers that do not belong together; let each speak about everybody."""
+        """Check that the tiers fit together, and let each estimate be about all devices."""
         if not 1 <= len(self.tiers) <= MOST_TIERS:
             raise ConfigurationError(f"tiers has {len(self.tiers)}; 1..{MOST_TIERS} are possible.")
         values = [(tier.domain, tier.interval, tier.clip, tier.default) for tier in self.tiers]
@@ -101,37 +101,37 @@ class Tiers(AskedStream):
 
     @property
     def devices(self) -> int:
-        """How many devices take part, in expectation."""
+        """The expected number of devices."""
         return sum(tier.devices for tier in self.tiers)
 
     @property
     def payload(self) -> int:
-        """The bytes of the longest report of any tier."""
+        """The number of bytes of the longest report of any tier."""
         return max(tier.payload for tier in self.tiers)
 
     @cached_property
     def rounds(self) -> int:
-        """How many questions a period has, at most: those of all tiers, one after the other."""
+        """The largest number of questions in a period, over all tiers together."""
         return sum(tier.rounds for tier in self.tiers)
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What the values of a release are about."""
+        """The names of the released values."""
         return self.tiers[0].labels
 
     @property
     def quantity(self) -> Quantity:
-        """What the values of a release are."""
+        """The quantity of the released values."""
         return self.tiers[0].quantity
 
     @property
     def wholes(self) -> tuple[slice, ...]:
-        """Of shares: each device holds exactly one item."""
+        """The groups of entries of which each device holds exactly one: all items, for shares."""
         return self.tiers[0].wholes
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to a device of the tier that protects least; each has its own."""
+        """What is promised to a device of the weakest tier; each tier has its own guarantee."""
         return max(self.tiers, key=lambda tier: tier.epsilon / tier.window).guarantee
 
     @property
@@ -141,18 +141,18 @@ class Tiers(AskedStream):
 
     @property
     def counts_on(self) -> int:
-        """How many devices take part, in expectation."""
+        """The expected number of devices."""
         return self.devices
 
     def expecting(self, devices: int) -> Tiers:
-        """Return the same stream for another number of devices, by the tiers' shares."""
+        """Return the same stream for another number of devices, in the same proportions."""
         scale = devices / self.devices
         sizes = [max(1, round(tier.devices * scale)) for tier in self.tiers]
         pairs = zip(self.tiers, sizes, strict=True)
         return Tiers(tuple(tier.expecting(size) for tier, size in pairs))
 
     def by(self, method: str) -> Tiers:
-        """Return the same tiers by another method."""
+        """Return the same tiers with another method."""
         return Tiers(tuple(tier.by(method) for tier in self.tiers))
 
     @property
@@ -163,7 +163,7 @@ class Tiers(AskedStream):
         return Sent(float(messages), float(payload), float(sent[:, 2].max()))
 
     def planned_variance(self, devices: int) -> float | None:
-        """Return the variance of what a period's own answers say, all tiers together."""
+        """Return the variance of an estimate from one period's answers of all tiers."""
         tiers = self.expecting(devices).tiers
         expected = predicted(tiers, method_of(tiers[0].method))
         return None if expected is None else expected.reported
@@ -176,12 +176,12 @@ class Tiers(AskedStream):
         pilot: Any = None,
         notice: Notice = lambda _: None,
     ) -> Outlook:
-        """Return what to expect of each method, if all tiers take the same."""
+        """Return what to expect of each method, if all tiers use the same one."""
         del pilot
         return WindowOutlook(task, cls.chosen(task), devices, notice)
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen: who is asked, when."""
+        """Return the choices made: the method, and the number of tiers."""
         return {"method": self.tiers[0].facts()["method"], "tiers": len(self.tiers)}
 
     @property
@@ -190,11 +190,11 @@ class Tiers(AskedStream):
         return tuple(tier.devices / self.devices for tier in self.tiers)
 
     def plain(self) -> dict[str, Any]:
-        """Return what the stream fixes of a published task beyond the task itself: nothing."""
+        """Return the fields of a published task beyond the task itself: none."""
         return {}
 
     def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream: a window, and what the other tiers have else."""
+        """Return plain data that are enough to make this stream again."""
         rest = [[int(t.window), float(t.epsilon), int(t.devices)] for t in self.tiers[1:]]
         return self.tiers[0].spec() | {"stream": self.name, "tiers": rest}
 
@@ -219,7 +219,7 @@ class Tiers(AskedStream):
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a stranger's task: a few windows, each as it is let in alone."""
+        """Return the stream of a stranger's task; each window must be allowed on its own."""
         rows = spec.get("tiers", ())
         if not isinstance(rows, (list, tuple)) or len(rows) >= MOST_TIERS:
             raise ConfigurationError(
@@ -230,7 +230,7 @@ class Tiers(AskedStream):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances: shares and a mean."""
+        """Yield small instances, for shares and for a mean."""
         usual = Window(2, 1.0, 4_000, domain=2, method="lpu")
         yield cls((usual, replace(usual, window=1, epsilon=0.5)))
         number = Window(2, 0.5, 4_000, interval=(0.0, 1.0), method="lpd")
@@ -240,13 +240,13 @@ class Tiers(AskedStream):
 
     @property
     def crowd(self) -> tuple[int, ...]:
-        """How many devices are expected to pick each tier."""
+        """The number of devices that are expected to pick each tier."""
         return tuple(tier.devices for tier in self.tiers)
 
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
     ) -> NDArray[np.float64] | None:
-        """Return the shares or the mean of all devices, if all tiers release them unbiased."""
+        """Return the shares or the mean of all devices, if all tiers estimate them unbiased."""
         truths = [tier.truth(held, counts, ask) for tier in self.tiers]
         return None if any(truth is None for truth in truths) else truths[0]
 
@@ -257,20 +257,20 @@ class Tiers(AskedStream):
         return self.tiers[0].inputs()
 
     def check(self, value: Any) -> None:
-        """Raise InputError if the task knows no such value."""
+        """Raise InputError unless a value is one that the task knows."""
         self.tiers[0].check(value)
 
     @property
     def default(self) -> Any:
-        """What a device answers for before its first value."""
+        """The value that a device answers for before its first one."""
         return self.tiers[0].default
 
     def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism that a question describes: all tiers ask about one thing."""
+        """Return the mechanism that a question describes, which is the same for all tiers."""
         return self.tiers[0].asked(configuration)
 
     def device(self, coins: Source, tier: int = 0) -> TieredDevice:
-        """Return a new device of a tier that its owner picked before there were any data."""
+        """Return a new device of the tier that its owner picked before any data."""
         del coins
         self.offer(tier)
         picked = self.tiers[tier]
@@ -278,7 +278,7 @@ class Tiers(AskedStream):
         return TieredDevice(picked, ledger, together=self, tier=tier)
 
     def restore(self, state: Any) -> TieredDevice:
-        """Return the device that goes on from a saved state, in the tier that it has."""
+        """Return the device that continues from a saved state, in its tier."""
         tier = state.get("tier") if isinstance(state, Mapping) else None
         if type(tier) is not int or not 0 <= tier < len(self.tiers):
             raise MismatchError("the saved state has no tier of this task; one is expected.")
@@ -288,7 +288,7 @@ class Tiers(AskedStream):
     # ---- the server's half -----------------------------------------------------------------
 
     def fleet(self, population: Population, rng: Source) -> WindowFleet:
-        """Return simulated devices, of which each tier has its share."""
+        """Return simulated devices, with each tier's share of them."""
         return WindowFleet(self.tiers, population, rng)
 
     def curator(self) -> TieredCurator:
@@ -298,14 +298,14 @@ class Tiers(AskedStream):
 
 @dataclass
 class TieredDevice(WindowDevice):
-    """A device of one tier: it answers that tier's questions, and no others.
+    """A device of one tier, which only answers that tier's questions.
 
     Parameters
     ----------
     together
         All tiers of the task.
     tier
-        The one that its owner has picked.
+        The index of the tier that its owner has picked.
 
     """
 
@@ -314,16 +314,16 @@ class TieredDevice(WindowDevice):
 
     @property
     def stream(self) -> Tiers:
-        """The stream that it takes part in."""
+        """The stream of the device."""
         return self.together
 
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data, with the tier."""
+        """Return the state as plain data, including the tier."""
         return super().save() | {"tier": self.tier}
 
 
 class TieredCurator(Curator):
-    """One curator for each tier, one after the other; releases combined by variance."""
+    """One curator for each tier, in turn; their releases are combined by variance."""
 
     def __init__(self, protocol: Tiers) -> None:
         self.protocol = protocol
@@ -332,7 +332,7 @@ class TieredCurator(Curator):
             curator.tier = place
 
     def timestep(self, period: int) -> Generator[Ask, Tally, TieredEstimate]:
-        """Ask what each tier asks, one after the other; return what they say together."""
+        """Ask the questions of each tier in turn; return the combined release."""
         estimates: list[WindowEstimate] = []
         for curator in self.curators:
             estimate = yield from curator.timestep(period)
@@ -341,7 +341,7 @@ class TieredCurator(Curator):
 
 
 def combined(releases: Sequence[WindowEstimate]) -> TieredEstimate:
-    """Return the estimates of all tiers in one, each value weighted by how sure it is."""
+    """Return the combined estimate of all tiers, weighted by their precision."""
     values, variance = _weighed([(release.values, release.variance) for release in releases])
     told = [
         (release.raw, release.raw_variance)
@@ -368,7 +368,7 @@ def _weighed(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     values = np.array([part[0] for part in parts])
     variances = np.maximum(np.array([part[1] for part in parts]), np.finfo(float).tiny)
-    weights = 1 / variances  # nothing, of a tier that has not released anything yet
+    weights = 1 / variances  # zero for a tier that has not released anything yet
     total = weights.sum(axis=0)
     known = total > 0
     shares = np.where(known, weights / np.where(known, total, 1.0), 1 / len(parts))

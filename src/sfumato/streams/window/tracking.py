@@ -1,7 +1,7 @@
-"""What the adapted methods share: a filter with a fixed step, and a controller of when to look.
+"""The base of FAST and RescueDP: a filter with a fixed step, and a controller of looks.
 
-Filter and controller are as their papers have them. The variance of an answer is known exactly here
-and needs no tuning; the variance of a step is a public guess and is never taken from the data.
+Filter and controller are those of the papers. The variance of an answer is known exactly here and
+needs no tuning; the variance of a step is a public guess that never depends on the data.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["STEP", "Controller", "Tracker"]
 Floats = NDArray[np.float64]
 
 STEP: Final = 0.0025
-"""The deviation of a curve's step that is taken for granted, as a share of its range."""
+"""The default standard deviation of a curve's step, as a share of its range."""
 
 
 @dataclass
 class Tracker:
-    """A Kalman filter whose level takes steps of one known variance, for each item alike.
+    """A Kalman filter whose level has steps of one known variance, the same for all items.
 
     Parameters
     ----------
     step
         The variance of a step.
     mean, variance
-        What is known of each item; the variance is infinite before anything was seen.
+        The mean and variance of each item; the variance is infinite before the first reading.
 
     Examples
     --------
@@ -54,13 +54,13 @@ class Tracker:
 
     @classmethod
     def of(cls, protocol: Window, step: float) -> Self:
-        """Return a filter that has seen nothing; the step is a share of the values' range."""
+        """Return a new filter; the step is given as a share of the range of values."""
         unknown = np.full(protocol.width, np.inf)
         return cls((step * protocol.reach) ** 2, protocol.nothing, unknown)
 
     @property
     def started(self) -> bool:
-        """Whether anything was seen."""
+        """Whether there was a reading."""
         return bool(np.isfinite(self.variance).all())
 
     def predict(self) -> None:
@@ -68,7 +68,7 @@ class Tracker:
         self.variance = self.variance + self.step
 
     def correct(self, reading: Reading) -> None:
-        """Take in what was answered."""
+        """Update the filter with a reading."""
         if not self.started:
             self.mean, self.variance = reading.values, reading.variance
             return
@@ -79,16 +79,17 @@ class Tracker:
 
 @dataclass
 class Controller:
-    """A controller of when to look next: it weighs an error now and its mean of late.
+    """A controller that decides when to look next, from the last error and recent ones.
 
-    Its gains are the papers', 0.9 and 0.1; how fast the error grows has none.
+    Its gains are those of the papers, 0.9 for the error and 0.1 for its mean, with no derivative
+    term.
 
     Parameters
     ----------
     pace
-        How fast the interval between two looks changes (theta).
+        The speed at which the interval between looks changes (theta).
     memory
-        How many errors it remembers.
+        The number of errors that it remembers.
 
     Examples
     --------
@@ -104,20 +105,20 @@ class Controller:
     pace: float
     memory: int
     wait: float = field(default=1.0, init=False)
-    """The interval between two looks."""
+    """The interval between two looks, in periods."""
     due: int = field(default=1, init=False)
     """The period of the next look."""
 
     def __post_init__(self) -> None:
-        """Begin with no errors."""
+        """Start without errors."""
         self._errors: deque[float] = deque(maxlen=self.memory)
 
     def trouble(self, error: float) -> float:
-        """Take in an error; return how bad it is, given those before."""
+        """Add an error; return its weighted combination with earlier ones."""
         self._errors.append(error)
         return 0.9 * error + 0.1 * (sum(self._errors) / self.memory)
 
     def schedule(self, period: int, change: float) -> None:
-        """Change the interval by so many paces, and wait that long after a look in this period."""
+        """Change the interval by ``change`` times the pace, and set the period of the next look."""
         self.wait = max(1.0, self.wait + self.pace * change)
         self.due = period + int(self.wait)

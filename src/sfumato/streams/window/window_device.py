@@ -1,9 +1,9 @@
-"""The device's half of an endless stream: it answers by its own coin, and never too much.
+"""The device's half of an endless stream, which answers by its own coin within its budget.
 
-A server asks whatever it likes. The device checks that the question is one its task allows, looks
-whether its window still affords it, flips its own coin, writes down what it spends, and only then
-looks at the value. So who answers tells nothing about anybody's data, and no w consecutive periods
-ever hold more than epsilon, whatever is asked.
+A server may ask anything. The device checks that its task allows the question and that its window
+still affords it, flips its own coin, records what it spends, and only then looks at the value. So
+whether a device answers reveals nothing about its data, and no w consecutive periods ever spend
+more than epsilon, whatever is asked.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedDevice, blurred, coin
 
-if TYPE_CHECKING:  # a protocol makes its devices
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.window.window import Window
 
 __all__ = ["WindowDevice", "WindowLedger"]
 
 MOST: Final = 1 << 40
-"""Above every count of periods and rounds."""
+"""An upper limit of every count of periods and rounds."""
 LEAST: Final = {"period": 0, "tick": 0, "round": -1}
-"""The counts of a saved state, and the least that each can be."""
+"""The counts of a saved state, with the smallest value of each."""
 
 
 @dataclass
 class WindowDevice(AskedDevice):
-    """One device: what its window holds, and the value that it would answer for.
+    """One device: its ledger, and the value that it answers for.
 
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     ledger
-        What was spent in the last periods.
+        The payments of the last periods.
     period
-        The last period lived through.
+        The last period that the device has lived through.
     tick
-        The ledger's own clock, which never runs ahead of what this device has lived through: it
-        is what frees budget, not the server's word.
+        The ledger's own clock, which never runs ahead of what this device has lived through; it
+        frees budget, independently of what a server says.
     held
         The value at the end of the last period; None before the first.
     round
-        The last question about that period that was looked at.
+        The last question about that period that the device has seen.
 
     Examples
     --------
@@ -77,30 +77,31 @@ class WindowDevice(AskedDevice):
 
     @property
     def stream(self) -> Stream:
-        """The stream that it takes part in."""
+        """The stream of the device."""
         return self.protocol
 
     def observe(self, value: Any, coins: Source) -> None:
-        """Hold a value from the end of the next period on; the ledger's clock moves along."""
+        """Hold a value from the end of the next period on, and advance the ledger's clock."""
         super().observe(value, coins)
         self.tick += 1
 
     def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
-        """Return one report, or None if the window is full or the coin says so."""
+        """Return a report; None if the window is full or the coin forbids it."""
         self.protocol.check_question(ask.mechanism)
         threshold = coin(ask.probability)
         self.ledger = self.ledger.at(self.tick)
         epsilon = ask.mechanism.epsilon
-        # A full window is known from earlier coins and questions alone, as the coin is from now.
+        # Whether a window is full only depends on earlier coins and questions, and the coin only on
+        # now.
         if not self.ledger.affords(self.tick, epsilon) or not coins.bernoulli(threshold, 1)[0]:
             return None
         self.ledger = self.ledger.paid(self.tick, epsilon)
         return self._blurred(ask, coins)
 
     def _blurred(self, ask: Ask, coins: Source) -> NDArray[Any]:
-        """Return the report of the held value; of the public default, if there is none to hold.
+        """Return a report of the value held, or of the public default if there is none.
 
-        Who answers has been decided before, so that no value may stop an answer.
+        It was decided before whether the device answers, so no value may prevent an answer.
         """
         if self.held is not None:
             try:
@@ -110,7 +111,7 @@ class WindowDevice(AskedDevice):
         return blurred(ask.mechanism, self.protocol.default, coins)
 
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data; it is as secret as the value."""
+        """Return the state as plain data, which is as secret as the value."""
         spent = [list(entry) for entry in self.ledger.spent]
         return {
             "period": self.period,
@@ -122,13 +123,13 @@ class WindowDevice(AskedDevice):
 
     @classmethod
     def restore(cls, protocol: Window, state: Any, **more: Any) -> Self:
-        """Go on from a saved state; raise MismatchError on what no device of this task saved."""
+        """Return the device of a saved state; MismatchError if no device can have saved it."""
         named = isinstance(state, Mapping) and set(state) == {*LEAST, "held", "ledger"}
         if not named or any(
             type(state[name]) is not int or not low <= state[name] < MOST
             for name, low in LEAST.items()
         ):
-            # It is not quoted: it has a value in it, and errors are logged.
+            # The state is not quoted, because it has a value in it and errors are logged.
             raise MismatchError(
                 "the saved state is none of this task; period, tick, round, held and ledger are "
                 "expected."
@@ -138,7 +139,7 @@ class WindowDevice(AskedDevice):
 
 
 def _ledger(protocol: Window, state: Any) -> WindowLedger:
-    """Return a saved ledger; raise MismatchError if it cannot be one of this task."""
+    """Return a saved ledger; raise MismatchError if it does not belong to this task."""
     if not isinstance(state, Mapping) or set(state) != {"period", "spent"}:
         found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
         raise MismatchError(f"the saved state has {found}; period, spent are expected.")
@@ -162,7 +163,7 @@ def _count(given: Any) -> bool:
 
 
 def _entries(given: Any, after: int, until: int) -> tuple[tuple[int, int], ...] | None:
-    """Return saved payments, or None if they cannot be those of one window."""
+    """Return saved payments; None if they cannot be those of one window."""
     if not isinstance(given, (list, tuple)):
         return None
     for entry in given:

@@ -1,7 +1,7 @@
 """Simulated devices of an endless stream, all in one process.
 
-Each simulated device keeps its own ledger, as one entry of an array; who answers is drawn among
-those whose window affords the question; what they send is drawn as one tally from its exact law.
+Each simulated device has its own ledger, as one entry of an array. Those who answer are drawn among
+the devices whose window affords the question, and their tally is drawn from its exact law.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sfumato.errors import BudgetError, MismatchError
 from sfumato.randomness import Source
 from sfumato.streams.asked import AskedFleet, sampled
 
-if TYPE_CHECKING:  # a stream makes its fleets
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.window.window import Window
 
 __all__ = ["Ledgers", "WindowFleet"]
@@ -36,9 +36,10 @@ class Ledgers:
     Parameters
     ----------
     devices
-        How many.
+        The number of devices.
     window, epsilon
-        The same as in :class:`WindowLedger`, of which this is the sum over the present window.
+        The same as in :class:`WindowLedger`; only the sum over the present window is stored for
+        each device.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Ledgers:
         self.used_by_all = 0
         self._period = 0
         self._paid: list[tuple[int, NDArray[np.int32] | None, int]] = []
-        self._some = 0  # how many of these were not paid by everybody
+        self._some = 0  # the number of payments that not all devices made
 
     def _advance(self, period: int) -> None:
         if period < self._period:
@@ -73,7 +74,7 @@ class Ledgers:
                 self._some -= 1
 
     def affording(self, period: int, price: int) -> Ints:
-        """Return the devices whose window affords so many units in a period."""
+        """Return the devices whose window affords this many units in a period."""
         self._advance(period)
         left = self.limit - self.used_by_all - price
         if not self._some:
@@ -85,7 +86,7 @@ class Ledgers:
         return np.arange(self.used.size)
 
     def pay(self, period: int, who: Ints, price: int) -> None:
-        """Write down what these devices spend in a period."""
+        """Record what these devices spend in a period; BudgetError if a window would exceed it."""
         self._advance(period)
         left = self.limit - self.used_by_all - price
         if who.size and (left < 0 or (self._some and int(self.used[who].max()) > left)):
@@ -95,21 +96,21 @@ class Ledgers:
             self._paid.append((period, None, price))
         elif who.size:
             self.used[who] += price
-            # A million positions in each of twenty periods: half of the bytes are enough.
+            # 32 bits are enough, because this holds millions of indices for each of many periods.
             self._paid.append((period, who.astype(np.int32), price))
             self._some += 1
 
 
 class WindowFleet(AskedFleet):
-    """Everybody, by tier: their ledgers and their coins.
+    """Simulated devices by tier, with their ledgers and coins.
 
     Parameters
     ----------
     tiers
-        The windows that owners pick from; each is picked by its share of the devices, whatever
-        they hold.
+        The windows that owners pick from; each is picked by its share of the devices, independently
+        of their values.
     population
-        What the devices hold.
+        The values that the devices hold.
     rng
         The source of all devices' coins.
 
@@ -127,7 +128,7 @@ class WindowFleet(AskedFleet):
         self._draws = [rng.simulator() for _ in tiers]
 
     def asked(self, period: int, ask: Ask) -> Tally:
-        """Return the tally of those who are free and whose coins say so."""
+        """Return the tally of the free devices whose coins say so."""
         self._tiers[ask.tier].check_question(ask.mechanism)
         ledgers, members = self._ledgers[ask.tier], self._members[ask.tier]
         price = units(ask.mechanism.epsilon)
@@ -145,7 +146,7 @@ class WindowFleet(AskedFleet):
 
 
 def _members(tiers: Sequence[Window], devices: int, rng: Source) -> list[Ints | None]:
-    """Return the devices of each tier; None for all of them."""
+    """Return the device indices of each tier; None for all devices."""
     if len(tiers) == 1:
         return [None]
     order = rng.simulator().permutation(devices)

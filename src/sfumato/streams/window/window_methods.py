@@ -1,4 +1,4 @@
-"""Every method by its name; a new one is one file and one line here."""
+"""The methods by name; a new one is one file and one line here."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ __all__ = ["BEST", "METHODS", "Method", "method_of"]
 
 @dataclass(frozen=True)
 class Method:
-    """A class of curators, what they divide, and the fields in which they differ from their kin.
+    """A named method: a class of curators, their division, and the values of fixed fields.
 
     Parameters
     ----------
     name
-        What task files call it.
+        The name in task files.
     summary
-        One line for people who choose.
+        One line that helps people choose a method.
     kind
         The class of its curators.
     division
-        What they divide over a window.
+        The division of a window into parts.
     fixed
-        The fields of the class that are no parameters of this method, with what they are here.
+        The fields of the class that are not parameters of this method, with their values.
 
     Examples
     --------
@@ -60,19 +60,19 @@ class Method:
 
     @property
     def rounds(self) -> int:
-        """How many questions a period has, at most."""
+        """The largest number of questions in a period."""
         return self.kind.rounds
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it can be told beyond the task, with its defaults."""
+        """The parameters of the method with their defaults."""
         own = [each for each in fields(self.kind) if each.kw_only and each.name not in self.fixed]
         return {each.name: each.default for each in own}
 
     def __call__(
         self, protocol: Window, parameters: Iterable[tuple[str, Any]] = ()
     ) -> WindowCurator:
-        """Return a new curator; raise on a parameter that the method does not have."""
+        """Return a new curator; raise ConfigurationError for an unknown parameter."""
         known, chosen = self.parameters, dict(parameters)
         for name in chosen:
             if name not in known:
@@ -128,11 +128,11 @@ _EVERY: Final = (
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _EVERY}
 
 BEST: Final = "filtered"
-"""What ``auto`` stands for."""
+"""The method that ``auto`` stands for."""
 
 
 def method_of(name: str) -> Method:
-    """Return the method of this name."""
+    """Return a method by name; raise ConfigurationError if there is none."""
     chosen = BEST if name == "auto" else name
     if chosen not in METHODS:
         raise ConfigurationError(f"method is {name!r}; auto, {', '.join(METHODS)} are there.")

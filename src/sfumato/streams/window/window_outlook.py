@@ -18,17 +18,17 @@ from sfumato.streams.window.readings import Asking, planned_variance
 from sfumato.streams.window.uniform import Sampling, Uniform
 from sfumato.streams.window.window_methods import METHODS, Method
 
-if TYPE_CHECKING:  # a stream makes its outlook
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.window.window import Window
 
 __all__ = ["WindowOutlook", "predicted", "question", "reports"]
 
 LARGEST: Final = 20.0
-"""No larger epsilon is looked for."""
+"""The largest epsilon that is tried."""
 
 
 def question(window: Window, method: Method) -> tuple[Asking, float] | None:
-    """Return what a fresh release is asked with, and of how many; None if the data decide."""
+    """Return the mechanism of a new release and its number of answers; None if data decide."""
     division = method.division(window, method.name)
     if method.kind is Sampling:
         return division.question(division.whole)
@@ -36,10 +36,10 @@ def question(window: Window, method: Method) -> tuple[Asking, float] | None:
 
 
 def predicted(tiers: tuple[Window, ...], method: Method) -> Expected | None:
-    """Return the error of a period's own answers, of an item that a typical share holds.
+    """Return the error of an estimate from one period's answers, for an item of typical share.
 
-    It is known beforehand for methods that never look at the data; of a mean it is the worst. None
-    where it depends on the data.
+    It is known beforehand for methods that do not depend on the data; for a mean it is the worst
+    case. It is None if it depends on the data.
     """
     precision = 0.0
     for tier in tiers:
@@ -78,20 +78,20 @@ class WindowOutlook(Outlook):
         self.stream = stream.expecting(self.devices)
 
     def options(self) -> Iterator[Option]:
-        """Yield every method that has enough of what it divides."""
+        """Yield an option for every method that has enough of what it divides."""
         for name, method in METHODS.items():
             self.notice(name)
             try:
                 stream: Any = self.stream.by(name)
                 period = predicted(stream.tiers, method)
             except ConfigurationError:
-                continue  # too little of what it divides
+                continue  # too little of what the method divides
             errors = {} if period is None else {PERIOD: period}
             fixed = {"method": name, "parameters": {}}
             yield Option(name, stream, self.devices, errors, fixed, method.summary)
 
     def reach(self, best: Option, target: float) -> dict[str, float | None]:
-        """Return how many devices, how much epsilon and how short a window reach a half width."""
+        """Return the devices, the epsilon and the window that would each reach a half width."""
         del best
         if len(self.stream.tiers) > 1:
             return {}
@@ -101,7 +101,7 @@ class WindowOutlook(Outlook):
             other = replace(window, method="lpu", parameters=(), **changed)
             return Cohorts(other, "lpu").error(other.devices / other.window)
 
-        # The variance of a cohort is all but inversely proportional to the number of devices.
+        # The variance of a cohort is nearly inversely proportional to the number of devices.
         devices = max(window.window, ceil(window.devices * error() / wanted))
         while error(devices=devices) > wanted:
             devices = ceil(devices * 1.001) + 1
@@ -117,7 +117,7 @@ class WindowOutlook(Outlook):
         return {"devices": devices, "epsilon": epsilon, "window": shorter or None}
 
     def reasons(self, options: tuple[Option, ...]) -> list[str]:
-        """Return why the first method is recommended, in sentences."""
+        """Return the reasons for recommending the first method, in sentences."""
         best, others = options[0], options[1:4]
         ratios = ", ".join(
             f"{best.errors[ONLINE].rmse / other.errors[ONLINE].rmse:.2f}x that of {other.name}"
@@ -137,7 +137,7 @@ class WindowOutlook(Outlook):
 
 
 def reports(method: Method, window: int) -> float:
-    """Return how many reports a device sends in a period, at most on average."""
+    """Return the largest average number of reports that a device sends in a period."""
     if method.kind is Sampling:
         return 1 / window
     return float(method.rounds) if method.division is Budget else 1 / window
