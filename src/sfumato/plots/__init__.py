@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from sfumato.extras import on_demand
 
 if TYPE_CHECKING:
-    from sfumato.plots.answer_plots import curves, dots, errors, means
+    from sfumato.plots.answer_plots import dots
     from sfumato.plots.contest_plots import contest
-    from sfumato.plots.shuffle_plots import bounds_over
+    from sfumato.plots.line_plots import bounds_over, curves
+    from sfumato.plots.released_plots import errors, means
     from sfumato.plots.stream_plots import bands
 
 __all__ = ["bands", "bounds_over", "contest", "curves", "dots", "errors", "means"]
@@ -21,9 +22,10 @@ __all__ = ["bands", "bounds_over", "contest", "curves", "dots", "errors", "means
 __getattr__ = on_demand(
     __name__,
     {
-        "answer_plots": ("curves", "dots", "errors", "means"),
+        "answer_plots": ("dots",),
         "contest_plots": ("contest",),
-        "shuffle_plots": ("bounds_over",),
+        "line_plots": ("bounds_over", "curves"),
+        "released_plots": ("errors", "means"),
         "stream_plots": ("bands",),
     },
 )

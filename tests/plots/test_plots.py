@@ -1,0 +1,113 @@
+"""Pictures that an app draws: what was computed is what is shown."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from tests.fitting import python
+
+from sfumato import GRR, plots, seeded
+from sfumato.datasets.endless import DrawnBits
+from sfumato.lab.contest import contest
+from sfumato.lab.published_accuracy import MethodErrors
+from sfumato.plots.style import ACCENT, TRUTH, apart
+from sfumato.streams.published import Publisher, Released, plan
+
+
+def words(figure: Figure) -> str:
+    return " ".join(text.get_text() for text in figure.texts)
+
+
+def saved(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=40)
+    return file.getvalue()
+
+
+def test_a_room_of_pictures_imports_no_matplotlib_until_one_is_drawn() -> None:
+    code = "import sys; from sfumato import plots; print('matplotlib' in sys.modules)\n"
+    assert python(code + "plots.dots; print('matplotlib' in sys.modules)") == "False\nTrue\n"
+
+
+def test_every_public_name_is_found() -> None:
+    assert all(callable(getattr(plots, name)) for name in plots.__all__)
+    assert not hasattr(plots, "magic")
+
+
+@pytest.mark.parametrize("heights", [[0.5, 0.5, 0.5], [1.0, 0.99, 0.0], [0.2, 0.9, 0.21, 0.9]])
+def test_names_do_not_overlap_and_keep_their_order(heights: list[float]) -> None:
+    wanted = np.array(heights)
+    placed = np.array(apart(wanted))
+    order = np.argsort(wanted, kind="stable")
+    assert (np.diff(placed[order]) >= 0.055 - 1e-12).all()
+    assert placed.max() <= 1 + 1e-12
+
+
+def test_dots_are_the_estimates_and_ticks_the_truth() -> None:
+    mechanism = GRR(3.0, ("cat", "dog", "\x1b[31m"))
+    reports = mechanism.randomize(["cat"] * 600 + ["dog"] * 400, seeded(1))
+    answers = mechanism.estimate(mechanism.tally(reports)).answers(0.95)
+    figure = plots.dots(answers, title="Pets", note="Simulated.", truth=np.array([0.6, 0.4, 0.0]))
+    (axes,) = figure.axes
+    points, ticks = axes.collections
+    assert np.asarray(points.get_offsets())[:, 0].tolist() == answers.values.tolist()
+    assert [segment[0][0] for segment in ticks.get_segments()] == [0.6, 0.4, 0.0]  # type: ignore[attr-defined]
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert labels == ["cat", "dog", "'\\x1b[31m'"]
+    assert "Pets" in words(figure)
+    assert saved(figure).startswith(b"\x89PNG")
+
+
+def test_a_released_stream_is_drawn_with_its_guarantee() -> None:
+    release = plan(epsilon=1.0, bound=100, threshold=50, block=4)
+    publisher = Publisher(release, bytes(32))
+    blocks = publisher.feed(np.arange(400) % 40)
+    figure = plots.means(Released(release, 50, blocks))
+    assert "of values cut to 50" in words(figure)
+    assert "epsilon 1" in words(figure)
+    (axes,) = figure.axes
+    curve = next(line for line in axes.lines if line.get_color() == ACCENT)
+    assert len(curve.get_xdata()) == 100  # type: ignore[arg-type]
+
+
+def test_errors_have_a_panel_for_each_stream_and_kind() -> None:
+    rows = [
+        MethodErrors(stream, epsilon, method, 9.0, 3.0, 4.0, 2.0, 0.1, 0.95, 50.0, 3)
+        for stream in ("items", "fares")
+        for epsilon in (0.1, 1.0)
+        for method in ("tuned", "pak")
+    ]
+    figure = plots.errors(rows)
+    assert len(figure.axes) == 8
+    assert [line.get_label() for line in figure.axes[0].lines] == ["tuned", "pak"]
+
+
+def test_lines_are_named_at_their_ends() -> None:
+    across = np.geomspace(0.1, 5, 4)
+    words = {"title": "t", "subtitle": "s"}
+    figure = plots.curves(
+        across, {"best": [1.0] * 4, "far_off": [9.0] * 4}, label_across="epsilon", **words
+    )
+    assert [text.get_text() for text in figure.axes[0].texts] == ["best", "far off (above)"]
+    lines = {
+        "proven": [1.0, 0.5, 0.2, 0.1],
+        "hoped": [np.nan, 0.3, 0.1, 0.05],
+        "none": [np.nan] * 4,
+    }
+    figure = plots.bounds_over(
+        across, lines, np.array([0.0, 0.1, 0.1, 0.01]), {"hoped": "printed"}, across="n", **words
+    )
+    assert [text.get_text() for text in figure.axes[0].texts] == ["proven", "hoped"]
+    assert [line.get_linestyle() for line in figure.axes[0].lines] == ["-", "--"]
+
+
+@pytest.mark.statistics
+def test_a_contest_shows_ours_a_rival_and_the_truth() -> None:
+    stream = DrawnBits("sin", 500, 60, seed=1)
+    scores = contest(stream, epsilon=1.0, window=20, methods=["filtered", "lpu"])
+    figure = plots.contest({"sin": scores}, 1.0, 20)
+    assert [line.get_label() for line in figure.axes[0].lines] == ["lpu", "filtered", "truth"]
+    assert figure.axes[0].lines[-1].get_color() == TRUTH
