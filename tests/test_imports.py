@@ -25,7 +25,12 @@ for kind in (Collision, CoCo):
 
 @pytest.mark.parametrize(
     "code",
-    ["import sfumato; sfumato.secure()", "from sfumato import GRR, Hybrid, Concord", COUNTING],
+    [
+        "import sfumato; sfumato.secure()",
+        "from sfumato import GRR, Hybrid, Concord",
+        "import sfumato as s; [getattr(s, name) for name in {*s.__all__} - {'Device', 'Limits'}]",
+        COUNTING,
+    ],
 )
 def test_the_device_half_brings_nothing_heavy_along(code: str) -> None:
     loaded = python(code + MODULES).split()

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import sys
+
 import sfumato
 from sfumato import mechanisms
+from sfumato.streams import registry
 
 MECHANISMS = {name for name in sfumato.__all__ if name in dir(mechanisms)}
 
 
+OTHERS = {
+    "everybody": {"Estimate", "Guarantee", "Mechanism", "SfumatoError", "Tallies", "Tally"},
+    "whoever draws": {"secure", "seeded"},
+    "app developers": {"Device", "Limits"},
+    "analysts": {"Answer", "History", "Watch", "ItemSets", "KeyValues", "RealVectors"},
+    "curators": {"Publisher", "PublishingPlan", "Released", "DiscreteLaplace", "NoisyMax"}
+    | {"SmoothQuantile"},
+    "whoever asks over time": {"Stream", "Flat", "Tiers", "ToPL", "Weave", "Window"}
+    | {"Attributes", "Binary", "Category", "Items"},
+}
+"""The public names that are no mechanisms, by who needs them."""
+
+
 def test_the_names_that_are_not_mechanisms() -> None:
-    assert set(sfumato.__all__) - MECHANISMS == {
-        "Estimate",
-        "Guarantee",
-        "Mechanism",
-        "SfumatoError",
-        "Tallies",
-        "Tally",
-        "secure",
-        "seeded",
-    }
+    assert set(sfumato.__all__) - MECHANISMS == set().union(*OTHERS.values())
+    assert set(sfumato.__all__) == set(dir(sfumato))
+
+
+def test_every_stream_is_public() -> None:
+    assert {registry.find(name).__name__ for name in registry.STREAMS} <= set(sfumato.__all__)
+
+
+def test_every_public_name_is_the_object_that_its_room_has() -> None:
+    for name in sfumato.__all__:
+        public = getattr(sfumato, name)
+        assert public.__name__ == name
+        assert getattr(sys.modules[public.__module__], name) is public
 
 
 def test_every_mechanism_is_public_and_found() -> None:

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from sfumato.errors import MissingExtra
 
-__all__ = ["EXTRAS", "are_installed", "explain_imports", "missing", "module", "on_demand"]
+__all__ = [
+    "EXTRAS",
+    "are_installed",
+    "explain_imports",
+    "missing",
+    "module",
+    "on_demand",
+    "stub_names",
+]
 
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "frames": ("narwhals", "pyarrow"),
@@ -95,6 +105,13 @@ def on_demand(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return resolve
+
+
+@cache
+def stub_names(package: str) -> dict[str, str]:
+    """Return the module of each name that the stub beside a package's ``__init__.py`` imports."""
+    lines = Path(package).with_suffix(".pyi").read_text("utf-8").splitlines()
+    return {line.split()[3]: line.split()[1] for line in lines if line.startswith("from ")}
 
 
 def explain_imports() -> None:

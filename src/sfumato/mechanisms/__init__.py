@@ -7,11 +7,11 @@ pay for all. The lines of the stub beside this file say which file that is.
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
-_LINES: Final = Path(__file__).with_suffix(".pyi").read_text("utf-8").splitlines()
-_FILES: Final = {line.split()[-1]: line.split()[1] for line in _LINES if line.startswith("from ")}
+from sfumato.extras import stub_names
+
+_FILES: Final = stub_names(__file__)
 
 __all__ = sorted(_FILES)  # noqa: PLE0605 -- one list, in one place
 
