@@ -15,6 +15,7 @@ from tests.service.fleets import Fleet
 from tests.service.houses import START, House
 
 from sfumato.cli import query
+from sfumato.cli.command import Result, show
 from sfumato.core.answers import Answers
 from sfumato.service import page, query_parameters
 from sfumato.service.view import MOST_POINTS, View
@@ -96,7 +97,7 @@ def test_tables_and_data_of_a_question_say_the_same(
     for name, (question, expected) in asked.items():
         found = query_parameters.answer(running, question)
         assert found["quantity"]["kind"] == expected, name
-        query._print(Answers.of_plain(found))  # noqa: SLF001
+        show(Result(found, query.text(Answers.of_plain(found))), as_json=False)
         said = capsys.readouterr().out
         rows = said.partition("interval")[2].partition("As of")[0]
         assert ("%" in rows) == (expected == "share"), name
@@ -140,7 +141,7 @@ def test_a_running_curve_is_printed(house: House, capsys: pytest.CaptureFixture[
     assert [one["value"] is None for one in found["answers"]] == [False, True, False]
     unknown = found["answers"][1]
     assert (unknown["low"], unknown["high"]) == (0.0, 1.0)  # anything may be true
-    query._print(Answers.of_plain(found))  # noqa: SLF001
+    show(Result(found, query.text(Answers.of_plain(found))), as_json=False)
     assert re.search(r"1 +\d+\.?\d*% ± .*\n2 +unknown +0% .* 100%\n3 +\d", capsys.readouterr().out)
 
 
@@ -197,7 +198,7 @@ def test_numbers_are_shown_in_their_unit_wherever_they_are(
         assert f"0 {html.escape(unit)}</text>" in shown  # the axis of the chart
         assert "<b>" not in shown
         told = query_parameters.answer(running, {"query": "mean", "period": "2"})
-        query._print(Answers.of_plain(told))  # noqa: SLF001
+        show(Result(told, query.text(Answers.of_plain(told))), as_json=False)
         assert printed in capsys.readouterr().out
 
 

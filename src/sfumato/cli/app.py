@@ -17,10 +17,13 @@ from sfumato.cli import (
     doctor,
     estimate_command,
     export,
+    films,
     fleet_command,
     lab,
+    lab_accuracy,
     law_command,
     mechanisms,
+    once,
     plan,
     query,
     randomize,
@@ -29,7 +32,7 @@ from sfumato.cli import (
     simulate,
     task_commands,
 )
-from sfumato.cli.command import add
+from sfumato.cli.command import add, add_group
 from sfumato.cli.failures import Commands
 from sfumato.cli.range import range_
 
@@ -41,27 +44,48 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(demo.app, name="demo")
-app.add_typer(mechanisms.app, name="mechanisms")
-add(app, law_command.law)
-add(app, compare.compare)
-add(app, plan.plan)
-add(app, amplify.amplify)
-add(app, calibrate.calibrate)
-add(app, randomize.randomize)
-app.command()(estimate_command.estimate)
-app.command()(release.release)
-app.command("range")(range_)
-add(app, simulate.simulate)
-app.add_typer(device_command.app, name="device")
-app.command()(fleet_command.fleet)
-app.add_typer(lab.app, name="lab")
-app.command()(check.check)
-app.add_typer(task_commands.app, name="task")
-app.command()(serve.serve)
-app.command()(query.query)
-app.command()(export.export)
-app.command()(doctor.doctor)
+add_group(app, "demo", demo.demo, once.once, films.films)
+add_group(app, "mechanisms", mechanisms.mechanisms, mechanisms.show)
+add(
+    app,
+    law_command.law,
+    compare.compare,
+    plan.plan,
+    amplify.amplify,
+    calibrate.calibrate,
+    randomize.randomize,
+    estimate_command.estimate,
+    release.release,
+    range_,
+    simulate.simulate,
+)
+add_group(
+    app,
+    "device",
+    "See what a device has sent and spent; leave a task; erase.",
+    device_command.log,
+    device_command.leave,
+    device_command.erase,
+)
+add(app, fleet_command.fleet)
+add_group(
+    app,
+    "lab",
+    "Repeat the experiments of the papers, and ours.",
+    lab_accuracy.accuracy,
+    lab_accuracy.fan_out,
+    lab.values,
+)
+add(app, check.check)
+add_group(
+    app,
+    "task",
+    "Write, check and publish task files.",
+    task_commands.new,
+    task_commands.check,
+    task_commands.publish,
+)
+add(app, serve.serve, query.query, export.export, doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,7 +17,7 @@ from rich.text import Text
 from sfumato import files
 from sfumato.checks import Verdict, subjects
 from sfumato.cli import console, text_tables
-from sfumato.cli.options import Force, Json
+from sfumato.cli.command import Count, Parts, Result, Target
 from sfumato.cli.parameters import as_options
 
 __all__ = ["check"]
@@ -32,30 +33,29 @@ Numbered = tuple[str, int]
 """The name of something to check, and the number of one of its examples."""
 
 
-def check(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="A mechanism or a stream; all of them if left out.", show_default=False
-        ),
-    ] = None,
-    *,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-j", "--jobs", min=1, help="Processes; by default two, if there are two processors."
-        ),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="A JSON file to write: the digest of every law and its exact epsilon, for "
-            "`python -m sfumato.checks.verify`."
-        ),
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class CheckOptions:
+    """What to check.
+
+    Parameters
+    ----------
+    name
+        A mechanism or a stream; all of them if left out.
+    jobs
+        Processes; by default two, if there are two processors.
+    certificate
+        A JSON file to write: the digest of every law and its exact epsilon, for `python -m
+        sfumato.checks.verify`.
+
+    """
+
+    name: Annotated[str | None, typer.Argument()] = None
+    jobs: Count | None = None
+    certificate: Annotated[Path, Target((".json",))] | None = None
+    force: bool = False
+
+
+def check(asked: CheckOptions) -> Result:
     """Check that mechanisms and streams keep their promises, exactly where that can be done.
 
     Privacy is decided over the very integers the sampler uses; of a stream
@@ -65,21 +65,19 @@ def check(
 
     Example:  sfumato check weave
     """
-    if certificate is not None:
-        files.refuse_target(certificate, (".json",), force=force)
-    names = subjects.names() if name is None else [name]
+    names = subjects.names() if asked.name is None else [asked.name]
     examples = [
-        (each, at) for each in names for at, _ in enumerate(subjects.subject(each).examples)
+        (name, number) for name in names for number in range(len(subjects.subject(name).examples))
     ]
-    verdicts = _judge(examples, jobs or min(2, os.cpu_count() or 1))
-    if as_json:
-        console.print_json([_record(*pair) for pair in zip(examples, verdicts, strict=True)])
-    else:
-        _print(examples, verdicts)
-    if not all(verdict.ok for verdict in verdicts):
-        raise typer.Exit(1)
-    if certificate is not None:
-        _certify(verdicts, certificate, force=force)
+    verdicts = _judge(examples, asked.jobs or min(2, os.cpu_count() or 1))
+    all_hold = all(verdict.ok for verdict in verdicts)
+    if asked.certificate is not None and all_hold:
+        _certify(verdicts, asked.certificate, force=asked.force)
+    return Result(
+        [_record(*pair) for pair in zip(examples, verdicts, strict=True)],
+        _text(examples, verdicts),
+        exit_code=0 if all_hold else 1,
+    )
 
 
 def _certify(verdicts: list[Verdict], path: Path, *, force: bool) -> None:
@@ -93,17 +91,16 @@ def _certify(verdicts: list[Verdict], path: Path, *, force: bool) -> None:
 
 def _judge(examples: list[Numbered], jobs: int) -> list[Verdict]:
     """Return the verdicts in the order of the examples, whoever comes to them first."""
-    with console.progress() as bars:
-        task = bars.add_task("", total=sum(_claims(name) for name, _ in examples))
+    with console.bar("", sum(_claims(name) for name, _ in examples)) as update:
         if jobs == 1 or len(examples) == 1:
 
             def step(claim: str) -> None:
-                bars.update(task, advance=1, description=claim.replace("_", " "))
+                update(advance=1, description=claim.replace("_", " "))
 
             return [_judged(numbered, step) for numbered in examples]
 
         def done(name: str) -> Callable[[Future[Any]], None]:
-            return lambda _: bars.update(task, advance=_claims(name), description=name)
+            return lambda _: update(advance=_claims(name), description=name)
 
         # Fresh processes: a fork of one that shows progress would copy its threads' locks.
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
@@ -147,24 +144,22 @@ def _record(numbered: Numbered, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _print(examples: list[Numbered], verdicts: list[Verdict]) -> None:
-    table = text_tables.table()
-    table.add_column("name")
-    table.add_column("example")
-    table.add_column("epsilon spent, exactly", justify="right")
-    table.add_column("of its claim", justify="right")
-    table.add_column("checks")
+def _text(examples: list[Numbered], verdicts: list[Verdict]) -> Parts:
+    rows = []
     for (name, _), verdict in zip(examples, verdicts, strict=True):
         failed = ", ".join(claim.replace("_", " ") for claim, _ in verdict.failures)
-        table.add_row(
-            name,
-            SHOWN[subjects.subject(name).family](verdict.mechanism),
-            f"{verdict.epsilon_exact_upper:.12g}",
-            f"{verdict.budget_used:.6%}",
-            Text(f"failed: {failed}", "bold red") if failed else f"all {_claims(name)} hold",
+        rows.append(
+            (
+                name,
+                SHOWN[subjects.subject(name).family](verdict.mechanism),
+                f"{verdict.epsilon_exact_upper:.12g}",
+                f"{verdict.budget_used:.6%}",
+                Text(f"failed: {failed}", "bold red") if failed else f"all {_claims(name)} hold",
+            )
         )
-    console.out().print(table)
+    headings = ("name", "example", ">epsilon spent, exactly", ">of its claim", "checks")
+    yield text_tables.grid(headings, rows)
     for verdict in verdicts:
         for claim, finding in verdict.failures:
-            console.say(f"\n{verdict.mechanism}: {claim.replace('_', ' ')}", "bold")
-            console.say(finding)
+            yield console.bold(f"\n{verdict.mechanism}: {claim.replace('_', ' ')}")
+            yield finding

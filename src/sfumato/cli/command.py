@@ -1,9 +1,10 @@
 """Commands as functions: the options come in as one dataclass, and a result goes out.
 
-A command is a function of a dataclass. Each field is an option, or an argument: its name, type and
-default are those of the field, and its help is what the docstring of the dataclass says about it.
-The function returns a :class:`Result`. Whatever all commands share is done here, once: ``--json``,
-``--plot``, ``--output``, files that must not be replaced, exit codes, and what to try next.
+A command is a function of a dataclass, or of nothing. Each field is an option or an argument: its
+name, type and default are those of the field, and its help is what the docstring of the dataclass
+says about it. The function returns a :class:`Result`. Whatever all commands share is done here,
+once: ``--json``, ``--plot``, ``--output``, files that must not be replaced, exit codes, and what to
+try next.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from sfumato import files
 from sfumato.cli import console, docstrings, parameters
+from sfumato.errors import InputError
 
 if TYPE_CHECKING:  # matplotlib takes its time
     from matplotlib.figure import Figure
 
-__all__ = ["Count", "Parts", "Picture", "Result", "TableFile", "Target", "add", "show"]
+__all__ = ["Count", "Parts", "Picture", "Result", "TableFile", "Target", "add", "add_group", "show"]
 
 SHARED: Final = {
     "force": "Replace files that are there already.",
@@ -89,35 +91,52 @@ class Result:
 # ---- running a command -----------------------------------------------------------------------
 
 
-def add(group: typer.Typer, run: Callable[[Any], Result | None], name: str | None = None) -> None:
-    """Add a command to a group; without a result, it has printed everything itself."""
-    group.command(name)(as_callback(run))
+def add(group: typer.Typer, *commands: Callable[..., Result | None]) -> None:
+    """Add commands to a group, under the names of their functions.
+
+    A command that prints everything itself returns None.
+    """
+    for run in commands:
+        group.command(run.__name__.strip("_").replace("_", "-"))(_call_of(run))
 
 
-def as_callback(run: Callable[[Any], Result | None]) -> Callable[..., None]:
-    """Return a command in the form in which typer takes it; a group can run it by itself, too."""
-    [options] = inspect.signature(run, eval_str=True).parameters.values()
-    kind = options.annotation
+def add_group(
+    parent: typer.Typer,
+    name: str,
+    own: str | Callable[..., Result | None],
+    *commands: Callable[..., Result | None],
+) -> None:
+    """Add a group of commands, with its help or the command that runs if none of them is named."""
+    if isinstance(own, str):
+        group = typer.Typer(help=own, no_args_is_help=True)
+    else:
+        group = typer.Typer(callback=_call_of(own), invoke_without_command=True)
+    add(group, *commands)
+    parent.add_typer(group, name=name)
+
+
+def _call_of(run: Callable[..., Result | None]) -> Callable[..., None]:
+    """Return a command as typer takes it: a function with a parameter for each option."""
+    signature = inspect.signature(run, eval_str=True)
+    kinds = [parameter.annotation for parameter in signature.parameters.values()]
 
     def call(context: typer.Context, *, as_json: bool, **values: Any) -> None:
         if context.invoked_subcommand is not None:
             return
-        asked = _built(kind, values | {"as_json": as_json})
-        _refuse_targets(asked)
-        result = run(asked)
+        options = [_built(kind, values | {"as_json": as_json}) for kind in kinds]
+        for asked in options:
+            _refuse_targets(asked)
+        result = run(*options)
         if result is not None:
-            written = [*_written(result, asked)]
-            show(result, written, as_json=as_json)
+            show(result, [*_written(result, *options)], as_json=as_json)
             if result.exit_code:
                 raise typer.Exit(result.exit_code)
 
-    own = list(_parameters(kind))
-    if "as_json" not in kind.__dataclass_fields__:
-        own.append(_parameter("as_json", bool, False, SHARED["as_json"]))  # noqa: FBT003
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    call.__signature__ = inspect.Signature([context, *own])  # type: ignore[attr-defined]
-    call.__annotations__ = {}
-    call.__name__, call.__doc__ = run.__name__.rstrip("_"), run.__doc__
+    own = {each.name: each for kind in kinds for each in _parameters(kind)}
+    own["as_json"] = _parameter("as_json", bool, False, SHARED["as_json"])  # noqa: FBT003
+    call.__signature__ = inspect.Signature([context, *own.values()])  # type: ignore[attr-defined]
+    call.__annotations__, call.__doc__ = {}, run.__doc__
     return call
 
 
@@ -137,23 +156,24 @@ def show(result: Result, written: Iterable[Path] = (), *, as_json: bool) -> None
 def _refuse_targets(asked: Any) -> None:
     """Raise now if a file could not be written later."""
     for name, hint in get_type_hints(type(asked), include_extras=True).items():
-        for target in (mark for mark in _taken_apart(hint)[1] if isinstance(mark, Target)):
-            path = getattr(asked, name)
-            if path is not None:
-                files.refuse_target(path, target, force=getattr(asked, "force", False))
+        for mark in _taken_apart(hint)[1]:
+            if isinstance(mark, Target) and (path := getattr(asked, name)) is not None:
+                files.refuse_target(path, mark, force=True)
+                if path.exists() and not asked.force:
+                    raise InputError(f"{path} exists; --force replaces it.")
 
 
-def _written(result: Result, asked: Any) -> Iterator[Path]:
+def _written(result: Result, asked: Any = None) -> Iterator[Path]:
     """Write the table and the picture that were asked for, and yield their names."""
-    force = getattr(asked, "force", False)
     if result.columns is not None and asked.output is not None:
-        files.write_columns(result.columns, asked.output, force=force, about=result.about)
+        files.write_columns(result.columns, asked.output, force=asked.force, about=result.about)
         yield asked.output
     if result.picture is not None and asked.plot is not None:
         figure = result.picture()
-        with console.waiting("Drawing"), files.complete_or_absent(asked.plot, force=force) as file:
-            figure.savefig(file, format=asked.plot.suffix.lower()[1:])
-        yield asked.plot
+        path, force = asked.plot, asked.force
+        with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
+            figure.savefig(file, format=path.suffix.lower()[1:])
+        yield path
 
 
 # ---- from fields to options ------------------------------------------------------------------
@@ -161,7 +181,9 @@ def _written(result: Result, asked: Any) -> Iterator[Path]:
 
 def _parameters(kind: Any, panel: str | None = None) -> Iterator[inspect.Parameter]:
     """Yield a parameter for each option of a dataclass, and of the dataclasses in its fields."""
-    described = docstrings.read(kind).parameters
+    described = SHARED.copy()
+    for base in reversed(kind.__mro__):
+        described |= docstrings.read(base).parameters
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         hint = hints[field.name]
@@ -171,8 +193,7 @@ def _parameters(kind: Any, panel: str | None = None) -> Iterator[inspect.Paramet
             yield from _parameters(hint, docstrings.read(hint).summary.removesuffix("."))
         else:
             default = inspect.Parameter.empty if field.default is MISSING else field.default
-            words = described.get(field.name) or SHARED[field.name]
-            yield _parameter(field.name, hint, default, words, panel)
+            yield _parameter(field.name, hint, default, described[field.name], panel)
 
 
 def _parameter(
@@ -211,8 +232,10 @@ def _is_repeated(kind: Any) -> bool:
 
 def _built(kind: Any, values: Mapping[str, Any]) -> Any:
     """Return the dataclass with what somebody typed."""
+    hints = get_type_hints(kind)
     arguments: dict[str, Any] = {}
-    for name, hint in get_type_hints(kind).items():
+    for field in fields(kind):
+        name, hint = field.name, hints[field.name]
         if hint is parameters.TypedParameters:
             arguments[name] = parameters.TypedParameters.among(values)
         elif is_dataclass(hint):

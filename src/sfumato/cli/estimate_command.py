@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 import typer
@@ -14,15 +13,15 @@ from numpy.typing import NDArray
 
 from sfumato import engines, files
 from sfumato.cli import console, key_value_tables, text_tables
-from sfumato.cli.key_value_tables import Named
-from sfumato.cli.options import Force, Json
+from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
+from sfumato.cli.key_value_tables import Named, first, pick
 from sfumato.core.answers import columns_of, plain_of
 from sfumato.core.estimate import Estimate
 from sfumato.errors import InputError
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
 
-if TYPE_CHECKING:  # pyarrow takes its time
-    from sfumato.files import ReportFile
+if TYPE_CHECKING:  # matplotlib takes its time
+    from matplotlib.figure import Figure
 
 __all__ = ["estimate"]
 
@@ -30,129 +29,98 @@ _SHOWN: Final = 40
 _DRAWN: Final = 30
 
 
-class KeyQuestion(StrEnum):
-    """What there is to ask of keys with values."""
+@dataclass(frozen=True)
+class EstimateOptions:
+    """The reports to add up.
 
-    frequency = "frequency"
-    mean = "mean"
-    conditional_mean = "conditional_mean"
+    Parameters
+    ----------
+    source
+        A report file.
+    level
+        How often an interval holds its truth.
+    top
+        Only the largest so many.
+    band
+        Wider intervals that hold all truths at once.
+    plot
+        Draw them: a .png, .svg or .pdf.
+    answer
+        Of keys with values: only this one.
+    output
+        Write them: a .csv or .parquet.
+
+    """
+
+    source: Annotated[Path, typer.Argument(metavar="REPORTS")]
+    level: float = 0.95
+    top: Count | None = None
+    band: bool = False
+    plot: Picture | None = None
+    answer: Literal["frequency", "mean", "conditional_mean"] | None = None
+    output: TableFile | None = None
+    force: bool = False
 
 
-def estimate(  # noqa: PLR0913 - one argument for each option
-    source: Annotated[
-        Path, typer.Argument(metavar="REPORTS", help="A report file.", show_default=False)
-    ],
-    *,
-    level: Annotated[float, typer.Option(help="How often an interval holds its truth.")] = 0.95,
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Only the largest so many.", show_default=False)
-    ] = None,
-    band: Annotated[
-        bool, typer.Option("--band", help="Wider intervals that hold all truths at once.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw them: a .png, .svg or .pdf.", show_default=False)
-    ] = None,
-    answer: Annotated[
-        KeyQuestion | None,
-        typer.Option(help="Of keys with values: only this one.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write them: a .csv or .parquet.", show_default=False),
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+def estimate(asked: EstimateOptions) -> Result:
     """Add up reports and say what they tell, with intervals.
 
     Example:  sfumato estimate reports.parquet --top 10 --plot answers.png
     """
-    if plot is not None:
-        files.refuse_target(plot, files.PICTURES, force=force)
-    if output is not None:
-        files.refuse_target(output, files.TABLES, force=force)
-    found = _estimated(source, answer)
-    shown = key_value_tables.pick(found.answers(level, band=band), slice(top))
-    if output is not None:
-        about = {"n": str(found.estimate.n), "guarantee": str(found.estimate.guarantee)}
-        files.write_columns(columns_of(shown), output, force=force, about=about)
-    if plot is not None:
-        _draw(key_value_tables.pick(shown, slice(top or _DRAWN)), plot, force=force)
-    if as_json:
-        console.print_json(plain_of(shown) | found.described())
-        return
-    _print(shown if top else key_value_tables.pick(shown, slice(_SHOWN)), found)
-    many = len(key_value_tables.first(shown))
-    if top is None and many > _SHOWN:
-        console.say(f"{many - _SHOWN:,} smaller ones are not shown; --top {many} shows all.")
-    for written in filter(None, (output, plot)):
-        console.say(f"Written: {written}")
+    file = files.ReportFile.open(asked.source)
+    if asked.answer is not None and not isinstance(file.form, KeyValues):
+        raise InputError(f"--answer is {asked.answer!r}; {asked.source} has no keys with values.")
+    estimates = (file.form or file.mechanism).estimate(_tally(file))
+    answers = pick(_answers(estimates, asked), slice(asked.top))
+    form = {} if file.form is None else {"form": file.form.configuration()}
+    return Result(
+        plain_of(answers) | {"configuration": file.mechanism.configuration()} | form,
+        _text(answers, estimates, asked),
+        picture=lambda: _picture(pick(answers, slice(asked.top or _DRAWN))),
+        columns=columns_of(answers),
+        about={"n": str(estimates.n), "guarantee": str(estimates.guarantee)},
+    )
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a report file tells, and what it says of itself."""
-
-    file: ReportFile
-    estimate: Estimate | KeyValueEstimate
-    answer: KeyQuestion | None
-    """The only answer that is wanted, of keys with values."""
-
-    def answers(self, level: float, *, band: bool) -> Named:
-        """Return the answers by name, the largest first; a single one has no name."""
-        if not isinstance(self.estimate, KeyValueEstimate):
-            return {"": self.estimate.answers(level, band=band).largest()}
-        if self.answer is None:
-            return key_value_tables.answered(self.estimate, level, band=band)
-        return {"": self.estimate.answers(level, band=band)[self.answer.value].largest()}
-
-    def described(self) -> dict[str, Any]:
-        """Return the mechanism and, if there is one, the form of its vectors."""
-        form = self.file.form
-        more = {} if form is None else {"form": form.configuration()}
-        return {"configuration": self.file.mechanism.configuration()} | more
-
-
-def _estimated(source: Path, answer: KeyQuestion | None) -> Found:
-    from sfumato.files import ReportFile
-
-    file = ReportFile.open(source)
-    if answer is not None and not isinstance(file.form, KeyValues):
-        msg = f"--answer is {answer.value!r}; {source} has no keys with values."
-        raise InputError(msg)
-    with console.progress() as bars:
-        task = bars.add_task("Adding up", total=file.count)
+def _tally(file: files.ReportFile) -> Any:
+    """Add up all reports of a file."""
+    with console.bar("Adding up", file.count) as update:
 
         def counted() -> Iterator[NDArray[Any]]:
             for batch in file.batches():
                 yield batch
-                bars.advance(task, len(batch))
+                update(advance=len(batch))
 
-        tally = engines.tally(file.mechanism, counted())
-    found: Any = (file.form or file.mechanism).estimate(tally)
-    return Found(file, found, answer)
+        return engines.tally(file.mechanism, counted())
 
 
-def _draw(shown: Named, path: Path, *, force: bool) -> None:
+def _answers(estimates: Estimate | KeyValueEstimate, asked: EstimateOptions) -> Named:
+    """Return the answers by name, the largest first; a single one has no name."""
+    if not isinstance(estimates, KeyValueEstimate):
+        return {"": estimates.answers(asked.level, band=asked.band).largest()}
+    if asked.answer is None:
+        return key_value_tables.answered(estimates, asked.level, band=asked.band)
+    return {"": estimates.answers(asked.level, band=asked.band)[asked.answer].largest()}
+
+
+def _picture(answers: Named) -> Figure:
     from sfumato import plots
 
-    drawn = key_value_tables.first(shown)
+    drawn = first(answers)
     drawn = drawn.pick(np.flatnonzero(~np.isnan(drawn.values)))
-    with console.waiting("Drawing"), files.complete_or_absent(path, force=force) as file:
-        picture = plots.dots(
-            drawn, title=f"What {drawn.n:,} reports tell", note=str(drawn.guarantee)
-        )
-        picture.savefig(file, format=path.suffix.lower()[1:])
+    return plots.dots(drawn, title=f"What {drawn.n:,} reports tell", note=str(drawn.guarantee))
 
 
-def _print(shown: Named, found: Found) -> None:
-    first = key_value_tables.first(shown)
-    if isinstance(found.estimate, KeyValueEstimate) and found.answer is None:
-        key_value_tables.print_table(shown, found.estimate)
+def _text(answers: Named, estimates: Estimate | KeyValueEstimate, asked: EstimateOptions) -> Parts:
+    many = len(first(answers))
+    shown = pick(answers, slice(asked.top or _SHOWN))
+    if isinstance(estimates, KeyValueEstimate) and asked.answer is None:
+        yield from key_value_tables.text(shown, estimates)
     else:
-        console.out().print(text_tables.answers_table(first))
-    console.say("")
-    if first.quantity.kind == "share" and (first.values < 0).any():
-        console.say("Values below zero are shares near zero plus noise, shown as estimated.")
-    console.say(f"n = {first.n:,} reports. {first.guarantee}")
+        yield text_tables.answers_table(first(shown))
+    yield ""
+    if first(shown).quantity.kind == "share" and (first(shown).values < 0).any():
+        yield "Values below zero are shares near zero plus noise, shown as estimated."
+    yield f"n = {first(shown).n:,} reports. {first(shown).guarantee}"
+    if asked.top is None and many > _SHOWN:
+        yield f"{many - _SHOWN:,} smaller ones are not shown; --top {many} shows all."

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato import files
-from sfumato.cli import console
-from sfumato.cli.options import Json
+from sfumato.cli.command import Result, Target
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.service.running_task import RunningTask
+    from sfumato.store import SQLiteStore
 
 __all__ = ["export"]
 
 
-def _questions(running: RunningTask) -> list[Any]:
-    """Return what devices were asked in the periods that have closed, as they were told."""
-    from sfumato.wire.questions import Question
+@dataclass(frozen=True)
+class ExportOptions:
+    """The reports to write.
 
-    return [
-        json.loads(Question.of(place.period, ask).encode())
-        for place, ask in sorted(running.driver.asked.items())
-        if place.period <= running.closed
-    ]
+    Parameters
+    ----------
+    target
+        A Parquet file to write.
+    store
+        The file of a collector that is not running.
+    task
+        The id of a task; needed if there are several.
+    force
+        Overwrite the file.
+
+    """
+
+    target: Annotated[Path, typer.Argument(), Target((".parquet",))]
+    store: Path
+    task: str | None = None
+    force: bool = False
 
 
-def export(
-    target: Annotated[Path, typer.Argument(help="A Parquet file to write.")],
-    *,
-    store: Annotated[Path, typer.Option(help="The file of a collector that is not running.")],
-    task: Annotated[
-        str | None,
-        typer.Option(help="The id of a task; needed if there are several.", show_default=False),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    as_json: Json = False,
-) -> None:
+def export(asked: ExportOptions) -> Result:
     """Write the blurred reports of all closed periods, without ids and in no order.
 
     A row has period, span, block and payload; how payloads are read follows from the task and from
@@ -48,49 +52,51 @@ def export(
 
     Example:  sfumato export reports.parquet --store collector.db
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from sfumato.service.running_task import RunningTask
+    from sfumato.store import SQLiteStore
+
+    store, target = asked.store, asked.target
+    if not store.is_file():
+        raise InputError(f"--store is {store}; the file of a collector is expected.")
+    with closing(SQLiteStore(store)) as opened:
+        tasks = {task.task_id.hex(): task for task in opened.tasks()}
+        name = asked.task or (next(iter(tasks)) if len(tasks) == 1 else "")
+        if name not in tasks:
+            listed = ", ".join(tasks) or "no tasks"
+            raise InputError(f"--task is {asked.task!r}; {store} has {listed}.")
+        running = RunningTask(tasks[name], opened)
+        table = _table(opened, running)
+        with files.complete_or_absent(target, force=asked.force) as written:
+            pq.write_table(table, written)
+    rows, closed = table.num_rows, running.closed
+    return Result(
+        {"file": str(target), "reports": rows, "periods": closed},
+        [f"Written: {target}, {rows:,} blurred reports of {closed} closed periods."],
+    )
+
+
+def _table(store: SQLiteStore, running: RunningTask) -> Any:
+    """Return the reports of all closed periods, and beside them what they answer."""
+    import pyarrow as pa
 
     from sfumato.engines.rows import QUESTIONS, TASK
     from sfumato.randomness import secure
     from sfumato.service.exporting import exported
-    from sfumato.service.running_task import RunningTask
-    from sfumato.store import SQLiteStore
+    from sfumato.wire.questions import Question
 
-    files.refuse_target(target, (".parquet",), force=force)
-    if not store.is_file():
-        raise InputError(f"--store is {store}; the file of a collector is expected.")
-    opened = SQLiteStore(store)
-    try:
-        known = {one.task_id.hex(): one for one in opened.tasks()}
-        name = task or (next(iter(known)) if len(known) == 1 else "")
-        if name not in known:
-            raise InputError(f"--task is {task!r}; {store} has {', '.join(known) or 'no tasks'}.")
-        running = RunningTask(known[name], opened)
-        columns: dict[str, list[Any]] = {"period": [], "span": [], "block": [], "payload": []}
-        for period, contents in exported(opened, running, secure()):
-            columns["period"] += [period] * len(contents)
-            columns["span"] += contents["span"].tolist()
-            columns["block"] += contents["block"].tolist()
-            columns["payload"] += [payload.tobytes() for payload in contents["payload"]]
-        kinds = [pa.uint32(), pa.uint16(), pa.uint16(), pa.binary()]
-        table = pa.table(
-            {
-                key: pa.array(values, kind)
-                for (key, values), kind in zip(columns.items(), kinds, strict=True)
-            }
-        ).replace_schema_metadata(
-            {
-                TASK: running.published.encode(),
-                QUESTIONS: json.dumps(_questions(running)).encode(),
-            }
-        )
-        with files.complete_or_absent(target, force=force) as written:
-            pq.write_table(table, written)
-        rows, closed = table.num_rows, running.closed
-    finally:
-        opened.close()
-    if as_json:
-        console.print_json({"file": str(target), "reports": rows, "periods": closed})
-        return
-    console.say(f"Written: {target}, {rows:,} blurred reports of {closed} closed periods.")
+    rows: list[tuple[Any, ...]] = []
+    for period, contents in exported(store, running, secure()):
+        spans, blocks = contents["span"].tolist(), contents["block"].tolist()
+        payloads = (payload.tobytes() for payload in contents["payload"])
+        rows += [(period, *row) for row in zip(spans, blocks, payloads, strict=True)]
+    questions = [
+        json.loads(Question.of(place.period, ask).encode())
+        for place, ask in sorted(running.driver.asked.items())
+        if place.period <= running.closed
+    ]
+    about: Any = {TASK: running.published.encode(), QUESTIONS: json.dumps(questions).encode()}
+    kinds: Any = {"period": pa.uint32(), "span": pa.uint16(), "block": pa.uint16()}
+    schema = pa.schema(kinds | {"payload": pa.binary()}, about)
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sfumato import files
+from sfumato import files, plots
 from sfumato.cli import console, key_value_tables, text_tables
+from sfumato.cli.command import Parts, Result
 from sfumato.cli.key_value_tables import Named
+from sfumato.cli.once import OnceOptions, written
 from sfumato.core.answers import plain_of
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import ExSub
@@ -23,6 +25,8 @@ from sfumato.mechanisms.sparse.data.key_values import KeyValueTruth
 from sfumato.randomness import Source
 
 if TYPE_CHECKING:  # pandas, which reads the ratings, takes its time
+    from matplotlib.figure import Figure
+
     from sfumato.datasets.ratings import Ratings
     from sfumato.mechanisms.sparse.data.holdings import Holdings
 
@@ -34,29 +38,39 @@ _SHOWN: Final = 12
 _AT_ONCE: Final = 10_000
 
 
-def films(people: int, epsilon: float, output: Path, rng: Source, *, as_json: bool) -> None:
-    """Ask simulated people for films and stars, and compare what comes out with the truth."""
+@dataclass(frozen=True)
+class FilmsOptions(OnceOptions):
+    """The people who are asked once for films."""
+
+    name: ClassVar[str] = "films"
+
+
+def films(asked: FilmsOptions) -> Result:
+    """Ask simulated people once which films they rated, and how: keys with values.
+
+    Example:  sfumato demo films --epsilon 2
+    """
     from sfumato.datasets.ratings import FILMS, crowd, read_ratings
 
-    mechanism = ExSub(epsilon, len(FILMS), _SPARSITY, goal="frequency")
+    rng = asked.coins
+    mechanism = ExSub(asked.epsilon, len(FILMS), _SPARSITY, goal="frequency")
     stars = KeyValues(mechanism, FILMS, low=0.5, high=5.0)
-    output.mkdir(parents=True, exist_ok=True)
+    asked.output.mkdir(parents=True, exist_ok=True)
     with console.waiting("Reading the ratings"):
         ratings = read_ratings()
-        held = crowd(stars.read(list(ratings.people)), people, rng)
+        held = crowd(stars.read(list(ratings.people)), asked.devices, rng)
     kept = stars.kept(held, rng)
-    if not as_json:
-        _introduce(stars, ratings, people)
-    reports, picture = output / "films.parquet", output / "films.png"
-    outcome = FilmEstimates.of(
-        stars.estimate(_collect(stars, kept, rng, reports)), stars.truth(kept), people
+    if not asked.as_json:
+        _introduce(stars, ratings, asked.devices)
+    tally = _collect(stars, kept, rng, asked.reports)
+    outcome = FilmEstimates.of(stars.estimate(tally), stars.truth(kept), asked.devices)
+    return Result(
+        _record(outcome, stars, ratings, asked),
+        _text(outcome, asked.reports),
+        picture=lambda: _picture(outcome, asked.epsilon),
+        next_command=f"sfumato estimate {shlex.quote(str(asked.reports))}\n"
+        "sfumato randomize --help",
     )
-    _draw(outcome, epsilon, picture)
-    if as_json:
-        written = {"picture": str(picture), "reports": str(reports)}
-        console.print_json(_record(outcome, stars, ratings) | written)
-    else:
-        _conclude(outcome, reports, picture)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,89 +120,85 @@ def _collect(stars: KeyValues, kept: Holdings, rng: Source, path: Path) -> Tally
     mechanism, tally = stars.mechanism, Tally.zero(stars.mechanism.tally_shape)
     vectors = stars.vectors(kept, rng)
     with (
-        console.progress() as bars,
+        console.bar("Devices sending", len(vectors)) as update,
         files.report_writer(path, mechanism, force=True, form=stars) as writer,
     ):
-        task = bars.add_task("Devices sending", total=len(vectors))
         for start in range(0, len(vectors), _AT_ONCE):
             sent = mechanism.randomize(vectors[start : start + _AT_ONCE], rng).tobytes()
             received = mechanism.decode(sent)
             writer.write(received)
             tally += mechanism.tally(received)
-            bars.advance(task, len(received))
+            update(advance=len(received))
     return tally
 
 
-def _draw(outcome: FilmEstimates, epsilon: float, path: Path) -> None:
-    with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
-        from sfumato import plots
-
-        stars = outcome.answers["conditional_mean"]
-        known = np.flatnonzero(~np.isnan(stars.values))
-        plots.dots(
-            stars.pick(known),
-            title="Every rating blurred, the picture clear",
-            subtitle=f"Stars given by those who rated a film, from {outcome.people:,} reports",
-            note=(
-                f"Each device blurred its films and its ratings before sending them, with epsilon "
-                f"{epsilon:g}; the rarer a film, the wider its interval, up to the whole range. "
-                "Ratings are real (MovieLens); the people are simulated, which is why the truth "
-                "is known."
-            ),
-            truth=outcome.truth["conditional_mean"][known],
-        ).savefig(file, format="png")
+def _picture(outcome: FilmEstimates, epsilon: float) -> Figure:
+    stars = outcome.answers["conditional_mean"]
+    known = np.flatnonzero(~np.isnan(stars.values))
+    return plots.dots(
+        stars.pick(known),
+        title="Every rating blurred, the picture clear",
+        subtitle=f"Stars given by those who rated a film, from {outcome.people:,} reports",
+        note=(
+            f"Each device blurred its films and its ratings before sending them, with epsilon "
+            f"{epsilon:g}; the rarer a film, the wider its interval, up to the whole range. "
+            "Ratings are real (MovieLens); the people are simulated, which is why the truth "
+            "is known."
+        ),
+        truth=outcome.truth["conditional_mean"][known],
+    )
 
 
-def _record(outcome: FilmEstimates, stars: KeyValues, ratings: Ratings) -> dict[str, Any]:
-    told = plain_of(outcome.answers)
+def _record(
+    outcome: FilmEstimates, stars: KeyValues, ratings: Ratings, asked: FilmsOptions
+) -> dict[str, Any]:
+    plain = plain_of(outcome.answers)
     for name, truth in outcome.truth.items():
         inside = outcome.inside(name)
-        for index, item in enumerate(told["answers"]):
+        for index, item in enumerate(plain["answers"]):
             item[name] |= {"truth": float(truth[index]), "inside": bool(inside[index])}
     return {
         "simulated": True,
         "ratings": ratings.count,
         "raters": len(ratings.people),
-        **told,
+        **plain,
         "inside": {name: int(outcome.inside(name).sum()) for name in outcome.truth},
         "configuration": stars.mechanism.configuration(),
         "form": stars.configuration(),
+        "picture": str(asked.plot),
+        "reports": str(asked.reports),
     }
 
 
 def _table(outcome: FilmEstimates) -> Table:
-    shown = text_tables.table()
-    shown.add_column("film", overflow="fold")
     names = {"frequency": "rated by", "conditional_mean": "stars"}
-    for heading in names.values():
-        shown.add_column(f"{heading} ({_LEVEL:.0%} interval)", no_wrap=True)
-        shown.add_column("truth", justify="right", no_wrap=True)
-    cells = {name: key_value_tables.cells(outcome.shown[name]) for name in names}
-    for index, film in enumerate(key_value_tables.first(outcome.answers).labels[:_SHOWN]):
-        row: list[str | Text] = [Text(text_tables.label(film))]
-        for name in names:
-            style = "" if outcome.inside(name)[index] else "bold yellow"
-            answers = outcome.answers[name]
-            truth = answers.quantity.text(outcome.truth[name][index], answers.decimals)
-            row += [cells[name][index], Text(truth, style)]
-        shown.add_row(*row)
-    return shown
+    headings = ["film"]
+    columns: list[list[Text | str]] = [
+        [text_tables.label(film) for film in key_value_tables.first(outcome.answers).labels]
+    ]
+    for name, words in names.items():
+        headings += [f"{words} ({_LEVEL:.0%} interval)", ">truth"]
+        answers, truth = outcome.answers[name], outcome.truth[name]
+        columns.append([*key_value_tables.cells(outcome.shown[name])])
+        columns.append(
+            [
+                Text(answers.quantity.text(value, answers.decimals), "" if held else "bold yellow")
+                for value, held in zip(truth, outcome.inside(name), strict=True)
+            ]
+        )
+    return text_tables.grid(headings, [*zip(*columns, strict=True)][:_SHOWN])
 
 
-def _conclude(outcome: FilmEstimates, reports: Path, picture: Path) -> None:
-    console.out().print(_table(outcome))
+def _text(outcome: FilmEstimates, reports: Path) -> Parts:
+    yield _table(outcome)
     total = len(key_value_tables.first(outcome.answers))
-    console.say(f"\n{total - _SHOWN} rarer films are in the picture and in what comes next.\n")
+    yield f"\n{total - _SHOWN} rarer films are in the picture and in what comes next.\n"
     held = [
         f"{outcome.inside(name).sum()} of {total} {words}"
         for name, words in (("frequency", "shares"), ("conditional_mean", "means"))
     ]
-    console.say(
+    yield (
         f"The intervals hold the truth of {' and '.join(held)}; at {_LEVEL:.0%}, one in twenty is "
         "expected to miss it.\n"
     )
-    size = files.size_in_words(reports.stat().st_size)
-    console.say(f"The picture:  {picture}")
-    console.say(f"The reports:  {reports} ({size}, all that a server would ever see)\n")
-    console.say(f"Next:  sfumato estimate {shlex.quote(str(reports))}")
-    console.say("       sfumato randomize --help")
+    yield written(reports)

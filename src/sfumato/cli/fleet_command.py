@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sfumato.cli import collectors, console
-from sfumato.cli.options import Json, reads_tables
+from sfumato.cli.command import Parts, Result
 from sfumato.errors import InputError
-from sfumato.files import Dialect
+from sfumato.files.dialects import USUAL, Dialect
 
 if TYPE_CHECKING:
     from sfumato.fleets.live_fleet import LiveFleet
@@ -50,29 +50,35 @@ PATIENCE: Final = 60
 """Seconds to the first period that nobody needs to be told about."""
 
 
-@reads_tables
-def fleet(
-    address: Annotated[str, typer.Argument(help="Of the task, or of a collector that has one.")],
-    *,
-    devices: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="How many devices to simulate.")
-    ] = 1000,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV or Parquet with device, period and value (for sets item, for moves item and "
-            "move, for attributes one column each); drawn with replacement.",
-            show_default=False,
-        ),
-    ] = None,
-    journals: Annotated[
-        Path | None,
-        typer.Option(help="A folder for the journals; in memory if none.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the streams; coins are always secret.")] = 1,
-    as_json: Json = False,
-    dialect: Dialect,
-) -> None:
+@dataclass(frozen=True)
+class FleetOptions:
+    """The task, and the devices that take part in it.
+
+    Parameters
+    ----------
+    address
+        Of the task, or of a collector that has one.
+    devices
+        How many devices to simulate.
+    data
+        CSV or Parquet with device, period and value (for sets item, for moves item and move, for
+        attributes one column each); drawn with replacement.
+    journals
+        A folder for the journals; in memory if none.
+    seed
+        Of the streams; coins are always secret.
+
+    """
+
+    address: Annotated[str, typer.Argument()]
+    devices: Annotated[int, typer.Option(min=1, max=1_000_000)] = 1000
+    data: Path | None = None
+    journals: Path | None = None
+    seed: int = 1
+    dialect: Dialect = USUAL
+
+
+def fleet(asked: FleetOptions) -> Result:
     """Let simulated devices take part in a task until it is over.
 
     Each is a real device with a journal of its own; only what it observes is
@@ -87,23 +93,25 @@ def fleet(
     from sfumato.fleets.live_fleet import LiveFleet, replayed
     from sfumato.wire.published import Published
 
-    task = collectors.task_of(address)
+    task = collectors.task_of(asked.address)
     try:
         published = Published.parse(Http().fetch(task))
     except Unreachable as error:
         raise InputError(f"{task} gives no task ({error}).") from None
-    if journals is not None:
-        journals.mkdir(parents=True, exist_ok=True)
+    if asked.journals is not None:
+        asked.journals.mkdir(parents=True, exist_ok=True)
     with console.waiting("Preparing what the devices will see"):
-        recorded = None if data is None else _recorded(data, dialect, published)
-        crowd = LiveFleet(published, replayed(published, devices, seed, recorded), journals)
+        recorded = _recorded(asked, published)
+        lives = replayed(published, asked.devices, asked.seed, recorded)
+        crowd = LiveFleet(published, lives, asked.journals)
     with closing(crowd):
-        outcome = _lived(crowd, devices)
-    if as_json:
-        console.print_json({"task": task, "devices": devices, **asdict(outcome)})
-    else:
-        _tell(outcome, task, devices, crowd.periods)
-    raise typer.Exit(1 if outcome.failed else 0)
+        outcome = _lived(crowd, asked.devices)
+    return Result(
+        {"task": task, "devices": asked.devices, **asdict(outcome)},
+        outcome.text(asked.devices, crowd.periods),
+        next_command=f"sfumato query {task}",
+        exit_code=1 if outcome.failed else 0,
+    )
 
 
 @dataclass
@@ -121,6 +129,19 @@ class _Outcome:
     def failed(self) -> bool:
         """Whether there were reports, and none of them was taken."""
         return not self.sent and bool(self.refused or self.waiting)
+
+    def text(self, devices: int, periods: int) -> Parts:
+        """Yield how it went, and what to do about each thing that went wrong."""
+        yield (
+            f"{devices - self.absent.total():,} devices sent {self.sent:,} blurred reports in "
+            f"{periods} periods; {self.refused:,} were refused and {self.waiting:,} still wait."
+        )
+        for reason, count in self.absent.most_common():
+            yield f"{count:,} devices could not join: {reason} {JOINING}"
+        for reason, count in self.reasons.most_common():
+            yield f"Refused {count:,} times as {reason}: {ADVICE.get(reason, UNKNOWN)}"
+        for problem, count in self.problems.most_common():
+            yield f"Not taken {count:,} times: {problem}. {TRYING}"
 
 
 def _lived(crowd: LiveFleet, devices: int) -> _Outcome:
@@ -140,8 +161,8 @@ def _lived(crowd: LiveFleet, devices: int) -> _Outcome:
             outcome.reasons += tick.reasons
             outcome.problems += tick.problems
             trouble = [*(f"refused as {why}" for why in tick.reasons), *tick.problems]
-            said = f"Period {tick.period}: {'; '.join(trouble) or 'all is well'}"
-            bars.update(living, completed=tick.period, count=outcome.sent, description=said)
+            words = f"Period {tick.period}: {'; '.join(trouble) or 'all is well'}"
+            bars.update(living, completed=tick.period, count=outcome.sent, description=words)
     return outcome
 
 
@@ -155,23 +176,12 @@ def _until(crowd: LiveFleet) -> str:
     return "Periods"
 
 
-def _tell(outcome: _Outcome, task: str, devices: int, periods: int) -> None:
-    console.say(
-        f"{devices - outcome.absent.total():,} devices sent {outcome.sent:,} blurred reports in "
-        f"{periods} periods; {outcome.refused:,} were refused and {outcome.waiting:,} still wait."
-    )
-    for reason, count in outcome.absent.most_common():
-        console.say(f"{count:,} devices could not join: {reason} {JOINING}")
-    for reason, count in outcome.reasons.most_common():
-        console.say(f"Refused {count:,} times as {reason}: {ADVICE.get(reason, UNKNOWN)}")
-    for problem, count in outcome.problems.most_common():
-        console.say(f"Not taken {count:,} times: {problem}. {TRYING}")
-    console.say(f"Next:  sfumato query {task}")
-
-
-def _recorded(data: Path, dialect: Dialect, published: Published) -> Any:
+def _recorded(asked: FleetOptions, published: Published) -> Any:
+    """Return the streams of the file that is named, if one is."""
+    if asked.data is None:
+        return None
     from sfumato.cli import streams
     from sfumato.files import Table
     from sfumato.simulation import observed_by
 
-    return streams.read(Table(data, dialect), observed_by(published.spec))
+    return streams.read(Table(asked.data, asked.dialect), observed_by(published.spec))

@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli import console, text_tables
+from sfumato.cli.command import Parts
 from sfumato.core.answers import Answers
 from sfumato.mechanisms.sparse import KeyValueEstimate
 
-__all__ = ["Named", "answered", "cells", "doubted", "first", "pick", "print_table"]
+__all__ = ["Named", "answered", "cells", "doubted", "first", "pick", "text"]
 
 Named = dict[str, Answers]
 """Answers for the same keys, each under its name; all in the same order of keys."""
@@ -43,17 +44,17 @@ def doubted(named: Named, estimate: KeyValueEstimate) -> Named:
     return named | {"conditional_mean": known}
 
 
-def print_table(named: Named, estimate: KeyValueEstimate) -> None:
-    """Print the answers that fit beside each other; the middle one may have to go."""
+def text(named: Named, estimate: KeyValueEstimate) -> Parts:
+    """Yield the answers that fit beside each other; the middle one may have to go."""
     out, shown = console.out(), doubted(named, estimate)
     boundless = out.options.update(max_width=1 << 16)
     if Measurement.get(out, boundless, table(shown)).maximum > out.width:
         del shown["mean"]
-    out.print(table(shown))
+    yield table(shown)
     if "mean" not in shown:
-        console.say("\nThe value per person needs a wider terminal, or --answer mean.")
+        yield "\nThe value per person needs a wider terminal, or --answer mean."
     if np.isnan(shown["conditional_mean"].values).any():
-        console.say("\n?  too few seem to hold it to say anything of its values.")
+        yield "\n?  too few seem to hold it to say anything of its values."
 
 
 def cells(answers: Answers) -> list[str]:

@@ -3,110 +3,115 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.table import Table
 
-from sfumato import files
-from sfumato.cli import console, lab_accuracy, text_tables
-from sfumato.cli.options import Force, Json
+from sfumato import files, plots
+from sfumato.cli import console, text_tables
+from sfumato.cli.command import Count, Parts, Picture, Result, Target
 from sfumato.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sfumato.lab.published_accuracy import Gain, MethodErrors, PartGain
+    from sfumato.lab.published_accuracy import Gain, PartGain
 
-__all__ = ["app"]
-
-app = typer.Typer(help="Repeat the experiments of the papers, and ours.", no_args_is_help=True)
-app.command()(lab_accuracy.accuracy)
-app.command("fan-out")(lab_accuracy.fan_out)
+__all__ = ["values"]
 
 METRICS = ("mse", "mae", "mmse", "mmae")
-_METHODS = "tuned,tops,smooth_quantile,pak_clipped,pak,zero"
 
 
-@app.callback()
-def lab() -> None:
-    """Repeat the experiments of the papers, and ours."""
+@dataclass(frozen=True)
+class ValuesOptions:
+    """The streams and methods to measure.
+
+    Parameters
+    ----------
+    data
+        A folder with pos.parquet and nyc_taxi_2023_01.parquet; made-up streams if none.
+    epsilon
+        A list of epsilons.
+    methods
+        A list of methods; zero and oracle are two more.
+    repeats
+        How often each is repeated.
+    holdout
+        Values held out for the threshold.
+    limit
+        The longest range.
+    example
+        Write a made-up stream to this CSV instead.
+    plot
+        Also draw the errors.
+
+    """
+
+    data: Path | None = None
+    epsilon: str = "0.01,0.03,0.1"
+    methods: str = "tuned,tops,smooth_quantile,pak_clipped,pak,zero"
+    repeats: Count = 20
+    holdout: int = 1 << 16
+    limit: int = 1 << 20
+    example: Annotated[Path, Target()] | None = None
+    plot: Picture | None = None
+    force: bool = False
 
 
-@app.command()
-def values(  # noqa: PLR0913 - one argument for each option
-    *,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder with pos.parquet and nyc_taxi_2023_01.parquet; made-up streams if none.",
-            show_default=False,
-        ),
-    ] = None,
-    epsilon: Annotated[str, typer.Option(help="A list of epsilons.")] = "0.01,0.03,0.1",
-    methods: Annotated[
-        str, typer.Option(help="A list of methods; zero and oracle are two more.")
-    ] = _METHODS,
-    repeats: Annotated[int, typer.Option(help="How often each is repeated.", min=1)] = 20,
-    holdout: Annotated[int, typer.Option(help="Values held out for the threshold.")] = 1 << 16,
-    limit: Annotated[int, typer.Option(help="The longest range.")] = 1 << 20,
-    example: Annotated[
-        Path | None,
-        typer.Option(help="Write a made-up stream to this CSV instead.", show_default=False),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also draw the errors.", show_default=False)
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+def values(asked: ValuesOptions) -> Result:
     """Measure how accurate published streams are: random ranges, by method and part.
 
     Example:  sfumato lab values --repeats 5 --epsilon 0.1
     """
-    if example is not None:
-        _write_example(example, force=force)
-        return
-    if plot is not None:
-        files.refuse_target(plot, files.PICTURES, force=force)
+    if asked.example is not None:
+        return _example(asked.example, force=asked.force)
     from sfumato.datasets.amount_streams import amount_streams
     from sfumato.lab import published_accuracy as experiment
 
-    wanted = _numbers(epsilon)
-    chosen = methods.split(",")
-    streams = amount_streams(data)
-    rows: list[MethodErrors] = []
-    single: list[MethodErrors] = []
-    with console.progress() as bars:
-        work = len(streams) * len(wanted) * (len(chosen) + len(experiment.PARTS))
-        task = bars.add_task("", total=work)
+    epsilons, methods = _numbers(asked.epsilon), asked.methods.split(",")
+    streams = amount_streams(asked.data)
+    rows: list[Any] = []
+    single: list[Any] = []
+    work = len(streams) * len(epsilons) * (len(methods) + len(experiment.PARTS))
+    with console.bar("", work) as update:
 
         def step(what: str) -> None:
-            bars.update(task, advance=1, description=what)
+            update(advance=1, description=what)
 
         for stream in streams:
             rows += experiment.compare(
-                stream, chosen, wanted, repeats, holdout=holdout, limit=limit, step=step
+                stream,
+                methods,
+                epsilons,
+                asked.repeats,
+                holdout=asked.holdout,
+                limit=asked.limit,
+                step=step,
             )
-            for each in wanted:
-                single += experiment.parts(stream, each, repeats, limit=limit, step=step)
-    if plot is not None:
-        _draw(rows, plot, force=force)
-    if as_json:
-        console.print_json(
-            {
-                "methods": [asdict(row) for row in rows],
-                "gains": [asdict(gain) for gain in experiment.gains(rows)],
-                "parts": [asdict(row) for row in single],
-                "part_gains": [asdict(gain) for gain in experiment.part_gains(single)],
-            }
-        )
-        return
-    console.say(f"Errors of {experiment.RANGES} random ranges, {repeats} repeats", "bold")
-    _print(rows, "tuned")
-    console.say("\nTrees alone, values and truth cut at the 95% quantile", "bold")
-    _print(single, "tuned")
-    _print_gains(experiment.gains(rows), experiment.part_gains(single))
+            for epsilon in epsilons:
+                single += experiment.parts(
+                    stream, epsilon, asked.repeats, limit=asked.limit, step=step
+                )
+    gains, part_gains = experiment.gains(rows), experiment.part_gains(single)
+    return Result(
+        {
+            "methods": [*map(asdict, rows)],
+            "gains": [*map(asdict, gains)],
+            "parts": [*map(asdict, single)],
+            "part_gains": [*map(asdict, part_gains)],
+        },
+        (
+            console.bold(f"Errors of {experiment.RANGES} random ranges, {asked.repeats} repeats"),
+            _errors(rows),
+            console.bold("\nTrees alone, values and truth cut at the 95% quantile"),
+            _errors(single),
+            *_gains(gains),
+            console.bold("\nWhat each part of the tree gains in MSE"),
+            _part_gains(part_gains),
+        ),
+        picture=lambda: plots.errors(rows),
+    )
 
 
 def _numbers(text: str) -> list[float]:
@@ -117,82 +122,67 @@ def _numbers(text: str) -> list[float]:
         raise ConfigurationError(msg) from error
 
 
-def _print(rows: list[Any], reference: str) -> None:
-    table = text_tables.table()
-    for name in ("stream", "epsilon", "method"):
-        table.add_column(name)
-    for name in ("threshold", "MSE", "x ours", "MAE", "MMSE", "MMAE", "covered"):
-        table.add_column(name, justify="right")
-    ours = {(row.stream, row.epsilon): row.mse for row in rows if row.method == reference}
-    for row in rows:
+def _errors(rows: list[Any]) -> Table:
+    ours = {(row.stream, row.epsilon): row.mse for row in rows if row.method == "tuned"}
+
+    def ratio(row: Any) -> str:
         best = ours.get((row.stream, row.epsilon))
-        table.add_row(
-            row.stream,
-            f"{row.epsilon:g}",
-            row.method,
-            f"{row.threshold:,.0f}",
-            f"{row.mse:.3g}",
-            f"{row.mse / best:.3g}" if best else "",
-            f"{row.mae:.3g}",
-            f"{row.mmse:.3g}",
-            f"{row.mmae:.3g}",
-            f"{row.covered:.1%}" if row.covered else "",
-        )
-    console.out().print(table)
+        return f"{row.mse / best:.3g}" if best else ""
+
+    columns: dict[str, Any] = {
+        "stream": "{stream}",
+        "epsilon": "{epsilon:g}",
+        "method": "{method}",
+        ">threshold": "{threshold:,.0f}",
+        ">MSE": "{mse:.3g}",
+        ">x ours": ratio,
+        ">MAE": "{mae:.3g}",
+        ">MMSE": "{mmse:.3g}",
+        ">MMAE": "{mmae:.3g}",
+        ">covered": lambda row: f"{row.covered:.1%}" if row.covered else "",
+    }
+    return text_tables.listing(rows, columns)
 
 
-def _print_gains(gains: list[Gain], parts: list[PartGain]) -> None:
-    if gains:
-        console.say("\nHow many times smaller errors are", "bold")
-        table = text_tables.table()
-        for name in ("stream", "epsilon"):
-            table.add_column(name, no_wrap=True)
-        over = ("PAK / ToPS", "clipped / ToPS", "PAK / ours")
-        for name in (*over, "ToPS / ours: MSE", "beyond noise", "MAE", "MMSE", "MMAE"):
-            table.add_column(name, justify="right")
-        for gain in gains:
-            table.add_row(
-                gain.stream,
-                f"{gain.epsilon:g}",
-                f"10^{math.log10(gain.tops_over_pak):.1f}",
-                f"10^{math.log10(gain.tops_over_pak_clipped):.1f}",
-                f"10^{math.log10(gain.ours_over_pak):.1f}",
-                f"{gain.mse:.3g}",
-                f"{gain.beyond_noise:+.1f} s.e.",
-                f"{gain.mae:.3g}",
-                f"{gain.mmse:.3g}",
-                f"{gain.mmae:.3g}",
-            )
-        means = [geometric_mean(getattr(gain, name) for gain in gains) for name in METRICS]
-        mse, *others = (f"{mean:.3g}" for mean in means)
-        table.add_row("geometric mean", "", "", "", "", mse, "", *others)
-        console.out().print(table)
-    console.say("\nWhat each part of the tree gains in MSE", "bold")
-    table = text_tables.table()
-    for name in ("stream", "epsilon"):
-        table.add_column(name, no_wrap=True)
-    for name in ("fan-out 16", "consistency", "smoothing", "ours"):
-        table.add_column(name, justify="right")
+def _gains(gains: list[Gain]) -> Parts:
+    if not gains:
+        return
+    yield console.bold("\nHow many times smaller errors are")
+    headings = ["stream", "epsilon", ">PAK / ToPS", ">clipped / ToPS", ">PAK / ours"]
+    headings += [">ToPS / ours: MSE", ">beyond noise", ">MAE", ">MMSE", ">MMAE"]
+    rows = []
+    for gain in gains:
+        over = (gain.tops_over_pak, gain.tops_over_pak_clipped, gain.ours_over_pak)
+        mse, *others = (f"{getattr(gain, name):.3g}" for name in METRICS)
+        powers = (f"10^{math.log10(ratio):.1f}" for ratio in over)
+        noise = f"{gain.beyond_noise:+.1f} s.e."
+        rows.append((gain.stream, f"{gain.epsilon:g}", *powers, mse, noise, *others))
+    means = (geometric_mean(getattr(gain, name) for gain in gains) for name in METRICS)
+    mse, *others = (f"{mean:.3g}" for mean in means)
+    rows.append(("geometric mean", "", "", "", "", mse, "", *others))
+    yield text_tables.grid(headings, rows)
+
+
+def _part_gains(parts: list[PartGain]) -> Table:
+    rows = []
     for part in parts:
         ratios = (part.fanout, part.consistency, part.smoothing, part.ours)
-        table.add_row(part.stream, f"{part.epsilon:g}", *(f"{ratio:.3g}" for ratio in ratios))
-    table.add_row("the paper says", "", "about 5", "about 2", "about 10", "")
-    console.out().print(table)
+        rows.append((part.stream, f"{part.epsilon:g}", *(f"{ratio:.3g}" for ratio in ratios)))
+    rows.append(("the paper says", "", "about 5", "about 2", "about 10", ""))
+    headings = ("stream", "epsilon", ">fan-out 16", ">consistency", ">smoothing", ">ours")
+    return text_tables.grid(headings, rows)
 
 
-def _draw(rows: list[Any], plot: Path, *, force: bool) -> None:
-    from sfumato import plots
-
-    with console.waiting("Drawing"), files.complete_or_absent(plot, force=force) as file:
-        plots.errors(rows).savefig(file, format=plot.suffix.lower()[1:])
-
-
-def _write_example(path: Path, *, force: bool) -> None:
+def _example(path: Path, *, force: bool) -> Result:
+    """Write a made-up stream."""
     from sfumato.datasets.amount_streams import example_amounts
     from sfumato.randomness import seeded
 
     with files.complete_or_absent(path, force=force) as file:
         amounts = example_amounts(600_000, seeded(1))
         file.write(b"amount\n" + b"".join(b"%.2f\n" % amount for amount in amounts.tolist()))
-    console.say(f"600,000 made-up amounts are in {path}.")
-    console.say(f"\nNext:  sfumato release {path} --epsilon 0.1 --bound 300 --unit 0.01 -o out.csv")
+    return Result(
+        {"output": str(path), "values": 600_000},
+        [f"600,000 made-up amounts are in {path}."],
+        next_command=f"sfumato release {path} --epsilon 0.1 --bound 300 --unit 0.01 -o out.csv",
+    )

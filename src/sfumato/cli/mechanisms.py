@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -11,65 +12,64 @@ from rich.text import Text
 
 from sfumato import catalog
 from sfumato.cli import console, docstrings, parameters, text_tables
-from sfumato.cli.options import Json
+from sfumato.cli.command import Parts, Result
 
-__all__ = ["app"]
-
-app = typer.Typer()
+__all__ = ["mechanisms", "show"]
 
 
-@app.callback(invoke_without_command=True)
-def mechanisms(context: typer.Context, *, as_json: Json = False) -> None:
+def mechanisms() -> Result:
     """List the mechanisms, or show one of them.
 
     Example:  sfumato mechanisms show grr
     """
-    if context.invoked_subcommand is not None:
-        return
     entries = [_entry(name) for name in catalog.names()]
-    if as_json:
-        console.print_json(entries)
-        return
-    table = text_tables.table()
-    for heading in ("mechanism", "in short", "estimates", "parameters"):
-        table.add_column(heading)
+    rows = []
     for entry in entries:
-        fields = ", ".join(
+        fields = (
             field["name"] if field["required"] else f"({field['name']})"
             for field in entry["parameters"]
         )
-        table.add_row(
-            Text(entry["name"], style="bold"), entry["summary"], entry["estimates"], fields
-        )
-    console.out().print(table)
-    console.say("\nParameters in parentheses can be left out.", "dim")
-    console.say("Next:  sfumato mechanisms show grr")
+        name = Text(entry["name"], style="bold")
+        rows.append((name, entry["summary"], entry["estimates"], ", ".join(fields)))
+    table = text_tables.grid(("mechanism", "in short", "estimates", "parameters"), rows)
+    note = Text("\nParameters in parentheses can be left out.", style="dim")
+    return Result(entries, (table, note), next_command="sfumato mechanisms show grr")
 
 
-@app.command()
-def show(
-    name: Annotated[str, typer.Argument(help="A mechanism of the list.", show_default=False)],
-    *,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class ShowOptions:
+    """The mechanism to explain.
+
+    Parameters
+    ----------
+    name
+        A mechanism of the list.
+
+    """
+
+    name: Annotated[str, typer.Argument()]
+
+
+def show(asked: ShowOptions) -> Result:
     """Explain one mechanism: its law, its guarantee, its error and its parameters.
 
     Example:  sfumato mechanisms show olh
     """
-    cls = catalog.find(name)
+    cls = catalog.find(asked.name)
     document = docstrings.read(cls)
-    example = f"sfumato law {name} {parameters.as_options(next(iter(cls.examples())))}"
-    if as_json:
-        console.print_json(
-            _entry(name)
-            | {"description": f"{document.summary}\n\n{document.prose}"}
-            | {title.lower(): text for title, text in document.sections.items()}
-            | {"example": example}
-        )
-        return
-    out = console.out()
-    out.print(Text.assemble((name, "bold"), "  ", document.summary))
-    _section("", document.prose)
+    example = f"sfumato law {asked.name} {parameters.as_options(next(iter(cls.examples())))}"
+    record = {
+        **_entry(asked.name),
+        "description": f"{document.summary}\n\n{document.prose}",
+        **{title.lower(): text for title, text in document.sections.items()},
+        "example": example,
+    }
+    return Result(record, _explained(asked.name, document), next_command=example)
+
+
+def _explained(name: str, document: docstrings.Docstring) -> Parts:
+    yield Text.assemble((name, "bold"), "  ", document.summary)
+    yield from _section("", document.prose)
     table = text_tables.table(show_header=False)
     for field in catalog.parameters(name):
         left_out = "" if field.default is None else f" Default: {field.default}."
@@ -78,20 +78,19 @@ def show(
             Text(document.parameters.get(field.name, "") + left_out),
             Text(parameters.in_words(field.type), style="dim"),
         )
-    console.say("\nParameters", "bold")
-    out.print(Padding(table, (0, 0, 0, 2)))
+    yield console.bold("\nParameters")
+    yield Padding(table, (0, 0, 0, 2))
     for title, text in document.sections.items():
         if title != "Examples":
-            _section(title, text)
-    console.say(f"\nNext:  {example}")
+            yield from _section(title, text)
 
 
-def _section(title: str, text: str) -> None:
-    """Print paragraphs under a title; lines of one paragraph flow."""
+def _section(title: str, text: str) -> Parts:
+    """Yield paragraphs under a title; lines of one paragraph flow."""
     flowing = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     if flowing:
-        console.say(f"\n{title}" if title else "", "bold")
-        console.out().print(Padding(Text(flowing), (0, 0, 0, 2)))
+        yield console.bold(f"\n{title}" if title else "")
+        yield Padding(Text(flowing), (0, 0, 0, 2))
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -101,13 +100,5 @@ def _entry(name: str) -> dict[str, Any]:
         "name": name,
         "summary": cls.summary,
         "estimates": family[:1].lower() + family.partition("\n")[0].rstrip(".")[1:],
-        "parameters": [
-            {
-                "name": field.name,
-                "type": field.type,
-                "required": field.required,
-                "default": field.default,
-            }
-            for field in catalog.parameters(name)
-        ],
+        "parameters": [vars(field) for field in catalog.parameters(name)],
     }

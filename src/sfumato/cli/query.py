@@ -2,83 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
-from sfumato.cli import collectors, console, text_tables
-from sfumato.cli.options import Json
+from sfumato.cli import collectors, text_tables
+from sfumato.cli.command import Count, Parts, Result
 from sfumato.core.answers import Answers
 
-__all__ = ["query"]
-
-Whole = Annotated[int | None, typer.Option(min=1, show_default=False)]
+__all__ = ["query", "text"]
 
 
-def query(  # noqa: PLR0913 - one for each option
-    address: Annotated[str, typer.Argument(help="Of the task, or of a collector that has one.")],
-    *,
-    ask: Annotated[
-        str, typer.Option(help="mean, range, prefix, difference, top or curve.")
-    ] = "mean",
-    period: Annotated[
-        int | None, typer.Option(min=1, help="The last one by default.", show_default=False)
-    ] = None,
-    item: Annotated[str | None, typer.Option(help="Of one item.", show_default=False)] = None,
-    first: Whole = None,
-    last: Whole = None,
-    before: Whole = None,
-    after: Whole = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, show_default=False)] = None,
-    average: Annotated[bool, typer.Option("--average", help="Instead of a sum.")] = False,
-    decoder: Annotated[
-        str,
-        typer.Option(
-            help="online (final), smoothed (by all reports so far), or under a prior on how curves "
-            "move: filtered (final) or posterior (by all reports so far)."
-        ),
-    ] = "online",
-    level: Annotated[float, typer.Option(help="How often intervals cover.")] = 0.95,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class QueryOptions:
+    """A question to a collector.
+
+    Parameters
+    ----------
+    address
+        Of the task, or of a collector that has one.
+    ask
+        mean, range, prefix, difference, top or curve.
+    period
+        The last one by default.
+    item
+        Of one item.
+    first
+        The first period of a range.
+    last
+        The last period of a range or a prefix.
+    before, after
+        The two periods of a difference.
+    k
+        How many items of the top.
+    average
+        Instead of a sum.
+    decoder
+        online (final), smoothed (by all reports so far), or under a prior on how curves move:
+        filtered (final) or posterior (by all reports so far).
+    level
+        How often intervals cover.
+
+    """
+
+    address: Annotated[str, typer.Argument()]
+    ask: str = "mean"
+    period: Count | None = None
+    item: str | None = None
+    first: Count | None = None
+    last: Count | None = None
+    before: Count | None = None
+    after: Count | None = None
+    k: Count | None = None
+    average: bool = False
+    decoder: str = "online"
+    level: float = 0.95
+
+
+def query(asked: QueryOptions) -> Result:
     """Ask a collector; every answer comes with its interval.
 
     A token for tasks that are not public is read from SFUMATO_ANALYST_TOKEN.
 
     Example:  sfumato query http://127.0.0.1:8080 --ask top -k 3
     """
-    task = collectors.task_of(address)
-    if period is None and ask in ("mean", "top"):
-        period = max(_closed(task), 1)
-    given: dict[str, Any] = {
-        "query": ask,
-        "period": period,
-        "item": item,
-        "first": first,
-        "last": last,
-        "before": before,
-        "after": after,
-        "k": k,
-        "average": "true" if average else None,
-        "decoder": decoder,
-        "level": level,
-    }
-    asked = {name: value for name, value in given.items() if value is not None}
+    task = collectors.task_of(asked.address)
+    question = {name: value for name, value in vars(asked).items() if value is not None}
+    question |= {"query": asked.ask, "average": "true"}
+    for name in ("address", "ask", *(() if asked.average else ("average",))):
+        del question[name]
+    if asked.period is None and asked.ask in ("mean", "top"):
+        question["period"] = max(_closed(task), 1)
     variables = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
-    told = collectors.ask(f"{task}/answers", asked, variables=variables)
-    if as_json:
-        console.print_json(told)
-    else:
-        _print(Answers.of_plain(told))
+    answer = collectors.ask(f"{task}/answers", question, variables=variables)
+    return Result(answer, text(Answers.of_plain(answer)))
 
 
 def _closed(task: str) -> int:
+    """Return the last period of a task that has closed; 0 if none has."""
     base, _, name = task.rpartition("/v1/tasks/")
     listed = collectors.ask(f"{base}/v1/tasks")["tasks"]
-    return next((int(one["closed"]) for one in listed if one["task_id"] == name), 0)
+    return next((int(each["closed"]) for each in listed if each["task_id"] == name), 0)
 
 
-def _print(answers: Answers) -> None:
-    console.say(f"{answers.question}\n")
-    console.out().print(text_tables.answers_table(answers))
-    console.say(f"\n{answers.sentence()}")
+def text(answers: Answers) -> Parts:
+    """Yield the question, the answers with their intervals, and what is promised."""
+    yield f"{answers.question}\n"
+    yield text_tables.answers_table(answers)
+    yield f"\n{answers.sentence()}"

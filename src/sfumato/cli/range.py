@@ -2,68 +2,87 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato import files
-from sfumato.cli import console
-from sfumato.cli.options import Json
+from sfumato.cli.command import Parts, Result
 from sfumato.core.quantity import decimals
+
+if TYPE_CHECKING:
+    from sfumato.streams.published.ranges import RangeAnswer
 
 __all__ = ["range_"]
 
 
-def range_(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="RELEASED", help="What release has written.", show_default=False),
-    ],
-    first: Annotated[int, typer.Argument(help="The first place, from 1.", show_default=False)],
-    last: Annotated[int, typer.Argument(help="The last place.", show_default=False)],
-    *,
-    level: Annotated[float, typer.Option(help="How often intervals cover.")] = 0.95,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class RangeOptions:
+    """A range of a released stream.
+
+    Parameters
+    ----------
+    source
+        What release has written.
+    first
+        The first place, from 1.
+    last
+        The last place.
+    level
+        How often intervals cover.
+
+    """
+
+    source: Annotated[Path, typer.Argument(metavar="RELEASED")]
+    first: Annotated[int, typer.Argument()]
+    last: Annotated[int, typer.Argument()]
+    level: float = 0.95
+
+
+def range_(asked: RangeOptions) -> Result:
     """Say the sum and the mean of the values from one place to another.
 
     Any number of questions costs no privacy. The file may still be growing.
 
     Example:  sfumato range fares.csv 100001 200000
     """
-    stream = files.read_released(source)
-    answer = stream.sum(first, last, level)
-    mean = answer.mean
-    cuts = sorted({cut * stream.unit for cut, _ in stream.cuts(first, last)})
-    if as_json:
-        console.print_json(
-            {
-                "first": first,
-                "last": last,
-                "sum": {"value": answer.value, "low": answer.low, "high": answer.high},
-                "mean": {"value": mean.value, "low": mean.low, "high": mean.high},
-                "level": level,
-                "cut_to": cuts[-1] if len(cuts) == 1 else cuts,
-                "cut_off_at_most": answer.cut_off,
-                "as_of": answer.as_of,
-                "guarantee": str(answer.guarantee),
-            }
-        )
-        return
-    percent = f"{100 * level:.10g}%"
-    count = last - first + 1
-    console.say(f"{count:,} values, from place {first:,} to {last:,} of {answer.as_of:,}:\n")
-    for name, found in (("sum", answer), ("mean", mean)):
-        reach = (found.high - found.low) / 2
+    stream = files.read_released(asked.source)
+    answer = stream.sum(asked.first, asked.last, asked.level)
+    cuts = sorted({cut * stream.unit for cut, _ in stream.cuts(asked.first, asked.last)})
+    sides = {
+        name: {"value": side.value, "low": side.low, "high": side.high}
+        for name, side in (("sum", answer), ("mean", answer.mean))
+    }
+    record = {
+        "first": asked.first,
+        "last": asked.last,
+        **sides,
+        "level": asked.level,
+        "cut_to": cuts[-1] if len(cuts) == 1 else cuts,
+        "cut_off_at_most": answer.cut_off,
+        "as_of": answer.as_of,
+        "guarantee": str(answer.guarantee),
+    }
+    return Result(record, _text(asked, sides, cuts, answer))
+
+
+def _text(
+    asked: RangeOptions, sides: dict[str, dict[str, float]], cuts: list[float], answer: RangeAnswer
+) -> Parts:
+    count = asked.last - asked.first + 1
+    yield f"{count:,} values, from place {asked.first:,} to {asked.last:,} of {answer.as_of:,}:\n"
+    for name, side in sides.items():
+        reach = (side["high"] - side["low"]) / 2
         places = decimals(reach)
         value, more, low, high = (
-            f"{number:z,.{places}f}" for number in (found.value, reach, found.low, found.high)
+            f"{number:z,.{places}f}" for number in (side["value"], reach, side["low"], side["high"])
         )
-        console.say(f"{name:>6}  {value} ± {more}   ({percent}: {low} to {high})")
-    shown = " to ".join(f"{cut:,.10g}" for cut in dict.fromkeys((cuts[0], cuts[-1])))
-    console.say(
-        f"\nOf values cut to {shown}; what was cut off makes the "
+        yield f"{name:>6}  {value} ± {more}   ({100 * asked.level:.10g}%: {low} to {high})"
+    ends = " to ".join(f"{cut:,.10g}" for cut in dict.fromkeys((cuts[0], cuts[-1])))
+    yield (
+        f"\nOf values cut to {ends}; what was cut off makes the "
         f"true sum larger by {answer.cut_off:,.6g} at the very most."
     )
-    console.say(f"{answer.guarantee}")
+    yield f"{answer.guarantee}"

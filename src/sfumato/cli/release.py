@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,130 +12,133 @@ import typer
 
 from sfumato import files
 from sfumato.cli import console, text_tables
-from sfumato.cli.options import Force, Json, reads_tables
+from sfumato.cli.command import Parts, Picture, Result
 from sfumato.errors import InputError
-from sfumato.files import Dialect
-from sfumato.streams.published import METHODS, Publisher, PublishingPlan, plan
+from sfumato.files.dialects import USUAL, Dialect
+from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT
 from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
-if TYPE_CHECKING:
-    from sfumato.files import Follower, Moved
+if TYPE_CHECKING:  # matplotlib and pyarrow take their time
+    from matplotlib.figure import Figure
+
+    from sfumato.files import Follower
 
 __all__ = ["release"]
 
 
-@reads_tables
-def release(  # noqa: PLR0913 - one argument for each option
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT", help="A CSV or Parquet file; - for lines.", show_default=False
-        ),
-    ],
-    *,
-    epsilon: Annotated[float, typer.Option(help="Privacy of each value.", show_default=False)],
-    bound: Annotated[
-        float,
-        typer.Option(
-            help="The public bound of a value; larger ones are cut to it.", show_default=False
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="A CSV or Parquet file to write; a folder for several streams.",
-            show_default=False,
-        ),
-    ],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Which column, if there are several; of more than one, each has a part of epsilon "
-            "and a file in the folder OUTPUT.",
-            show_default=False,
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that says which stream a value belongs to; each has all of epsilon "
-            "and a file in the folder OUTPUT.",
-            show_default=False,
-        ),
-    ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that says whose a value is; then people are protected, not values.",
-            show_default=False,
-        ),
-    ] = None,
-    most: Annotated[
-        int, typer.Option(help="With --person: how many values of each person count.")
-    ] = 1,
-    unit: Annotated[
-        float, typer.Option(help="The grid that values are rounded to; 0.01 for cents.")
-    ] = 1.0,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "tuned",
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Where to cut values, if that is known; then none is held out.",
-            show_default=False,
-        ),
-    ] = None,
-    holdout: Annotated[
-        int, typer.Option(help="How many first values choose the threshold, unpublished.")
-    ] = HOLDOUT,
-    reuse: Annotated[
-        float,
-        typer.Option(
-            help="Publish them as well: the share of epsilon that the threshold then takes."
-        ),
-    ] = 0.0,
-    renew: Annotated[
-        int,
-        typer.Option(
-            help="With --reuse: choose the threshold again after every so many values; 0 for never."
-        ),
-    ] = 0,
-    limit: Annotated[int, typer.Option(help="The longest range asked for often.")] = LIMIT,
-    block: Annotated[
-        int | None,
-        typer.Option(
-            help="Values per published sum; the method chooses by default.", show_default=False
-        ),
-    ] = None,
-    smoother: Annotated[
-        str, typer.Option(help="How values of an unfinished block are guessed.")
-    ] = "recent",
-    invalid: Annotated[
-        Literal["clip", "zero", "stop"] | None,
-        typer.Option(
-            help="Negative values and what is no number: to the nearer end, to 0, or stop; "
-            "stop by default, clip with --follow.",
-            show_default=False,
-        ),
-    ] = None,
-    follow: Annotated[
-        bool,
-        typer.Option("--follow", help="Publish while lines arrive; goes on after a crash."),
-    ] = False,
-    replay: Annotated[
-        bool,
-        typer.Option("--replay", help="Going on: the piped lines begin at the first one again."),
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also draw the means, to this file.", show_default=False)
-    ] = None,
-    force: Force = False,
-    as_json: Json = False,
-    dialect: Dialect,
-) -> None:
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """The stream to publish, and the promise under which it is.
+
+    Parameters
+    ----------
+    source
+        A CSV or Parquet file; - for lines.
+    epsilon
+        Privacy of each value.
+    bound
+        The public bound of a value; larger ones are cut to it.
+    output
+        A CSV or Parquet file to write; a folder for several streams.
+    column
+        Which column, if there are several; of more than one, each has a part of epsilon and a file
+        in the folder OUTPUT.
+    group
+        The column that says which stream a value belongs to; each has all of epsilon and a file in
+        the folder OUTPUT.
+    person
+        The column that says whose a value is; then people are protected, not values.
+    most
+        With --person: how many values of each person count.
+    unit
+        The grid that values are rounded to; 0.01 for cents.
+    method
+        One of tuned, tops, pak, pak_clipped, smooth_quantile, h2, h16, h16_consistent, flat.
+    threshold
+        Where to cut values, if that is known; then none is held out.
+    holdout
+        How many first values choose the threshold, unpublished.
+    reuse
+        Publish them as well: the share of epsilon that the threshold then takes.
+    renew
+        With --reuse: choose the threshold again after every so many values; 0 for never.
+    limit
+        The longest range asked for often.
+    block
+        Values per published sum; the method chooses by default.
+    smoother
+        How values of an unfinished block are guessed.
+    invalid
+        Negative values and what is no number: to the nearer end, to 0, or stop; stop by default,
+        clip with --follow.
+    follow
+        Publish while lines arrive; goes on after a crash.
+    replay
+        Going on: the piped lines begin at the first one again.
+    plot
+        Also draw the means, to this file.
+
+    """
+
+    source: Annotated[Path, typer.Argument(metavar="INPUT")]
+    epsilon: float
+    bound: float
+    output: Path
+    column: tuple[str, ...] = ()
+    group: str | None = None
+    person: str | None = None
+    most: int = 1
+    unit: float = 1.0
+    method: str = "tuned"
+    threshold: float | None = None
+    holdout: int = HOLDOUT
+    reuse: float = 0.0
+    renew: int = 0
+    limit: int = LIMIT
+    block: int | None = None
+    smoother: str = "recent"
+    invalid: Literal["clip", "zero", "stop"] | None = None
+    follow: bool = False
+    replay: bool = False
+    plot: Picture | None = None
+    force: bool = False
+    dialect: Dialect = USUAL
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The names of the columns, each once."""
+        return list(dict.fromkeys(self.column))
+
+    @property
+    def makes_several(self) -> bool:
+        """Whether there will be a folder of streams."""
+        return len(self.columns) > 1 or self.group is not None
+
+    def amounts(self) -> Amounts:
+        """Return how values are counted."""
+        return Amounts(self.bound, self.unit, self.invalid or ("clip" if self.follow else "stop"))
+
+    def plan(self, amounts: Amounts) -> PublishingPlan:
+        """Return how each stream is published."""
+        cut = self.threshold
+        return plan(
+            self.method,
+            epsilon=part_of_each(self.epsilon, max(1, len(self.columns))),
+            bound=amounts.units,
+            holdout=self.holdout,
+            limit=self.limit,
+            threshold=None if cut is None else max(1, amounts.in_units(cut)),
+            block=self.block,
+            smoother=self.smoother,
+            reuse=self.reuse,
+            renew=self.renew,
+            per_person=0 if self.person is None else self.most,
+        )
+
+
+def release(asked: ReleaseOptions) -> Result:
     """Publish the sums of a stream with noise, so that any range sum is accurate.
 
     One row is written for each block of values: where it ends, its noisy
@@ -144,221 +147,158 @@ def release(  # noqa: PLR0913 - one argument for each option
     Example:  sfumato release fares.parquet --epsilon 0.1 --bound 300 --unit 0.01 -o fares.csv
               tail -f amounts | sfumato release - --follow --epsilon 0.1 --bound 300 -o out.csv
     """
-    if follow and invalid == "stop":
-        msg = "invalid is 'stop'; a stream that is followed never stops, so give clip or zero."
-        raise InputError(msg)
-    amounts = Amounts(bound, unit, invalid or ("clip" if follow else "stop"))
-    if threshold is not None and not threshold > 0:
-        msg = f"threshold is {threshold:g}; a number above 0 is expected."
-        raise InputError(msg)
-    names = list(dict.fromkeys(column or []))
-    _refuse_several(names, group, follow=follow, plot=plot)
-    planned = plan(
-        method,
-        epsilon=part_of_each(epsilon, max(1, len(names))),
-        bound=amounts.units,
-        holdout=holdout,
-        limit=limit,
-        threshold=None if threshold is None else max(1, amounts.in_units(threshold)),
-        block=block,
-        smoother=smoother,
-        reuse=reuse,
-        renew=renew,
-        per_person=_per_person(person, most, follow=follow),
-    )
-    if plot is not None:
-        files.refuse_target(plot, files.PICTURES, force=force)
-    only = names[0] if len(names) == 1 else None
-    if follow:
-        _refuse_table(only, dialect)
-        publisher = _followed(source, output, planned, amounts, replay=replay, force=force)
-    else:
-        origin = files.Origin(source, only, group, person, dialect)
-        if len(names) > 1 or group is not None:
-            with _progress() as moved:
-                index = files.publish_several(
-                    origin, names, output, planned, amounts, limit, moved=moved
-                )
-            _report_several(index, output, as_json=as_json)
-            return
-        with _progress() as moved:
-            publisher = files.publish_file(
-                origin, output, planned, amounts, force=force, moved=moved
+    _refuse(asked)
+    amounts = asked.amounts()
+    planned = asked.plan(amounts)
+    if asked.follow:
+        return _result(_followed(asked, planned, amounts), asked, amounts)
+    only = asked.columns[0] if len(asked.columns) == 1 else None
+    origin = files.Origin(asked.source, only, asked.group, asked.person, asked.dialect)
+    with console.bar("Publishing", 1.0) as update:
+
+        def moved(share: float, count: int) -> None:
+            update(completed=share, count=count)
+
+        if asked.makes_several:
+            index = files.publish_several(
+                origin, asked.columns, asked.output, planned, amounts, asked.limit, moved=moved
             )
-    _report(publisher, amounts, output, limit, plot, force=force, as_json=as_json)
-
-
-def _refuse_several(
-    names: list[str], group: str | None, *, follow: bool, plot: Path | None
-) -> None:
-    """Raise if several streams are asked for in a way that cannot be."""
-    if group is None and len(names) < 2:
-        return
-    if follow:
-        msg = "with --follow each line is one number of one stream; columns and groups need a file."
-        raise InputError(msg)
-    if group is not None and len(names) > 1:
-        msg = f"group is {group!r} and there are {len(names)} columns; give one column or no group."
-        raise InputError(msg)
-    if len(names) > MOST_STREAMS:
-        msg = f"there are {len(names)} columns; {MOST_STREAMS} streams are the most."
-        raise InputError(msg)
-    if plot is not None:
-        msg = f"plot is {plot}; one stream can be drawn, not several."
-        raise InputError(msg)
-
-
-def _per_person(person: str | None, most: int, *, follow: bool) -> int:
-    if person is None:
-        return 0
-    if follow:
-        msg = (
-            f"person is {person!r}; with --follow each line is one number, of nobody in particular."
+            return _result_of_several(index, asked.output)
+        publisher = files.publish_file(
+            origin, asked.output, planned, amounts, force=asked.force, moved=moved
         )
-        raise InputError(msg)
-    if most < 1:
-        msg = f"most is {most}; at least one value of each person counts."
-        raise InputError(msg)
-    return most
+    return _result(publisher, asked, amounts)
 
 
-def _refuse_table(column: str | None, dialect: Dialect) -> None:
-    """Raise if lines are to be read as if they were a table."""
-    if column is not None:
-        msg = f"column is {column!r}; with --follow each line is one number."
-        raise InputError(msg)
-    for name in ("separator", "encoding", "missing"):
-        value = getattr(dialect, name)
-        if value != getattr(Dialect, name):
-            msg = f"{name} is {value!r}; with --follow each line is one number in ASCII."
-            raise InputError(msg)
+def _refuse(asked: ReleaseOptions) -> None:
+    """Raise if an option makes no sense, or two of them exclude each other."""
+    if asked.threshold is not None and not asked.threshold > 0:
+        raise InputError(f"threshold is {asked.threshold:g}; a number above 0 is expected.")
+    if asked.person is not None and asked.most < 1:
+        raise InputError(f"most is {asked.most}; at least one value of each person counts.")
+    if asked.follow:
+        _refuse_tables(asked)
+    count = len(asked.columns)
+    if asked.group is not None and count > 1:
+        raise InputError(
+            f"group is {asked.group!r} and there are {count} columns; give one column or no group."
+        )
+    if count > MOST_STREAMS:
+        raise InputError(f"there are {count} columns; {MOST_STREAMS} streams are the most.")
+    if asked.makes_several and asked.plot is not None:
+        raise InputError(f"plot is {asked.plot}; one stream can be drawn, not several.")
 
 
-@contextmanager
-def _progress() -> Iterator[Moved]:
-    """Show how much of a file is read; yields what is told of it."""
-    with console.progress() as bars:
-        task = bars.add_task("Publishing", total=1.0)
-        yield lambda share, count: bars.update(task, completed=share, count=count)
+def _refuse_tables(asked: ReleaseOptions) -> None:
+    """Raise if lines that arrive are to be read as if they were a table."""
+    lines = "with --follow each line is one number"
+    if asked.invalid == "stop":
+        raise InputError(
+            "invalid is 'stop'; a stream that is followed never stops, so give clip or zero."
+        )
+    if asked.makes_several:
+        raise InputError(f"{lines} of one stream; columns and groups need a file.")
+    if asked.person is not None:
+        raise InputError(f"person is {asked.person!r}; {lines}, of nobody in particular.")
+    if asked.columns:
+        raise InputError(f"column is {asked.columns[0]!r}; {lines}.")
+    for name, value in vars(asked.dialect).items():
+        if value != getattr(USUAL, name):
+            raise InputError(f"{name} is {value!r}; {lines} in ASCII.")
 
 
-def _followed(
-    source: Path,
-    output: Path,
-    planned: PublishingPlan,
-    amounts: Amounts,
-    *,
-    replay: bool,
-    force: bool,
-) -> Publisher:
+def _followed(asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts) -> Publisher:
     """Publish lines as they arrive."""
 
     def started(follower: Follower) -> None:
         if follower.resumed:
             lines = follower.count
-            console.say(
-                f"Going on: {lines:,} lines are in; line {lines + 1:,} comes next.",
-                to=console.err(),
-            )
+            words = f"Going on: {lines:,} lines are in; line {lines + 1:,} comes next."
+            console.say(words, to=console.err())
 
-    with console.progress() as bars:
-        task = bars.add_task("Publishing", total=None)
+    with console.bar("Publishing", None) as update:
 
         def moved(values: int, blocks: int) -> None:
-            bars.update(task, completed=values, description=f"Publishing, {blocks:,} sums")
+            update(completed=values, description=f"Publishing, {blocks:,} sums")
 
         return files.follow(
-            *(source, output, planned, amounts),
-            replay=replay,
-            force=force,
+            *(asked.source, asked.output, planned, amounts),
+            replay=asked.replay,
+            force=asked.force,
             started=started,
             moved=moved,
         )
 
 
-def _report(
-    publisher: Publisher,
-    amounts: Amounts,
-    output: Path,
-    limit: int,
-    plot: Path | None,
-    *,
-    force: bool,
-    as_json: bool,
-) -> None:
+# ---- what is told ----------------------------------------------------------------------------
+
+
+def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Result:
     planned, state = publisher.release, publisher.state
-    found = state.threshold
-    error = None if found is None else planned.expected_error(found, limit) * amounts.unit
-    if plot is not None and found is not None and state.blocks:
-        _draw(output, plot, force=force)
-    if as_json:
-        console.print_json(
-            {
-                "output": str(output),
-                "values": state.count,
-                "held_out": min(planned.skipped, state.count),
-                "sums": state.blocks,
-                "block": planned.block,
-                "threshold": None if found is None else found * amounts.unit,
-                "thresholds": [cut * amounts.unit for cut in state.thresholds],
-                "range_error": error,
-                "configuration": planned.configuration(),
-                "guarantee": str(planned.guarantee),
-            }
-        )
-        return
-    console.say(f"{state.blocks:,} sums of {planned.block:,} values are in {output}.")
-    console.say(f"{planned.guarantee}\n")
-    known = {"values": f"{state.count:,}"}
+    cut, unit = state.threshold, amounts.unit
+    error = None if cut is None else planned.expected_error(cut, asked.limit) * unit
+    record = {
+        "output": str(asked.output),
+        "values": state.count,
+        "held_out": min(planned.skipped, state.count),
+        "sums": state.blocks,
+        "block": planned.block,
+        "threshold": None if cut is None else cut * unit,
+        "thresholds": [threshold * unit for threshold in state.thresholds],
+        "range_error": error,
+        "configuration": planned.configuration(),
+        "guarantee": str(planned.guarantee),
+    }
+    places = f"{planned.skipped + 1} {state.count}"
+    return Result(
+        record,
+        _text(record, planned, asked.limit),
+        picture=(lambda: _picture(asked.output)) if cut is not None and state.blocks else None,
+        next_command=f"sfumato range {shlex.quote(str(asked.output))} {places}"
+        if state.blocks
+        else "",
+    )
+
+
+def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
+    yield f"{record['sums']:,} sums of {planned.block:,} values are in {record['output']}."
+    yield f"{planned.guarantee}\n"
+    facts = {"values": f"{record['values']:,}"}
     if planned.skipped:
-        known["held out for the threshold"] = f"{min(planned.skipped, state.count):,}"
-    if found is not None and error is not None:
-        cuts = dict.fromkeys((min(state.thresholds), max(state.thresholds)))
-        known["values are cut to"] = " to ".join(f"{cut * amounts.unit:,.10g}" for cut in cuts)
+        facts["held out for the threshold"] = f"{record['held_out']:,}"
+    cuts = record["thresholds"]
+    if record["threshold"] is not None:
+        ends = dict.fromkeys((min(cuts), max(cuts)))
+        facts["values are cut to"] = " to ".join(f"{cut:,.10g}" for cut in ends)
         if planned.renew:
-            known["thresholds chosen"] = f"{len(state.thresholds):,}"
-        known[f"standard error, ranges up to {limit:,}"] = f"{error:,.3g}"
+            facts["thresholds chosen"] = f"{len(cuts):,}"
+        facts[f"standard error, ranges up to {limit:,}"] = f"{record['range_error']:,.3g}"
         shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
-        known["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
-    console.out().print(text_tables.facts(known))
-    if state.blocks:
-        first = planned.skipped + 1
-        console.say(f"\nNext:  sfumato range {shlex.quote(str(output))} {first} {state.count}")
-    if plot is not None and plot.exists():
-        console.say(f"Written: {plot}")
+        facts["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
+    yield text_tables.facts(facts)
 
 
-def _report_several(index: dict[str, Any], folder: Path, *, as_json: bool) -> None:
-    if as_json:
-        console.print_json({"output": str(folder), **index})
-        return
-    rows = index["streams"]
-    console.say(f"{len(rows):,} streams are in {folder}.")
-    console.say(f"{index['guarantee']}\n")
-    table = text_tables.table()
-    for name in ("stream", "file"):
-        table.add_column(name)
-    for name in ("epsilon", "values", "cut to", "standard error"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            text_tables.label(row["stream"]),
-            row["file"],
-            f"{row['epsilon']:.6g}",
-            f"{row['last'] - row['first'] + 1:,}",
-            f"{row['threshold']:,.10g}",
-            f"{row['range_error']:,.3g}",
-        )
-    console.out().print(table)
-    first = rows[0]
-    places = f"{first['first']} {first['last']}"
-    console.say(f"\nNext:  sfumato range {folder / first['file']} {places}")
-
-
-def _draw(output: Path, plot: Path, *, force: bool) -> None:
+def _picture(output: Path) -> Figure:
     from sfumato import plots
 
-    stream = files.read_released(output)
-    with console.waiting("Drawing"), files.complete_or_absent(plot, force=force) as file:
-        picture = plots.means(stream)
-        picture.savefig(file, format=plot.suffix.lower()[1:])
+    return plots.means(files.read_released(output))
+
+
+def _result_of_several(index: dict[str, Any], folder: Path) -> Result:
+    rows = index["streams"]
+    columns: dict[str, Any] = {
+        "stream": lambda row: text_tables.label(row["stream"]),
+        "file": "{file}",
+        ">epsilon": "{epsilon:.6g}",
+        ">values": lambda row: f"{row['last'] - row['first'] + 1:,}",
+        ">cut to": "{threshold:,.10g}",
+        ">standard error": "{range_error:,.3g}",
+    }
+    sentences = f"{len(rows):,} streams are in {folder}.\n{index['guarantee']}\n"
+    return Result(
+        {"output": str(folder), **index},
+        (sentences, text_tables.listing(rows, columns)),
+        next_command="sfumato range {folder}/{file} {first} {last}".format(
+            folder=folder, **rows[0]
+        ),
+    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli import console
-from sfumato.cli.options import Json
+from sfumato.cli.command import Result, show
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,25 +29,37 @@ ON_REQUEST = "shuffler"
 """A role that has a token only if it is given one."""
 
 
-def serve(
-    *,
-    store: Annotated[
-        Path, typer.Option(help="The file that keeps everything; made if there is none.")
-    ] = Path("collector.db"),
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 8080,
-    url: Annotated[
-        str | None,
-        typer.Option(help="The address devices see, if it is another one.", show_default=False),
-    ] = None,
-    rate: Annotated[
-        float, typer.Option(min=0, help="Uploads a second from one client; 0 for no limit.")
-    ] = 100.0,
-    new_tokens: Annotated[
-        bool, typer.Option("--new-tokens", help="Replace the tokens of operator and analyst.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class ServeOptions:
+    """Where a collector keeps what it receives, and where it listens.
+
+    Parameters
+    ----------
+    store
+        The file that keeps everything; made if there is none.
+    host
+        Where to listen.
+    port
+        0 takes a free one.
+    url
+        The address devices see, if it is another one.
+    rate
+        Uploads a second from one client; 0 for no limit.
+    new_tokens
+        Replace the tokens of operator and analyst.
+
+    """
+
+    store: Path = Path("collector.db")
+    host: str = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8080
+    url: str | None = None
+    rate: Annotated[float, typer.Option(min=0)] = 100.0
+    new_tokens: bool = False
+    as_json: bool = False
+
+
+def serve(asked: ServeOptions) -> None:
     """Receive reports, close periods and answer questions until Ctrl-C.
 
     Tokens are drawn at the first start and shown this once, or read from SFUMATO_OPERATOR_TOKEN
@@ -61,22 +75,20 @@ def serve(
     from sfumato.service.serving import serve as run
     from sfumato.store import SQLiteStore
 
+    url, host = asked.url, asked.host
     if url is not None and not url.startswith(("http://", "https://")):
         raise InputError(f"--url is {url!r}; an address with http:// or https:// is expected.")
-    opened = SQLiteStore(store)
-    try:
-        fresh = _tokens(opened, renew=new_tokens)
-        sock = listening(host, port)
+    with closing(SQLiteStore(asked.store)) as opened:
+        fresh = _tokens(opened, renew=asked.new_tokens)
+        sock = listening(host, asked.port)
         name = f"[{host}]" if ":" in host else host
         here = f"http://{name}:{sock.getsockname()[1]}"
         base = (url or here).rstrip("/")
         collector = Collector(opened, base)
-        service = Service(collector, rate=rate)
+        service = Service(collector, rate=asked.rate)
         logs.to_stderr()
         lost = _elsewhere(collector, base)
-        run(service, sock, ready=lambda: _say(here, store, fresh, lost, as_json=as_json))
-    finally:
-        opened.close()
+        run(service, sock, ready=lambda: _say(asked, here, fresh, lost))
 
 
 def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
@@ -86,8 +98,8 @@ def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
     known = set(store.tokens().values())
     fresh = {}
     for role, variable in VARIABLES.items():
-        if given := os.environ.get(variable):
-            set_token(store, role, given)
+        if token := os.environ.get(variable):
+            set_token(store, role, token)
         elif role != ON_REQUEST and (renew or role not in known):
             fresh[role] = new_token()
             set_token(store, role, fresh[role])
@@ -106,16 +118,21 @@ def _elsewhere(collector: Collector, base: str) -> list[str]:
     ]
 
 
-def _say(here: str, store: Path, fresh: dict[str, str], lost: list[str], *, as_json: bool) -> None:
+def _say(asked: ServeOptions, here: str, fresh: dict[str, str], lost: list[str]) -> None:
+    """Print where the collector is, its new tokens, and which devices do not find it."""
     for sentence in lost:
         console.say(sentence, to=console.err())
-    if as_json:
-        console.print_json({"url": here, "store": str(store), "tokens": fresh})
-        return
-    console.say(f"The collector is at {here}; it keeps everything in {store}.")
-    for role, token in fresh.items():
-        console.say(f"Token of the {role}, shown this once:  {token}")
-    console.say(
-        f"\nNext:  sfumato task new my-task.toml\n       SFUMATO_OPERATOR_TOKEN=...  sfumato task "
-        f"publish my-task.toml --to {here}\nCtrl-C stops it; nothing that was acknowledged is lost."
+    tokens = (f"Token of the {role}, shown this once:  {token}" for role, token in fresh.items())
+    show(
+        Result(
+            {"url": here, "store": str(asked.store), "tokens": fresh},
+            (
+                f"The collector is at {here}; it keeps everything in {asked.store}.",
+                *tokens,
+                "Ctrl-C stops it; nothing that was acknowledged is lost.",
+            ),
+            next_command="sfumato task new my-task.toml\n"
+            f"SFUMATO_OPERATOR_TOKEN=...  sfumato task publish my-task.toml --to {here}",
+        ),
+        as_json=asked.as_json,
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 import typer
@@ -33,14 +32,6 @@ _FLIGHTS: Final = "flights"
 _SYNTHETIC: Final = "synthetic"
 _MANY: Final = 100_000
 _WEEK: Final = 7 * 24 * 3600
-
-
-class ChangePattern(StrEnum):
-    """How made-up streams change."""
-
-    uniform = "uniform"
-    moving = "moving"
-    slow = "slow"
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,7 @@ class SimulateOptions:
     source: Annotated[Path, typer.Argument(metavar="TASK")]
     devices: Annotated[int, typer.Option(min=1, max=100_000_000)] | None = None
     data: Annotated[str, typer.Option(metavar="FILE")] = _SYNTHETIC
-    life: ChangePattern = ChangePattern.moving
+    life: Literal["uniform", "moving", "slow"] = "moving"
     changes: Count | None = None
     periods: Count | None = None
     seed: Annotated[int, typer.Option(min=0)] = 1
@@ -153,7 +144,7 @@ def _population(
 
     data, many = asked.data, asked.devices or stream.counts_on or _MANY
     if data == _SYNTHETIC:
-        return observed.made_up(many, asked.seed, asked.life.value, asked.changes)
+        return observed.made_up(many, asked.seed, asked.life, asked.changes)
     if data in endless.CURVES:
         if task.values.kind not in ("binary", "category") or task.values.width > 2:
             raise InputError(
@@ -215,7 +206,7 @@ def _record(
     stream = outcome.stream
     return {
         "simulated": True,
-        "data": asked.data + f", {asked.life.value}" * (asked.data == _SYNTHETIC),
+        "data": asked.data + f", {asked.life}" * (asked.data == _SYNTHETIC),
         "title": task.title,
         "task_id": task.task_id,
         "seed": asked.seed,

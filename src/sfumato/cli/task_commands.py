@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from sfumato import files
 from sfumato.cli import collectors, console, text_tables
-from sfumato.cli.options import Force, Json
+from sfumato.cli.command import Result, Target
 from sfumato.core.duration import length
 from sfumato.core.intervals import z_score
 from sfumato.errors import InputError
 from sfumato.wire.task import MOST_PEOPLE
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["app"]
+__all__ = ["check", "new", "publish"]
 
 MANY: Final = 10_000
 """Devices that are taken to take part where nobody says how many."""
-
-app = typer.Typer(no_args_is_help=True, help="Write, check and publish task files.")
 
 TEMPLATE: Final = """\
 # {title}
@@ -96,99 +93,105 @@ period = "{period}"
 {fields}"""
 
 
-@app.command()
-def new(  # noqa: PLR0913 - one for each option
-    file: Annotated[Path, typer.Argument(help="The file to write.")],
-    *,
-    title: Annotated[str, typer.Option(help="What it is about.")] = "Where people listen",
-    kind: Annotated[str, typer.Option(help="binary, category or set.")] = "category",
-    items: Annotated[
-        str, typer.Option(help="Labels, with commas between them.")
-    ] = "home,work,road",
-    epsilon: Annotated[float, typer.Option(help="Privacy of a device's whole stream.")] = 1.0,
-    periods: Annotated[int, typer.Option(help="How many.")] = 24,
-    period: Annotated[str, typer.Option(help="How long each is.")] = "1 hour",
-    changes: Annotated[int, typer.Option(help="Of a device's value, at most.")] = 4,
-    window: Annotated[
-        int | None,
-        typer.Option(
-            help="Protect any so many consecutive periods, however often a value changes.",
-            show_default=False,
-        ),
-    ] = None,
-    devices: Annotated[int, typer.Option(help="How many take part; of a window only.")] = 10_000,
-    stream: Annotated[
-        str | None,
-        typer.Option(
-            help="Ask for any stream by its name; its own fields are given with --field.",
-            show_default=False,
-        ),
-    ] = None,
-    field: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With --stream, a field of the file as in learning=2; once for each.",
-            show_default=False,
-        ),
-    ] = None,
-    guided: Annotated[
-        bool, typer.Option("--guided", help="Ask for each of them, one after the other.")
-    ] = False,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class NewTaskOptions:
+    """The fields of a task file.
+
+    Parameters
+    ----------
+    file
+        The file to write.
+    title
+        What it is about.
+    kind
+        binary, category or set.
+    items
+        Labels, with commas between them.
+    epsilon
+        Privacy of a device's whole stream.
+    periods
+        How many.
+    period
+        How long each is.
+    changes
+        Of a device's value, at most.
+    window
+        Protect any so many consecutive periods, however often a value changes.
+    devices
+        How many take part; of a window only.
+    stream
+        Ask for any stream by its name; its own fields are given with --field.
+    field
+        With --stream, a field of the file as in learning=2.
+    guided
+        Ask for each of them, one after the other.
+
+    """
+
+    file: Annotated[Path, typer.Argument(), Target((".toml",))]
+    title: str = "Where people listen"
+    kind: str = "category"
+    items: str = "home,work,road"
+    epsilon: float = 1.0
+    periods: int = 24
+    period: str = "1 hour"
+    changes: int = 4
+    window: int | None = None
+    devices: int = 10_000
+    stream: str | None = None
+    field: tuple[str, ...] = ()
+    guided: bool = False
+    force: bool = False
+
+
+def new(asked: NewTaskOptions) -> Result:
     """Write a commented task file to start from.
 
     Example:  sfumato task new my-task.toml --guided
     """
     from sfumato import catalog
 
-    files.refuse_target(file, (".toml",), force=force)
-    if field and stream is None:
-        raise InputError(f"--field is {field[0]!r} where no --stream is named; name one.")
-    if window is not None and stream is not None:
+    if asked.field and asked.stream is None:
+        raise InputError(f"--field is {asked.field[0]!r} where no --stream is named; name one.")
+    if asked.window is not None and asked.stream is not None:
         raise InputError(
-            f"--window is {window} where --stream is {stream!r}; --field window={window} is "
-            "expected."
+            f"--window is {asked.window} where --stream is {asked.stream!r}; --field "
+            f"window={asked.window} is expected."
         )
-    chosen: dict[str, Any] = {
-        "title": title,
-        "kind": kind,
-        "items": items,
-        "epsilon": epsilon,
-        "periods": periods,
-        "period": period,
-    }
-    chosen |= {"changes": changes} if window is None else {"window": window, "devices": devices}
-    if guided and sys.stdin.isatty():
+    names = ["title", "kind", "items", "epsilon", "periods", "period"]
+    names += ["changes"] if asked.window is None else ["window", "devices"]
+    chosen = {name: getattr(asked, name) for name in names}
+    if asked.guided and sys.stdin.isatty():
         for name, value in chosen.items():
             if name != "items" or chosen["kind"] != "binary":
                 chosen[name] = typer.prompt(name, default=value, err=True)
-    labels = [label.strip() for label in str(chosen.pop("items")).split(",") if label.strip()]
-    only = chosen["kind"] == "binary"
-    shown = json.dumps(labels[:1] if only else labels, ensure_ascii=False)
-    written = "" if only else f"items = {shown}\n"
-    if stream is not None:
-        table = f'kind = "{chosen["kind"]}"' + (f", items = {shown}" if written else "")
-        lines = {"values": f"{{{table}}}", **_fields(field or [])}
-        chosen |= {
-            "stream": stream,
-            "fields": "".join(f"{name} = {value}\n" for name, value in lines.items()),
-        }
-    template = OTHER if stream is not None else TEMPLATE if window is None else ENDLESS
-    text = template.format(
-        **chosen, title_text=json.dumps(chosen["title"], ensure_ascii=False), items=written
-    )
-    catalog.parse(text, str(file))
-    with files.complete_or_absent(file, force=force) as target:
+    text = _written(chosen, asked)
+    catalog.parse(text, str(asked.file))
+    with files.complete_or_absent(asked.file, force=asked.force) as target:
         target.write(text.encode())
-    if as_json:
-        console.print_json({"file": str(file)})
-        return
-    console.say(f"Written: {file}\n\nNext:  sfumato task check {file}")
+    return Result(
+        {"file": str(asked.file)},
+        [f"Written: {asked.file}"],
+        next_command=f"sfumato task check {asked.file}",
+    )
 
 
-def _fields(options: list[str]) -> dict[str, str]:
+def _written(chosen: dict[str, Any], asked: NewTaskOptions) -> str:
+    """Return the text of a task file."""
+    words = (label.strip() for label in chosen["items"].split(","))
+    labels = json.dumps([label for label in words if label], ensure_ascii=False)
+    has_items = chosen["kind"] != "binary"
+    title = json.dumps(chosen["title"], ensure_ascii=False)
+    fields = chosen | {"title_text": title, "items": f"items = {labels}\n" * has_items}
+    if asked.stream is None:
+        return (TEMPLATE if asked.window is None else ENDLESS).format(**fields)
+    values = f'{{kind = "{chosen["kind"]}"' + f", items = {labels}" * has_items + "}"
+    lines = {"values": values, **_fields(asked.field)}
+    own = "".join(f"{name} = {value}\n" for name, value in lines.items())
+    return OTHER.format(**fields, stream=asked.stream, fields=own)
+
+
+def _fields(options: Sequence[str]) -> dict[str, str]:
     """Return the fields of --field and their values, as a file has them."""
     pairs = {}
     for field in options:
@@ -201,21 +204,24 @@ def _fields(options: list[str]) -> dict[str, str]:
     return pairs
 
 
-@app.command()
-def check(
-    file: Annotated[Path, typer.Argument(help="A task file.")],
-    *,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=MOST_PEOPLE,
-            help="How many will take part; as many as the task file says, or 10,000.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class CheckTaskOptions:
+    """The task file to look at.
+
+    Parameters
+    ----------
+    file
+        A task file.
+    devices
+        How many will take part; as many as the task file says, or 10,000.
+
+    """
+
+    file: Annotated[Path, typer.Argument()]
+    devices: Annotated[int, typer.Option(min=1, max=MOST_PEOPLE)] | None = None
+
+
+def check(asked: CheckTaskOptions) -> Result:
     """Say what a task file means: the promise, what devices send, how exact answers will be.
 
     Example:  sfumato task check my-task.toml --devices 50000
@@ -223,74 +229,68 @@ def check(
     from sfumato import catalog
     from sfumato.cli import streams
 
-    task = catalog.read(file)
+    task = catalog.read(asked.file)
     with console.waiting("choosing what the task leaves open"):
         stream = catalog.stream(task)
-        many = devices or stream.counts_on or MANY
+        many = asked.devices or stream.counts_on or MANY
         stream = stream.expecting(many)
         variance = stream.planned_variance(many)
     half = None if variance is None else float(z_score(0.95) * variance**0.5)
     size, promises = streams.report_bytes(stream), streams.promises(stream)
-    if as_json:
-        console.print_json(
-            {
-                "task": task.plain(),
-                "guarantee": promises,
-                "report_bytes": size,
-                "devices": many,
-                "half_width": half,
-            }
-        )
-        return
-    chosen = {name: streams.words(value) for name, value in stream.facts().items()}
-    console.out().print(
-        text_tables.facts(
-            {
-                "task": task.title,
-                "values": streams.about(task),
-                "lasts": f"{task.periods:,} periods of {length(task.period_seconds)}",
-                **chosen,
-                "a report": f"{size} bytes, sealed; every report of the task has this size",
-                "error": "depends on the data: sfumato plan tells more"
-                if half is None
-                else f"± {half:.3g} (95%) for a value of a typical period, {many:,} devices",
-            }
-        )
+    error = "depends on the data: sfumato plan tells more"
+    if half is not None:
+        error = f"± {half:.3g} (95%) for a value of a typical period, {many:,} devices"
+    facts = {
+        "task": task.title,
+        "values": streams.about(task),
+        "lasts": f"{task.periods:,} periods of {length(task.period_seconds)}",
+        **{name: streams.words(value) for name, value in stream.facts().items()},
+        "a report": f"{size} bytes, sealed; every report of the task has this size",
+        "error": error,
+    }
+    return Result(
+        {
+            "task": task.plain(),
+            "guarantee": promises,
+            "report_bytes": size,
+            "devices": many,
+            "half_width": half,
+        },
+        (text_tables.facts(facts), f"\n{promises}"),
+        next_command=f"sfumato task publish {asked.file} --to http://127.0.0.1:8080",
     )
-    console.say(f"\n{promises}")
-    console.say(f"\nNext:  sfumato task publish {file} --to http://127.0.0.1:8080")
 
 
-@app.command()
-def publish(
-    file: Annotated[Path, typer.Argument(help="A task file.")],
-    *,
-    to: Annotated[str, typer.Option(help="The collector's address.")] = "http://127.0.0.1:8080",
-    start: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="When the first period begins, in seconds since 1970; the next full period by "
-            "default.",
-            show_default=False,
-        ),
-    ] = None,
-    grace: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Seconds after its end in which a period takes reports; a period by default.",
-            show_default=False,
-        ),
-    ] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="Anybody may read answers, not analysts alone.")
-    ] = False,
-    unsealed: Annotated[
-        bool, typer.Option("--unsealed", help="The way to the collector is trusted already.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class PublishOptions:
+    """The task to publish, and the collector that gets it.
+
+    Parameters
+    ----------
+    file
+        A task file.
+    to
+        The collector's address.
+    start
+        When the first period begins, in seconds since 1970; the next full period by default.
+    grace
+        Seconds after its end in which a period takes reports; a period by default.
+    public
+        Anybody may read answers, not analysts alone.
+    unsealed
+        The way to the collector is trusted already.
+
+    """
+
+    file: Annotated[Path, typer.Argument()]
+    to: str = "http://127.0.0.1:8080"
+    start: Annotated[int, typer.Option(min=0)] | None = None
+    grace: Annotated[int, typer.Option(min=0)] | None = None
+    public: bool = False
+    unsealed: bool = False
+
+
+def publish(asked: PublishOptions) -> Result:
     """Hand a task to a collector; devices can join it from then on.
 
     The token is read from SFUMATO_OPERATOR_TOKEN.
@@ -301,24 +301,27 @@ def publish(
 
     from sfumato import catalog
 
-    task = catalog.read(file)  # a mistake is told with its line
-    asked = {
-        "task": tomllib.loads(file.read_text("utf-8-sig")),
-        "start": start,
-        "grace": grace,
-        "public": public,
-        "sealed": not unsealed,
+    task = catalog.read(asked.file)  # a mistake is told with its line
+    body = {
+        "task": tomllib.loads(asked.file.read_text("utf-8-sig")),
+        "start": asked.start,
+        "grace": asked.grace,
+        "public": asked.public,
+        "sealed": not asked.unsealed,
     }
-    base = to.rstrip("/")
-    made = collectors.ask(f"{base}/v1/tasks", body=asked, variables=("SFUMATO_OPERATOR_TOKEN",))
-    made |= collectors.addresses(base, made["task_id"])
-    if as_json:
-        console.print_json(made)
-        return
-    console.say(f"Published: {task.title}")
-    offers = made.get("offers", [made["guarantee"]])
-    for tier, offer in enumerate(offers):
-        console.say(offer if len(offers) == 1 else f"Tier {tier}: {offer}")
-    console.say(f"\nDevices join  {made['join']}")
-    console.say(f"Its page is   {made['page']}\n")
-    console.say(f"Next:  sfumato query {made['page']}")
+    base = asked.to.rstrip("/")
+    answer = collectors.ask(f"{base}/v1/tasks", body=body, variables=("SFUMATO_OPERATOR_TOKEN",))
+    answer |= collectors.addresses(base, answer["task_id"])
+    offers = answer.get("offers", [answer["guarantee"]])
+    if len(offers) > 1:
+        offers = [f"Tier {tier}: {offer}" for tier, offer in enumerate(offers)]
+    return Result(
+        answer,
+        (
+            f"Published: {task.title}",
+            *offers,
+            f"\nDevices join  {answer['join']}",
+            f"Its page is   {answer['page']}",
+        ),
+        next_command=f"sfumato query {answer['page']}",
+    )
