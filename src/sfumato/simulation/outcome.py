@@ -16,7 +16,7 @@ from sfumato.core.decoded import ONLINE, Decoded
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Question, Stream
 from sfumato.core.tally import Tallies
-from sfumato.errors import MismatchError
+from sfumato.errors import ConfigurationError, MismatchError
 
 __all__ = ["HEADS", "Asked", "Metrics", "Simulation", "printed"]
 
@@ -248,7 +248,7 @@ class Simulation:
             for name, weights in zip(inside, asked, strict=True):
                 try:
                     low, high = self._decoded.combined(weights, decoder).estimate.interval(level)
-                except MismatchError:  # nothing is known of these periods
+                except (ConfigurationError, MismatchError):  # unknown, or too far to join
                     continue
                 rows = [period - 1 for period in weights]
                 right = np.array(list(weights.values())) @ self.truth[rows]

@@ -19,12 +19,13 @@ from sfumato.core.decoded import Decoding
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
+from sfumato.errors import ConfigurationError
 from sfumato.streams.posterior.filtering import filtered
 from sfumato.streams.posterior.information import Information, Sightings
 from sfumato.streams.posterior.mixture import Mixture
 from sfumato.streams.posterior.rounds import posterior
 
-__all__ = ["BELIEVED", "FILTERED", "POSTERIOR", "Believed", "Block"]
+__all__ = ["BELIEVED", "FILTERED", "POSTERIOR", "Believed", "Block", "decoders_by_prior"]
 
 Floats = NDArray[np.float64]
 
@@ -32,11 +33,18 @@ FILTERED: Final = "filtered"
 POSTERIOR: Final = "posterior"
 BELIEVED: Final = (FILTERED, POSTERIOR)
 """The decoders that are read here."""
+MOST_PERIODS_JOINED: Final = 2048
+"""A joint posterior of more periods takes minutes; each single one can still be filtered."""
 BY_BANK: Final = "posterior of the bank of filters"
 BY_MIXTURE: Final = "posterior, mixed over ways to move"
 
 Block = tuple[slice, Callable[[Floats | None], Sightings]]
 """Which entries, and what was observed of them, their noise settled by curves if there are any."""
+
+
+def decoders_by_prior(closed: int) -> tuple[str, ...]:
+    """Return the decoders that so many periods can be read by."""
+    return BELIEVED if closed <= MOST_PERIODS_JOINED else (FILTERED,)
 
 
 class Believed:
@@ -72,7 +80,7 @@ class Believed:
         self._n = n
         self._labels = tuple(labels)
         self._guarantee = guarantee
-        self._mixtures = lru_cache(maxsize=4)(self._mixed)
+        self._mixtures = lru_cache(maxsize=2)(self._mixed)  # each holds a matrix for every shape
 
     @property
     def closed(self) -> int:
@@ -122,6 +130,11 @@ class Believed:
             values, variances = (side[last - 1] for side in self._filtered)
             return self._decoding(values, Covariance(variances, joint=False), last, BY_BANK)
         as_of = last if decoder == FILTERED else self.closed
+        if as_of > MOST_PERIODS_JOINED:
+            raise ConfigurationError(
+                f"the last period is {as_of} and the decoder is {decoder!r}, which joins up to "
+                f"{MOST_PERIODS_JOINED} periods; ask online or smoothed."
+            )
         coefficients = np.zeros((1, as_of))
         coefficients[0, [period - 1 for period in weights]] = list(weights.values())
         values, variances = (side[0] for side in self._asked(coefficients))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.decoded import ONLINE, Decoding, ReleasedPeriods
-from sfumato.streams.posterior.believed import BELIEVED, Believed
+from sfumato.streams.posterior.believed import BELIEVED, Believed, decoders_by_prior
 from sfumato.streams.posterior.information import Sightings
 
 __all__ = ["BelievedPeriods"]
@@ -37,7 +37,7 @@ class BelievedPeriods(ReleasedPeriods):
     @property
     def decoders(self) -> tuple[str, ...]:
         """Online, and those by a prior."""
-        return (ONLINE, *BELIEVED)
+        return (ONLINE, *decoders_by_prior(self.closed))
 
     @cached_property
     def _believed(self) -> Believed:
@@ -54,16 +54,19 @@ class BelievedPeriods(ReleasedPeriods):
 
     def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
         """Return the weighted sum of some periods, entry by entry."""
+        self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.combined(weights, decoder)
         return super().combined(weights, decoder)
 
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
         """Return one entry in each period, labelled by the period."""
+        self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.entry(place, decoder)
         return super().entry(place, decoder)
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
         """Return each entry's value in each period that has closed, and its variance."""
+        self.check(decoder)
         return self._believed.curves(decoder) if decoder in BELIEVED else super().curves(decoder)

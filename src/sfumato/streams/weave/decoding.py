@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
-from sfumato.streams.posterior.believed import BELIEVED, FILTERED, POSTERIOR, Believed
+from sfumato.streams.posterior.believed import (
+    BELIEVED,
+    FILTERED,
+    POSTERIOR,
+    Believed,
+    decoders_by_prior,
+)
 from sfumato.streams.weave.aligned_tree import path, tree
 from sfumato.streams.weave.curve import Curve, Reports
 from sfumato.streams.weave.fusion import Fusion
@@ -32,6 +38,7 @@ Floats = NDArray[np.float64]
 
 SMOOTHED: Final = "smoothed"
 DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
+"""The decoders that a task can name; a very long horizon lacks the last one."""
 ALIGNED: Final[Mapping[str, Callable[[Fusion], Floats]]] = {"path": path, "tree": tree}
 """Decoders of aligned threads: the papers' sum of the fewest nodes, and nodes fused from below."""
 
@@ -77,7 +84,8 @@ class WeaveDecoded(Decoded):
     @property
     def decoders(self) -> tuple[str, ...]:
         """Unbiased ones and those by a prior; of aligned threads also the papers' ways."""
-        return (*DECODERS, *ALIGNED) if self._stream.aligned else DECODERS
+        named = (ONLINE, SMOOTHED, *decoders_by_prior(self._closed))
+        return (*named, *ALIGNED) if self._stream.aligned else named
 
     def _curve(self, decoder: str) -> Curve:
         """Return the unbiased curve that a decoder reads."""
@@ -92,6 +100,7 @@ class WeaveDecoded(Decoded):
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
         """Return each entry's value in each period that has closed, and its variance."""
+        self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.curves(decoder)
         curve = self._curve(decoder)
