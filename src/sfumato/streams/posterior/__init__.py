@@ -1,1 +1,1 @@
-"""Curves by a prior on how they move, given all reports: sharper than least squares, and biased."""
+"""Posteriors of curves under a prior on how they move: sharper than least squares, but biased."""

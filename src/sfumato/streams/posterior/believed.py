@@ -1,9 +1,9 @@
-"""All reports of a stream so far, read under a prior on how curves move.
+"""Decoding of all reports so far under a prior on how curves move.
 
-*Filtered* answers are final: a period's rests on the reports that were due by then, and so does
-that of a sum or difference whose last period it is. *Posterior* ones rest on all reports so far:
-nearer to the truth, and dated later. Both are biased towards curves that move by a simple law, and
-their intervals speak of that posterior.
+*Filtered* answers are final: the answer for a period, or for a sum or difference that ends in it,
+only uses the reports that were due by then. *Posterior* answers use all reports so far; they are
+closer to the truth, and dated later. Both are biased towards curves that move by a simple law, and
+their intervals are those of the posterior.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Floats = NDArray[np.float64]
 FILTERED: Final = "filtered"
 POSTERIOR: Final = "posterior"
 BELIEVED: Final = (FILTERED, POSTERIOR)
-"""The decoders that are read here."""
+"""The decoders that use a prior."""
 MOST_PERIODS_JOINED: Final = 2048
 """A joint posterior of more periods takes minutes; each single one can still be filtered."""
 BY_BANK: Final = "posterior of the bank of filters"
 BY_MIXTURE: Final = "posterior, mixed over ways to move"
 
 Block = tuple[slice, Callable[[Floats | None], Sightings]]
-"""Which entries, and what was observed of them, their noise settled by curves if there are any."""
+"""Some entries, and a function that returns their observations, with noise given some curves."""
 
 
 def decoders_by_prior(closed: int) -> tuple[str, ...]:
@@ -53,15 +53,15 @@ class Believed:
     Parameters
     ----------
     blocks
-        Entries that are observed together, each block on its own.
+        The blocks of entries that are observed together.
     growth
-        How many devices there are in each closed period, for each of the first one's.
+        The number of devices in each closed period, divided by that of the first period.
     longest
-        How many periods the longest difference spans; 1 if there are none.
+        The number of periods that the longest difference spans; 1 if there are none.
     n
-        How many reports there are up to each closed period.
+        The number of reports up to each closed period.
     labels, guarantee
-        What the entries are called, and what was promised to whom.
+        The names of the entries, and the guarantee.
 
     """
 
@@ -95,7 +95,7 @@ class Believed:
         return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
 
     def _mixed(self, as_of: int) -> tuple[Mixture | None, ...]:
-        """Return the posterior of each block by the reports due until then; None without any."""
+        """Return the posterior of each block from the reports due by a period; None without any."""
         return tuple(self._posterior(observed, as_of) for _, observed in self._blocks)
 
     def _posterior(
@@ -108,7 +108,7 @@ class Believed:
         return posterior(seen, lambda curves: informed(curves).noise) if seen.grounded else None
 
     def _asked(self, coefficients: Floats) -> tuple[Floats, Floats]:
-        """Return means and variances of weighted sums of the periods so far, by entry."""
+        """Return the means and variances of weighted sums of periods (rows), by entry."""
         parts = [
             _unknown(len(coefficients), len(range(len(self._labels))[entries]))
             if mixture is None
@@ -120,11 +120,11 @@ class Believed:
         return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
 
     def curves(self, decoder: str) -> tuple[Floats, Floats]:
-        """Return each entry's value in each period that has closed, and its variance."""
+        """Return the values and variances of all entries (columns) in each closed period (rows)."""
         return self._filtered if decoder == FILTERED else self._asked(np.eye(self.closed))
 
     def combined(self, weights: Mapping[int, float], decoder: str) -> Decoding:
-        """Return the weighted sum of some periods, entry by entry."""
+        """Return the weighted sum of some periods, for each entry, with weights by period."""
         last = max(weights)
         if decoder == FILTERED and dict(weights) == {last: 1.0}:
             values, variances = (side[last - 1] for side in self._filtered)
@@ -141,7 +141,7 @@ class Believed:
         return self._decoding(values, Covariance(variances, joint=False), as_of, BY_MIXTURE)
 
     def entry(self, place: int, decoder: str) -> Decoding:
-        """Return one entry in each period, labelled by the period."""
+        """Return the estimates of one entry in all closed periods, labelled by period."""
         periods = tuple(range(1, self.closed + 1))
         if decoder == FILTERED:
             values, variances = (side[:, place] for side in self._filtered)

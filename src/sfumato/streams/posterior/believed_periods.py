@@ -1,4 +1,4 @@
-"""Periods that were asked for one by one, read under a prior on how curves move."""
+"""Periods that were asked about separately, read under a prior on how curves move."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BelievedPeriods(ReleasedPeriods):
-    """What was released period by period, with errors that are uncorrelated between periods.
+    """Releases of periods with uncorrelated errors, which can also be read under a prior.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class BelievedPeriods(ReleasedPeriods):
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """Online, and those by a prior."""
+        """The names of the decoders: online, and those with a prior."""
         return (ONLINE, *decoders_by_prior(self.closed))
 
     @cached_property
@@ -47,26 +47,26 @@ class BelievedPeriods(ReleasedPeriods):
 
     @cached_property
     def _sightings(self) -> Sightings:
-        """Each period that is known is seen once, from the known zero before the first one."""
+        """The observations: one for each known period, as a difference from zero."""
         seen = np.flatnonzero(np.isfinite(self.variances).all(axis=1))
         noise = self.variances[seen]
         return Sightings(0 * seen, seen + 1, self.values[seen], noise.mean(axis=1), noise)
 
     def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
-        """Return the weighted sum of some periods, entry by entry."""
+        """Return the weighted sum of some periods, for each entry, with weights by period."""
         self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.combined(weights, decoder)
         return super().combined(weights, decoder)
 
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
-        """Return one entry in each period, labelled by the period."""
+        """Return the estimates of one entry in all closed periods, labelled by period."""
         self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.entry(place, decoder)
         return super().entry(place, decoder)
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
-        """Return each entry's value in each period that has closed, and its variance."""
+        """Return the values and variances of all entries (columns) in each closed period (rows)."""
         self.check(decoder)
         return self._believed.curves(decoder) if decoder in BELIEVED else super().curves(decoder)

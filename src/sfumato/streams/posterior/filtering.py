@@ -1,4 +1,4 @@
-"""Curves period by period, as they were known when each period closed: the bank of filters."""
+"""Filtering: curves as they were known when each period closed, by the bank of filters."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["filtered"]
 Floats = NDArray[np.float64]
 
 DOUBT: Final = 1.2
-"""Variances are so much larger than the bank's: how a curve moves is learnt as it moves."""
+"""The factor of the bank's variances, because the motion is learnt while the curve moves."""
 LONG: Final = 64
-"""Where differences span more periods, only steps are tried: each law carries all periods on."""
+"""The span of differences above which only steps are tried, because each law keeps all periods."""
 
 
 def filtered(growth: Floats, sightings: Sightings, longest: int) -> tuple[Floats, Floats]:
-    """Return posterior means and variances of each period's entries, final when it closed.
+    """Return posterior means and variances of each period's entries, final when it closes.
 
     Parameters
     ----------
     growth
-        How many devices there are in each period, for each of the first one's.
+        The number of devices in each period, divided by that of the first period.
     sightings
-        All that was observed.
+        All observations.
     longest
-        How many periods the longest difference spans.
+        The number of periods that the longest difference spans.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What observed differences say of curves, in the form in which a prior is joined to it."""
+"""Observed differences of curves, in the form that is combined with a prior."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ class Sightings(NamedTuple):
     """Observed differences of totals, edge by edge, in units of the first period's devices."""
 
     start: Ints
-    """The period before each difference; 0 for the known zero before the first one."""
+    """The start of each difference; 0 for the known zero before the first period."""
     end: Ints
-    """The period in which it ends, in order."""
+    """The period in which each difference ends, in rising order."""
     value: Floats
-    """What was observed, edges x entries."""
+    """The observed differences, edges x entries."""
     known: Floats
-    """The variance that the weight of each edge counts on."""
+    """The variance that the weight of each edge assumes."""
     noise: Floats
     """The variance of each observation, edges x entries."""
 
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """The quadratic form of all observations: x' matrix x / 2 - x' pull, over each entry's noise.
+    """The quadratic form of all observations, x' matrix x / 2 - x' pull, divided by the noise.
 
     Parameters
     ----------
     matrix
         The information about the periods of a curve, periods x periods; the same for all entries.
     pull
-        Where the observations pull the curves to, periods x entries.
+        The linear term of the observations, periods x entries.
     noise
-        How many times as large each entry's noise is as the matrix has it.
+        The factor by which each entry's noise is larger than in the matrix.
 
     Examples
     --------
@@ -61,14 +61,14 @@ class Information:
 
     @classmethod
     def of(cls, growth: Floats, sightings: Sightings) -> Self:
-        """Return what observed differences say of the first periods of the curves.
+        """Return the information of observed differences about the first periods of the curves.
 
         Parameters
         ----------
         growth
-            How many devices there are in each of these periods, for each of the first one's.
+            The number of devices in each of these periods, divided by that of the first period.
         sightings
-            The differences; those that end later are left out.
+            The differences; those that end after these periods are left out.
 
         """
         periods = growth.size
@@ -92,16 +92,16 @@ class Information:
 
     @property
     def periods(self) -> int:
-        """How many periods the curves have."""
+        """The number of periods of the curves."""
         return len(self.matrix)
 
     @property
     def grounded(self) -> bool:
-        """Whether anything was observed of where the curves lie, and not of their moves alone."""
+        """Whether the level of the curves was observed, and not only their changes."""
         return bool(self.matrix.sum() > 1e-9 * np.trace(self.matrix))
 
     @property
     def unit(self) -> float:
-        """The noise of a typical period on its own: the unit in which moves are measured."""
+        """The noise of a typical period on its own, which is the unit of moves."""
         diagonal = self.matrix.diagonal()
         return float(1 / np.median(diagonal[diagonal > 0]))

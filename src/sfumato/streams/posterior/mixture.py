@@ -1,9 +1,9 @@
-"""All ways to move at once: each entry's posterior under every shape and size, mixed by evidence.
+"""Posteriors of curves under many priors (shapes and sizes of motion), mixed by evidence.
 
-A curve is a constant, of which nothing is known beforehand, and a motion of covariance q K. One
-eigendecomposition for each shape K serves all sizes q and all entries. Which shape and size fit
-best is told by the evidence: how likely they made the observations that are there. The answer to
-any question that is linear in the periods is a mixture over all of them, by their evidence.
+A curve is an unknown constant plus a motion with covariance q K. One eigendecomposition for each
+shape K serves all sizes q and all entries. Shapes and sizes are weighted by their evidence, the
+probability of the observations under them. The answer to any question that is linear in the periods
+is a mixture over all of them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["DOUBT", "Mixture", "Spectrum"]
 Floats = NDArray[np.float64]
 
 DOUBT: Final = 1.5
-"""Variances are so much larger than the mixture's: sizes are learnt from one horizon alone."""
+"""The factor of the mixture's variances, because sizes are learnt from a single horizon."""
 NEGLIGIBLE: Final = 0.002
-"""A shape and size that an entry believes in less than that is left out."""
+"""The probability below which a shape and size is left out for an entry."""
 
 
 class Component(NamedTuple):
@@ -35,18 +35,18 @@ class Component(NamedTuple):
     shift: Floats
     """The mean of each coordinate, coordinates x entries."""
     lean: Floats
-    """How far each coordinate moves back if the constant moves up, coordinates x entries."""
+    """The decrease of each coordinate per unit that the constant grows, coordinates x entries."""
     constant: Floats
     """The posterior mean of the constant."""
     precision: Floats
-    """One over the posterior variance of the constant."""
+    """The inverse of the posterior variance of the constant."""
     evidence: Floats
-    """The logarithm of the evidence, up to a constant that is the same for all of an entry's."""
+    """The logarithm of the evidence, up to a constant that depends on the entry only."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Observations seen in the coordinates in which a shape's motions are independent.
+    """Observations in the coordinates in which a shape's motions are independent.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Spectrum:
     weights
         The information about each coordinate.
     pull, constant
-        Where the observations, and a constant curve of one, pull each coordinate to.
+        The linear term of each coordinate, for the observations and for a constant curve of one.
     seen
         The observations.
 
@@ -76,7 +76,7 @@ class Spectrum:
         return cls(basis, np.maximum(weights, 0.0), basis.T @ seen.pull, basis.T @ level, seen)
 
     def settled(self, seen: Information) -> Spectrum:
-        """Return the same observations, with the noise of the entries as it is known by now."""
+        """Return the same coordinates with updated noise of the entries."""
         return Spectrum(self.basis, self.weights, self.pull, self.constant, seen)
 
     def component(self, size: float) -> Component:
@@ -100,14 +100,14 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """The posterior of some curves, mixed over shapes and sizes by each entry's own evidence.
+    """The posterior of curves, mixed over shapes and sizes by each entry's evidence.
 
     Parameters
     ----------
     parts
-        The shapes that are believed in, each with its sizes.
+        The shapes with some probability, each with its sizes.
     believed
-        How much each entry believes in each shape and size, in the order of the parts.
+        The probability of each shape and size for each entry, in the order of the parts.
 
     """
 
@@ -133,7 +133,7 @@ class Mixture:
         return cls(tuple(parts), believed[kept])
 
     def _components(self) -> Iterator[tuple[Spectrum, list[tuple[Component, Floats]]]]:
-        """Yield each shape with its components and how much each entry believes in them."""
+        """Yield each shape with its components and their probability for each entry."""
         place = 0
         for spectrum, sizes in self.parts:
             shares = self.believed[place : place + len(sizes)]
@@ -141,7 +141,7 @@ class Mixture:
             yield spectrum, [*zip(map(spectrum.component, sizes), shares, strict=True)]
 
     def combined(self, coefficients: Floats) -> tuple[Floats, Floats]:
-        """Return mean and variance of weighted sums of periods, for each entry.
+        """Return the mean and variance of weighted sums of periods, for each entry.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Mixture:
         return mean, DOUBT * variance
 
     def covariance(self, place: int) -> tuple[Floats, Floats]:
-        """Return one entry's curve, and how its periods vary together."""
+        """Return one entry's curve, and the covariance of its periods."""
         curve = self.combined(np.eye(self.parts[0][0].seen.periods))[0][:, place]
         whole = np.zeros((curve.size, curve.size))
         for spectrum, components in self._components():

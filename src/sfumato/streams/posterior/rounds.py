@@ -1,4 +1,4 @@
-"""The posterior of curves in two rounds: when they move is learnt from a first look at them."""
+"""The posterior of curves in two rounds; the second uses when the curves move in the first."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Floats = NDArray[np.float64]
 
 
 def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = None) -> Mixture:
-    """Return the posterior of some curves, given all that was observed of them.
+    """Return the posterior of some curves, given all observations.
 
-    The first round tries the shapes that need no knowledge of the curves. By what it says of them
-    the noise of their entries is settled, and shapes are added that move when these curves do;
-    they compete by evidence like the others.
+    The first round tries the shapes that need no knowledge of the curves. From its result the noise
+    of the entries is updated, and shapes are added that move when these curves do; they are
+    weighted by evidence like the others.
 
     Parameters
     ----------
     seen
-        What was observed, of where the curves lie and how they move.
+        The observations.
     settle
-        Returns the noise of each entry, given the curves of the first round; as observed, if left
-        out.
+        A function that returns the noise of each entry, given the curves of the first round; by
+        default the noise stays the same.
 
     Examples
     --------
@@ -54,5 +54,5 @@ def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = Non
 
 
 def _sizes(root: Floats, seen: Information) -> Floats:
-    """Return the sizes that are tried of a shape; a static curve has none to choose from."""
+    """Return the sizes to try for a shape; a static curve has only one."""
     return sizes(seen.periods, seen.unit) if root.shape[1] else np.ones(1)

@@ -1,9 +1,9 @@
-"""How curves may move: shapes of covariances between periods, of which only the size is unknown.
+"""Shapes of motion: covariances between periods, known up to their size.
 
 A shape is a square root L of a covariance K = L L', periods x anything. *Steps* add up to a random
-walk. *Slopes* are steps of steps. *Jitter* is new in each period. A *static* curve has no columns
-at all. Steps need not be equally large in all periods: *lively* ones follow what a first look at
-the curves says of when they move, and *jumps* are steps that stand out among all others.
+walk. *Slopes* are steps of steps. *Jitter* is new in each period. A *static* curve has no columns.
+Steps may differ in size between periods: *lively* steps follow the motion that a first round has
+found, and *jumps* are steps that are much larger than all others.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ __all__ = ["first_shapes", "learnt_shapes", "sizes"]
 Floats = NDArray[np.float64]
 
 JITTERS: Final = (1.0, 16.0, 256.0)
-"""How many times as large as that of a step the variance of jitter beside steps is."""
+"""The variances of jitter beside steps, relative to that of a step."""
 LEARNT_JITTER: Final = 16.0
-"""The same, beside steps whose sizes are learnt."""
+"""The variance of jitter beside learnt steps, relative to that of a step."""
 LARGEST: Final = 3
-"""Moves of one period have up to 4 ** this times the variance of its noise."""
+"""The largest variance of a period's move is 4 to this power times the variance of its noise."""
 REACH: Final = 8
-"""No curve but a static one is smoothed over more than this part of the horizon."""
+"""A moving curve is smoothed over at most the horizon divided by this number."""
 STANDS_OUT: Final = 9.0
-"""A step so many times as large as the median, in squares, is a jump."""
+"""A squared step that is this many times the median is a jump."""
 CALMEST: Final = 0.3
-"""Steps that look like none at all still have this part of the average variance."""
+"""The smallest variance of a lively step, relative to the average."""
 NEIGHBOURS: Final = 16
-"""Liveliness is smoothed over this part of the horizon."""
+"""Liveliness is averaged over the horizon divided by this number."""
 
 
 def sizes(periods: int, unit: float) -> Floats:
-    """Return the variances of moves that are tried, the static curve apart."""
+    """Return the variances of moves to try, without that of the static curve."""
     least = min(0, int(np.ceil(np.log2(REACH / periods))))
     return np.asarray(unit * 4.0 ** np.arange(least, LARGEST + 1))
 
 
 def first_shapes(periods: int) -> list[Floats]:
-    """Return the shapes that are tried before anything is known of when the curves move.
+    """Return the shapes of the first round, which need no knowledge of the curves.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def first_shapes(periods: int) -> list[Floats]:
 
 
 def learnt_shapes(curves: Floats) -> list[Floats]:
-    """Return shapes whose steps are as large as those of some curves, periods x entries.
+    """Return shapes whose steps are as large as those of given curves, periods x entries.
 
     The steps of the curves are squared and averaged over the entries. There are lively steps and
-    jumps, each without jitter and with some.
+    jumps, each with and without jitter.
     """
     squares = (np.diff(curves, axis=0) ** 2).mean(axis=1)
     if not squares.size or not squares.max() > 0:
@@ -74,7 +74,7 @@ def learnt_shapes(curves: Floats) -> list[Floats]:
 
 
 def _summed(variances: Floats) -> Floats:
-    """Return the shape of sums of independent steps of these variances."""
+    """Return the shape of sums of independent steps with these variances."""
     return np.asarray(np.tril(np.ones((variances.size, variances.size))) * np.sqrt(variances))
 
 
@@ -83,7 +83,7 @@ def _with_jitter(root: Floats, variance: float) -> Floats:
 
 
 def _averaged(values: Floats, width: int) -> Floats:
-    """Return averages over so many neighbours; over fewer at the ends."""
+    """Return averages over ``width`` neighbours; over fewer at the ends."""
     window = np.ones(width)
     total = np.convolve(values, window, mode="same")
     return np.asarray(total / np.convolve(np.ones_like(values), window, mode="same"))

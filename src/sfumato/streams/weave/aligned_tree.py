@@ -1,10 +1,10 @@
-"""Decoders of the aligned hierarchy: the papers' path, and the recursion that is exact and cheap.
+"""Decoders of the aligned hierarchy: the papers' path, and an exact, cheap recursion.
 
 Nodes of the hierarchy are edges of the graph of periods: a node of span g ends at a multiple of g
 and starts g periods before. *Path* adds up the fewest nodes that lead from 0 to a period, and
-ignores all others. *Tree* fuses each node with its children when it ends, by their variances; the
-nodes that have ended by a period are whole subtrees, so this one pass from below is the best
-linear unbiased estimate, in O(1) amortised time and O(r log T) memory.
+ignores all others. *Tree* fuses each node with its children when it ends, weighted by their
+variances. The nodes that have ended by a period form complete subtrees, so this single pass from
+below is the best linear unbiased estimate, in O(1) amortised time and O(r log T) memory.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Floats = NDArray[np.float64]
 
 
 def path(fusion: Fusion) -> Floats:
-    """Return the weight of each edge in the path to each period; nan where a node has no reports.
+    """Return the weight of each edge in the path to each period; nan if a node has no reports.
 
-    "SaO2", Algorithm 2, with the top level's nodes counted from the first: the last node on the
-    way to a period is the longest that ends in it.
+    This is "SaO2", Algorithm 2, with the top level's nodes counted from the first one: the last
+    node on the path to a period is the longest that ends in it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def path(fusion: Fusion) -> Floats:
 def tree(fusion: Fusion) -> Floats:
     """Return the weight of each edge in the tree's estimate of each period.
 
-    The recursion is linear, so it finds its own weights when fed with unit vectors.
+    The recursion is linear, so unit vectors as inputs give its weights.
     """
     state = HierarchyDecoder()
     weights = np.empty((fusion.periods, fusion.start.size))
@@ -84,13 +84,13 @@ class HierarchyDecoder:
 
     def __init__(self) -> None:
         self._period = 0
-        # The whole subtrees from 0 on, longest first: start, end, estimate, variance.
+        # The complete subtrees from 0 on, longest first: start, end, estimate, variance.
         self._nodes: list[tuple[int, int, Floats, float]] = []
 
     def close(self, raw: Mapping[int, tuple[Floats, float]]) -> tuple[Floats, float]:
-        """Close the next period with its nodes by span: raw value and conductance.
+        """Close the next period, given the raw value and conductance of its nodes, by span.
 
-        Return the estimate of the period and its variance.
+        Returns the estimate of the period and its variance.
         """
         self._period += 1
         if 1 not in raw:
@@ -104,7 +104,7 @@ class HierarchyDecoder:
         return value, sum(node[3] for node in self._nodes)
 
     def _finish(self, start: int, value: Floats, conductance: float) -> None:
-        """Fuse a node's own reports with the subtrees it spans."""
+        """Fuse a node's own reports with the subtrees that it spans."""
         inside = [node for node in self._nodes if node[0] >= start]
         below = sum((node[2] for node in inside[1:]), start=inside[0][2]) if inside else np.nan
         noise = sum(node[3] for node in inside) if inside else np.inf

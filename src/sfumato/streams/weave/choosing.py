@@ -1,4 +1,4 @@
-"""The mix of a stream, where nobody has chosen one: the spans and shares of least exact error."""
+"""The choice of a mix: the spans and shares of least exact error."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from sfumato.streams.weave.mix import Workload, best_shares, variance
 from sfumato.streams.weave.threads import SNAPSHOT
 
-if TYPE_CHECKING:  # a stream's mix is chosen before there is one
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["best", "powers"]
 
 Floats = NDArray[np.float64]
 Designed = Callable[[Sequence[int], Sequence[float]], "Weave"]
-"""Makes the stream with some spans and shares."""
+"""A function that returns the stream with given spans and shares."""
 
 
 def best(designed: Designed, periods: int, workload: Workload) -> Weave:
-    """Return the stream whose mix has the least error that is safe."""
+    """Return the stream whose mix has the least error that is safe for all data."""
     even, shares = _optimum(designed, periods, workload)
     alone = np.array([float(span == SNAPSHOT) for span in even.spans])
     for more in (0.0, 0.25, 0.5, 0.7, 0.85, 0.95):
@@ -33,7 +33,7 @@ def best(designed: Designed, periods: int, workload: Workload) -> Weave:
 
 
 def _optimum(designed: Designed, periods: int, workload: Workload) -> tuple[Weave, Floats]:
-    """Return a stream with the spans that are of use, and the best shares of them."""
+    """Return a stream with the useful spans, and their best shares."""
     factor = 2 if periods <= 256 else 4
     longest = 16
     tried: dict[int, float] = {}
@@ -46,7 +46,7 @@ def _optimum(designed: Designed, periods: int, workload: Workload) -> tuple[Weav
         if shares[-2] < 0.01 or 2 * factor * spans[-1] > periods:
             break
         longest *= 4
-    # Spans that hardly anybody draws are left out, and the others' shares made exact.
+    # Spans that hardly any device draws are left out, and the other shares are optimised exactly.
     kept = [g for g, share in tried.items() if share > 0.005 or g in (1, SNAPSHOT)]
     even = designed(kept, [1 / len(kept)] * len(kept))
     start = [max(tried[span], 0.02) for span in kept]
@@ -55,10 +55,10 @@ def _optimum(designed: Designed, periods: int, workload: Workload) -> tuple[Weav
 
 
 def _is_safe(stream: Weave, shares: Floats, alone: Floats, workload: Workload) -> bool:
-    """Return whether shares make no more error than snapshots alone do, whatever devices hold.
+    """Return whether a mix is no worse than snapshots alone, for all values of devices.
 
-    The noise of differences is at most as planned. That of snapshots is least if devices do
-    not differ, for both in proportion.
+    The noise of differences is at most the planned one. The noise of snapshots is smallest if all
+    devices hold the same, by the same factor in both cases.
     """
     total, parts = variance(stream.networks, shares, workload)
     planned, _ = variance(stream.networks, alone, workload)
@@ -68,7 +68,7 @@ def _is_safe(stream: Weave, shares: Floats, alone: Floats, workload: Workload) -
 
 
 def powers(base: int, largest: int) -> list[int]:
-    """Return 1 and all powers of a base up to the largest one."""
+    """Return 1 and all powers of a base up to ``largest``."""
     listed = [1]
     while listed[-1] * base <= largest:
         listed.append(listed[-1] * base)

@@ -1,4 +1,4 @@
-"""From observations to curves: fused by least squares, with the covariance of all answers."""
+"""Curves from observations: least squares, with the covariance of all answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sfumato.streams.weave.observations import (
 from sfumato.streams.weave.scoring import along, less_sampled, or_infinite, spread_at, summed
 from sfumato.streams.weave.threads import SNAPSHOT
 
-if TYPE_CHECKING:  # a protocol's curator reads its tallies
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["Curve", "Reports", "online", "smoothed"]
@@ -43,31 +43,31 @@ Ints = NDArray[np.int64]
 class Curve:
     """Estimated means of all entries in all periods, as weighted sums of observations.
 
-    Variances are about the devices that take part: given their data, by who was asked and by
-    their coins.
+    Variances are those of the sampling of devices and of their coins, given the data of all devices
+    that take part.
 
     Parameters
     ----------
     values
         One row for each period, one column for each entry.
     labels
-        What the entries are called.
+        The names of the entries.
     blocks
-        For each block of entries: which, the weights (periods x edges), and the edges.
+        For each block: its entries, the weights (periods x edges), and the observed edges.
     n
-        How many reports went in.
+        The number of reports that were used.
     as_of
-        The last period whose reports went in; None if each period only has those up to itself.
+        The last period whose reports were used; None if each period only uses those up to itself.
     guarantee
-        What the devices were promised.
+        The guarantee of the devices.
     devices
-        How many devices there are, as known in each period; infinite if that is not known.
+        The number of devices, as known in each period; infinite if it is not known.
     persistence
-        How a device's entry goes with itself a period later, if its changes come evenly.
+        The correlation of a device's entry with itself one period later, for even changes.
     looks
-        How each block is looked at by snapshots; none if there are no snapshots.
+        The snapshot of each block; empty if there are no snapshots.
     lowest
-        The smallest value that is possible; the largest one is 1.
+        The smallest possible value; the largest one is 1.
 
     """
 
@@ -84,11 +84,11 @@ class Curve:
 
     @property
     def periods(self) -> int:
-        """How many periods the curve has."""
+        """The number of periods of the curve."""
         return len(self.values)
 
     def variances(self) -> Floats:
-        """Return the variance of each entry's mean in each period; infinite if it has none."""
+        """Return the variance of each entry in each period; infinite if there is no estimate."""
         final = self.as_of is None
         parts = [seen.variances(weights, final=final) for _, weights, seen in self.blocks]
         whole = np.concatenate(parts, axis=1)
@@ -106,7 +106,7 @@ class Curve:
         return summed(self, weights)
 
     def at(self, period: int) -> Estimate:
-        """Return the entries' means in a period."""
+        """Return the estimates of all entries in a period."""
         unit = np.zeros(self.periods)
         unit[_row(period, self.periods)] = 1
         return self.combine(unit)
@@ -127,20 +127,20 @@ class Curve:
 
 
 class Reports:
-    """The tallies of a stream, read once for any number of curves.
+    """The tallies of a stream, converted once to observations for any number of curves.
 
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     tallies
-        By (span, period, block).
+        The tallies, keyed by (span, period, block).
     enrolled
-        How many devices there are in each period, if some join late; all are there from the first
-        period on, by default. A device that has not joined counts as empty, and differences add
-        up to totals: what an edge has observed stands for as many devices as there are when it
-        ends, however many of their reports have come, and a mean is a total over the devices
-        enrolled. Which reports are lost must not depend on what they say.
+        The number of devices in each period, if some join late; by default all take part from the
+        first period on. A device that has not joined counts as empty, and differences add up to
+        totals: an edge represents all devices at its end, however many reports have come, and a
+        mean is a total divided by the enrolled devices. The loss of reports must not depend on
+        their contents.
 
     """
 
@@ -170,21 +170,22 @@ class Reports:
         return self.curve(Fusion.online, None)
 
     def smoothed(self, as_of: int | None = None) -> Curve:
-        """Return the curve up to a period, by all reports due until then."""
+        """Return the curve up to a period, from all reports due by then."""
         last = self._protocol.periods if as_of is None else as_of
         if not 1 <= last <= self._protocol.periods:
             raise ConfigurationError(f"as_of is {last}; 1..{self._protocol.periods} is expected.")
         return self.curve(lambda fusion: fusion.weights(last), last)
 
     def curve(self, weigh: Callable[[Fusion], Floats], as_of: int | None) -> Curve:
-        """Return the curve by any weights of the observations.
+        """Return the curve for any weights of the observations.
 
         Parameters
         ----------
         weigh
-            Returns the weights, of each edge in each period.
+            A function that returns the weight of each edge in each period.
         as_of
-            The last period whose reports count; None if each period only has those up to itself.
+            The last period whose reports are used; None if each period only uses those up to
+            itself.
 
         """
         protocol = self._protocol
@@ -193,7 +194,8 @@ class Reports:
         for place, (entries, seen) in enumerate(
             zip(protocol.values.blocks, self._seen, strict=True)
         ):
-            # In units of the first period's devices totals add up; means are these over devices.
+            # Totals in units of the first period's devices add up; means are totals divided by
+            # devices.
             ends = self._growth[seen.end - 1]
             conductance = seen.n / (seen.working * ends**2)
             fusion = Fusion(protocol.periods, seen.start, seen.end, conductance)
@@ -216,7 +218,7 @@ class Reports:
         )
 
     def believed(self, closed: int) -> Believed:
-        """Return the periods that have closed, under a prior on how curves move."""
+        """Return the closed periods, to be read under a prior on how curves move."""
         protocol = self._protocol
         blocks = enumerate(protocol.values.blocks)
         return Believed(
@@ -229,9 +231,9 @@ class Reports:
         )
 
     def _sightings(self, place: int, curves: Floats | None) -> Sightings:
-        """Return what was observed of a block's totals, the noise of snapshots by some curves.
+        """Return the observations of a block's totals, with snapshot noise given some curves.
 
-        By default they are the online ones: nothing that comes later changes the noise then.
+        By default these are the online curves, so that later reports do not change the noise.
         """
         protocol, seen = self._protocol, self._seen[place]
         if SNAPSHOT in protocol.spans:
@@ -249,7 +251,7 @@ class Reports:
 
 
 def smoothed(protocol: Weave, tallies: Tallies[Any], as_of: int | None = None) -> Curve:
-    """Return the curve up to a period, by all reports due until then."""
+    """Return the curve up to a period, from all reports due by then."""
     return Reports(protocol, tallies).smoothed(as_of)
 
 

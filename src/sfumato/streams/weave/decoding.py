@@ -1,9 +1,9 @@
-"""All reports of Weave so far: fused by least squares, or read under a prior on how curves move.
+"""Decoders of Weave: least squares of all reports, or posteriors under a prior.
 
-An answer is *online* if it rests on the reports that were due by the last period it speaks of; it
-is final when that period closes. It is *smoothed* if it rests on all reports so far: nearer to the
-truth, and dated later. *Filtered* and *posterior* answers are the same under a prior, nearer still
-where curves move by a simple law, and biased: see :mod:`sfumato.streams.posterior.believed`.
+An *online* answer uses the reports that were due by its last period, and is final when that period
+closes. A *smoothed* answer uses all reports so far: it is closer to the truth, and dated later.
+*Filtered* and *posterior* answers are the same under a prior: still closer if curves move by a
+simple law, but biased; see :mod:`sfumato.streams.posterior.believed`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sfumato.streams.weave.curve import Curve, Reports
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.threads import SNAPSHOT
 
-if TYPE_CHECKING:  # a stream makes its decoded reports
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["DECODERS", "WeaveDecoded"]
@@ -40,22 +40,22 @@ SMOOTHED: Final = "smoothed"
 DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
 """The decoders that a task can name; a very long horizon lacks the last one."""
 ALIGNED: Final[Mapping[str, Callable[[Fusion], Floats]]] = {"path": path, "tree": tree}
-"""Decoders of aligned threads: the papers' sum of the fewest nodes, and nodes fused from below."""
+"""The decoders of aligned threads: the papers' sum of the fewest nodes, and fusion from below."""
 
 
 class WeaveDecoded(Decoded):
-    """The closed periods of a Weave.
+    """The closed periods of a Weave stream.
 
     Parameters
     ----------
     stream
-        The public design.
+        The stream.
     tallies
-        Of the reports so far, by place.
+        The tallies of the reports so far, by place.
     closed
         The last period that has closed.
     enrolled
-        How many devices there are in each period, if some join late; see
+        The number of devices in each period, if some join late; see
         :class:`~sfumato.streams.weave.curve.Reports`.
 
     """
@@ -83,12 +83,12 @@ class WeaveDecoded(Decoded):
 
     @property
     def decoders(self) -> tuple[str, ...]:
-        """Unbiased ones and those by a prior; of aligned threads also the papers' ways."""
+        """The decoders' names: unbiased, with a prior and, for aligned threads, the papers'."""
         named = (ONLINE, SMOOTHED, *decoders_by_prior(self._closed))
         return (*named, *ALIGNED) if self._stream.aligned else named
 
     def _curve(self, decoder: str) -> Curve:
-        """Return the unbiased curve that a decoder reads."""
+        """Return the unbiased curve of a decoder."""
         self.check(decoder)
         if decoder == ONLINE:
             return self._reports.online()
@@ -99,7 +99,7 @@ class WeaveDecoded(Decoded):
         return self._curves[decoder]
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
-        """Return each entry's value in each period that has closed, and its variance."""
+        """Return the values and variances of all entries (columns) in each closed period (rows)."""
         self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.curves(decoder)
@@ -107,17 +107,17 @@ class WeaveDecoded(Decoded):
         return curve.values[: self._closed], curve.variances()[: self._closed]
 
     def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the two ends of each entry's interval in each period that has closed."""
+        """Return the two ends of each entry's interval in each closed period."""
         if decoder in BELIEVED:
             return super().interval(decoder, level)
         low, high = self._curve(decoder).interval(level)
         return low[: self._closed], high[: self._closed]
 
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
-        """Return how far off each value would be without any noise.
+        """Return the error that each value would have without noise.
 
-        Differences tell the streams as they are once they are frozen; snapshots all of it. Under a
-        prior it is that of the unbiased curve from the same reports.
+        Differences show the streams after freezing; snapshots show them completely. Under a prior
+        it is the error of the unbiased curve from the same reports.
         """
         curve = self._curve({FILTERED: ONLINE, POSTERIOR: SMOOTHED}.get(decoder, decoder))
         bias = np.empty_like(truth)
@@ -139,7 +139,7 @@ class WeaveDecoded(Decoded):
         return self._closed
 
     def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
-        """Return the weighted sum of some periods, entry by entry."""
+        """Return the weighted sum of some periods, for each entry, with weights by period."""
         self.check(decoder)
         last = max(weights)
         if decoder in BELIEVED:
@@ -155,7 +155,7 @@ class WeaveDecoded(Decoded):
         return Decoding(self._smoothed(as_of).combine(coefficients), as_of, decoder)
 
     def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
-        """Return one entry in each period, labelled by the period."""
+        """Return the estimates of one entry in all closed periods, labelled by period."""
         self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.entry(place, decoder)

@@ -1,7 +1,7 @@
-"""The public design of a Weave: its threads, what carries them, and the graph that they make.
+"""The public design of Weave: its threads, their mechanisms, and the graph of reports.
 
-All of it follows from a few numbers that a task publishes, so that devices, curator and planner
-mean the same without talking to each other.
+Everything follows from a few published numbers, so that devices, curator and planner agree without
+communication.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SHARE_UNITS: Final = 1 << 32
 
 @dataclass(frozen=True)
 class WeaveDesign(Stream):
-    """What a :class:`~sfumato.streams.weave.weave.Weave` publishes, and all that follows from it.
+    """The public numbers of a :class:`~sfumato.streams.weave.weave.Weave`, and what follows.
 
-    Its parameters are those of a Weave.
+    The parameters are those of a Weave.
     """
 
     values: Values
@@ -59,7 +59,7 @@ class WeaveDesign(Stream):
     name: ClassVar[str] = "weave"
 
     def __post_init__(self) -> None:
-        """Refuse what no stream can have."""
+        """Raise ConfigurationError unless all fields are allowed."""
         refuse_numbers(self.values, self.periods, self.changes, self.epsilon, self.mechanism)
         refuse_spans(self.spans, self.shares, self.periods, aligned=self.aligned)
         if self.looks and len(self.looks) != len(self.values.blocks):
@@ -77,38 +77,38 @@ class WeaveDesign(Stream):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What the entries are called."""
+        """The names of the entries."""
         return tuple(self.values.labels)
 
     @property
     def horizon(self) -> int:
-        """How many periods there are."""
+        """The number of periods."""
         return self.periods
 
     @property
     def decodes(self) -> bool:
-        """Later reports sharpen what is known of earlier periods."""
+        """Whether later reports improve estimates of earlier periods: yes."""
         return True
 
     @property
     def wholes(self) -> tuple[slice, ...]:
-        """The blocks of which each device has exactly one entry."""
+        """The blocks of entries of which each device holds exactly one."""
         return self.values.blocks if self.values.always_there else ()
 
     @cached_property
     def anchored(self) -> bool:
         """Whether threads leave out their first look.
 
-        Snapshots then tell the level, and one change is saved if all streams spend it on their
-        first value; of a thing that may be off or a set that may be empty the first look tells
-        more than it costs.
+        Snapshots then show the level, and one change is saved if all streams use it for their first
+        value. For a binary value that may be off, or a set that may be empty, the first look is
+        worth more than it costs.
         """
         shares = dict(zip(self.spans, self.shares, strict=True))
         there = shares.get(SNAPSHOT, 0.0) > 0
         return there and not self.aligned and self.values.always_there
 
     def describe(self) -> dict[str, Any]:
-        """Return the public design as plain data: all that a device depends on."""
+        """Return the public design as plain data, with everything that a device depends on."""
         return {
             "protocol": self.name,
             "values": self.values.describe(),
@@ -125,12 +125,12 @@ class WeaveDesign(Stream):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that no other design has: a device saves them."""
+        """Sixteen hexadecimal digits that identify the design; a device saves them."""
         return hashlib.sha256(canonical(self.describe())).hexdigest()[:16]
 
     @property
     def carriers(self) -> tuple[str, ...]:
-        """What carries differences, by name."""
+        """The names of the mechanisms that carry differences."""
         if self.mechanism != "auto":
             return () if self.spans == (SNAPSHOT,) else (self.mechanism,)
         sending = (t for t, _ in self.threads() if not t.is_snapshot and self.edges(t))
@@ -141,23 +141,23 @@ class WeaveDesign(Stream):
         return self.values.inputs()
 
     def check(self, value: Any) -> None:
-        """Raise InputError if the stream knows no such value."""
+        """Raise InputError unless a value is one that the stream knows."""
         self.values.encode(value)
 
     @property
     def default(self) -> Any:
-        """What a device holds before its first value, if it always holds one."""
+        """The value of a device before its first observation, if it always holds one."""
         return self.values.default
 
     @property
     def work(self) -> int:
-        """How many entries a device goes through in each period."""
+        """The number of entries that a device processes in each period."""
         return self.values.width
 
-    # ---- threads and what carries them ----------------------------------------------------------
+    # ---- threads and their mechanisms -----------------------------------------------------------
 
     def offsets(self, span: int) -> range:
-        """Return the offsets of a span's threads."""
+        """Return the offsets of the threads of a span."""
         if span == SNAPSHOT:
             return range(1, self.periods + 1)
         return range(1 if self.aligned else span)
@@ -172,11 +172,11 @@ class WeaveDesign(Stream):
                     yield Thread(span, offset, block), each
 
     def edges(self, thread: Thread) -> tuple[tuple[int, int], ...]:
-        """Return the pairs of periods whose difference the thread sends."""
+        """Return the pairs of periods whose differences the thread sends."""
         return thread.edges(self.periods, anchored=self.anchored)
 
     def strand(self, thread: Thread) -> Strand:
-        """Return what carries a difference thread."""
+        """Return the strand of a difference thread, with the mechanism that carries it."""
         return self._strand(thread.differences(self.periods, anchored=self.anchored))
 
     def _strand(self, differences: int) -> Strand:
@@ -199,7 +199,7 @@ class WeaveDesign(Stream):
 
     @cached_property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """The single look at each block."""
+        """The snapshot of each block."""
         blocks = range(len(self.values.blocks))
         looks = self.looks or (None,) * len(blocks)
         return tuple(
@@ -208,7 +208,7 @@ class WeaveDesign(Stream):
         )
 
     def resolved(self) -> Self:
-        """Return the same protocol with all sizes written out: a device then only has to obey."""
+        """Return the same stream with all sizes written out, so that a device chooses nothing."""
         counts = {len(self.edges(thread)) for thread, _ in self.threads() if thread.span}
         return replace(
             self,
@@ -218,7 +218,7 @@ class WeaveDesign(Stream):
 
     @cached_property
     def payload(self) -> int:
-        """The bytes of the longest message of any thread."""
+        """The number of bytes of the longest message of any thread."""
         sizes = [look.mechanism.report_bytes for look in self.snapshots if SNAPSHOT in self.spans]
         firsts = {(t.span, len(self.edges(t))): t for t, _ in self.threads() if t.span}
         sizes += [self.difference(t).dtype.itemsize for t in firsts.values() if self.edges(t)]
@@ -226,7 +226,7 @@ class WeaveDesign(Stream):
 
     @property
     def tracks(self) -> tuple[tuple[int, int], ...]:
-        """The snapshots of each block, and the differences of each span."""
+        """The spans and parts of places: snapshots by block, and differences by span."""
         return tuple(
             (span, part)
             for span in self.spans
@@ -234,7 +234,7 @@ class WeaveDesign(Stream):
         )
 
     def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the snapshots or differences of a place are read; None if none are due."""
+        """Return the form of the snapshots or differences of a place; None if none are due."""
         del ask
         span, period, part = place
         if (span, part) not in self.tracks or not 1 <= period <= self.periods:
@@ -250,18 +250,18 @@ class WeaveDesign(Stream):
         return Form(written.dtype, written.valid, written.counted)
 
     def difference(self, thread: Thread) -> Difference:
-        """Return how the differences of a thread are written."""
+        """Return the form of a thread's differences."""
         return Difference(self.values.width, self.strand(thread).mechanism.form.dense)
 
     @property
     def persistence(self) -> float:
-        """How a device's entry goes with itself a period later, if all changes come evenly."""
+        """The correlation of a device's entry with itself one period later, for even changes."""
         typical = self.snapshots[0].share
         flips = self.changes / (self.periods * self.values.width)
         return max(0.0, 1 - flips / (2 * typical * (1 - typical)))
 
     def message(self) -> Levels:
-        """Return all that a device sends: which thread, and one output along it."""
+        """Return everything that a device sends as one message: its thread, and one output."""
         shares: defaultdict[Mechanism, float] = defaultdict(float)
         silent = 0.0
         for thread, share in self.threads():
@@ -270,13 +270,13 @@ class WeaveDesign(Stream):
             elif self.edges(thread):
                 shares[self.strand(thread).mechanism] += share
             else:
-                silent += share  # a thread that never reports tells less than any other
+                silent += share  # a thread that never reports reveals less than any other
         first = next(iter(shares))
         shares[first] += silent
         return Levels([(share, mechanism) for mechanism, share in shares.items()])
 
     def draw(self, rng: Source) -> Thread:
-        """Draw a thread from the public mix, without the data."""
+        """Draw a thread from the public mix, independently of the data."""
         coins = rng.coins()
         drawn = coins.below(SHARE_UNITS)
         ends = zip(self.spans, self._bounds.tolist(), strict=False)
@@ -294,12 +294,12 @@ class WeaveDesign(Stream):
 
     @cached_property
     def network(self) -> Network:
-        """The graph that reports make, for any shares of the spans (of the first block)."""
+        """The graph of the reports of the first block, for any shares of the spans."""
         return self.block_network(0)
 
     @cached_property
     def networks(self) -> tuple[tuple[float, Network], ...]:
-        """The graphs of all blocks, each with the share of the entries that have it."""
+        """The graphs of all blocks, each with its share of the entries."""
         counts: dict[int, int] = {}
         alike: dict[tuple[int, Snapshot], int] = {}
         for block, entries in enumerate(self.values.blocks):
@@ -330,5 +330,5 @@ class WeaveDesign(Stream):
         return Network(self.periods, self.spans, edges, unit, aligned=self.aligned)
 
     def expected_variance(self, workload: Workload = "online") -> float:
-        """Return n times the average variance of the workload's queries, by the best weights."""
+        """Return n times the average variance of the workload's queries, with the best weights."""
         return variance(self.networks, np.array(self.shares), workload)[0]

@@ -1,11 +1,11 @@
-"""The error to expect: of the very decoder, for so many devices whose streams are like a sample.
+"""The expected error of the actual decoder, for devices whose streams are like a sample.
 
 Given how many devices follow each thread, an estimate is a weighted sum of independent reports
-whose weights are public, so its variance follows from how often entries change in the sample. Three
-things beyond the density bound count: how many changes there are in fact, that counts are random
-(and some periods may have no snapshot at all), and that the devices on a thread are drawn from
-those whose mean is asked for. Where streams change more often than differences may tell, the bias
-is what the sample's frozen streams lack.
+whose weights are public, so its variance follows from how often entries change in the sample.
+Beyond the bound by density, three things matter: the actual number of changes, that counts are
+random (and some periods may have no snapshot), and that the devices on a thread are sampled from
+those whose mean is estimated. If streams change more often than differences may show, the bias is
+the difference to the sample's frozen streams.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sfumato.streams.weave.mix import Network
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.working import Working
 
-if TYPE_CHECKING:  # a protocol says what to expect of it
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["expected", "expected_posterior", "influence", "networks", "sent"]
@@ -37,36 +37,36 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEW: Final = 400
-"""With fewer devices on some edge, counts are drawn and not only expected."""
+"""The number of devices on an edge below which counts are drawn at random and not only expected."""
 LONG: Final = 512
-"""So many periods average over random counts."""
+"""The number of periods over which random counts are averaged."""
 SLIGHT: Final = 0.01
-"""People's own variance is looked into if it is a larger share than this."""
+"""The share of people's own variance above which it is computed in detail."""
 ENDS: Final = 48
-"""So many last periods, and as many lengths, stand for all sums of a long horizon."""
+"""The numbers of last periods, and of lengths, that represent all sums of a long horizon."""
 
 
 DRAWS: Final = 3
-"""So many times reports are drawn where an error has no formula."""
+"""The number of times that reports are drawn if an error has no formula."""
 
 
-# ---- the edges of a protocol -----------------------------------------------------------------
+# ---- the edges of a stream -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
-    """What one block's entries are estimated from.
+    """The edges from which one block's entries are estimated.
 
     Parameters
     ----------
     start, end, thread
-        Of each edge; the thread by its place in the protocol.
+        The start, end and thread of each edge; threads as indices.
     planned, actual
-        The variance of one report by the plan, and the one to expect, averaged over entries.
+        The planned and the expected variance of one report, averaged over entries.
     own
-        The part of it that is people's own: who is on the thread.
+        The part of that variance that comes from sampling people for the thread.
     bias
-        Of each entry, (edges, entries).
+        The bias of each entry, edges x entries.
 
     """
 
@@ -84,7 +84,7 @@ class _Edges:
 
 
 def _edges(protocol: Weave, sample: Sample, frozen: Sample, block: int) -> _Edges:
-    """Return the edges of a block, in the order of their ends."""
+    """Return the edges of a block, sorted by their ends."""
     entries = protocol.values.blocks[block]
     means = sample.means()[:, entries]
     rows: list[tuple[Any, ...]] = []
@@ -113,7 +113,7 @@ def _edges(protocol: Weave, sample: Sample, frozen: Sample, block: int) -> _Edge
 
 
 def networks(protocol: Weave, sample: Sample) -> list[tuple[float, Network]]:
-    """Return the graph of each block's reports, with the noise to expect of such streams."""
+    """Return the graph of each block's reports, with the noise expected for such streams."""
     threads = [thread for thread, _ in protocol.threads()]
     frozen = sample.frozen(protocol.changes)
     blocks = protocol.values.blocks
@@ -145,9 +145,9 @@ def expected(
     seed: int = 0,
     decoder: str = "fusion",
 ) -> dict[str, Expected]:
-    """Return the error to expect of each workload's queries.
+    """Return the expected error of each workload's queries.
 
-    Decoded by the fusion of all reports, or by the path of the papers' hierarchy.
+    The decoder is the fusion of all reports, or the path of the papers' hierarchy.
     """
     shares = np.array([share for _, share in protocol.threads()])
     draws = [devices * shares]
@@ -171,7 +171,7 @@ def expected(
     found = {}
     for name in workloads:
         variance, *others = np.average(figures[name], axis=0, weights=weights).tolist()
-        # Whoever is asked on one thread is not asked on another: all together they are everybody.
+        # A device on one thread is not on another; together the threads have all devices.
         variance -= sample.spread(name) / devices
         found[name] = Expected(variance, *others)
     return found
@@ -181,10 +181,10 @@ def expected(
 def expected_posterior(
     protocol: Weave, devices: int, sample: Sample, draws: int = DRAWS, seed: int = 0
 ) -> Expected:
-    """Return the error to expect of each period under a prior, once all periods have closed.
+    """Return the expected error of each period under a prior, once all periods have closed.
 
-    How well a prior fits depends on the curves, so reports such as those to come are drawn and
-    read, a few times over.
+    How well a prior fits depends on the curves, so similar reports are drawn and decoded a few
+    times.
     """
     draw = np.random.default_rng(seed)
     shares = np.array([share for _, share in protocol.threads()])
@@ -212,7 +212,7 @@ def expected_posterior(
 
 
 def _working(protocol: Weave, block: int, edges: _Edges, count: Floats, sample: Sample) -> Floats:
-    """Return the variances that weights count on, learnt from what is expected, if they learn."""
+    """Return the variances that weights assume: planned or, if weights are learnt, expected."""
     if protocol.weights == "planned":
         return edges.planned
     spans = [thread.span for thread, _ in protocol.threads()]
@@ -231,7 +231,7 @@ def _working(protocol: Weave, block: int, edges: _Edges, count: Floats, sample: 
 
 
 class _Answers:
-    """The variance and the bias of weighted sums of reports, given how many there are."""
+    """The variance and bias of weighted sums of reports, given the number of reports."""
 
     def __init__(
         self, edges: _Edges, count: Floats, working: Floats, frozen: Sample, entries: slice
@@ -243,7 +243,7 @@ class _Answers:
         self.fusion = Fusion(frozen.periods, edges.start, edges.end, count / working)
 
     def variances(self, weights: Floats) -> tuple[float, float]:
-        """Return the sum of the variances of answers: as they are, and as intervals have them."""
+        """Return the sums of the true variances of answers, and of those that intervals state."""
         squares = (weights**2).sum(axis=0) / self._count
         reported = total = float(squares @ self._edges.actual)
         if float(squares @ self._edges.own) > SLIGHT * total:
@@ -254,7 +254,7 @@ class _Answers:
 
     @cached_property
     def _together(self) -> list[tuple[Ints, Floats]]:
-        """Of each thread with several edges: which, and the covariance between different ones."""
+        """The edges of each thread with several, and the covariance between different ones."""
         found = []
         order = np.argsort(self._edges.thread, kind="stable")
         cuts = np.flatnonzero(np.diff(self._edges.thread[order])) + 1
@@ -267,14 +267,14 @@ class _Answers:
         return found
 
     def squared_bias(self, weights: Floats) -> float:
-        """Return the sum of squared biases of answers, averaged over entries."""
+        """Return the sum of the squared biases of answers, averaged over entries."""
         if not self._edges.bias.any():
             return 0.0
         return float(((weights @ self._edges.bias) ** 2).mean(axis=1).sum())
 
 
 def _error(answers: _Answers, workload: str, decoder: str) -> tuple[float, ...]:
-    """Return variance, reported variance and squared bias of an answer, and how many have none."""
+    """Return variance, stated variance and squared bias of an answer, and the unknown share."""
     total = np.zeros(3)
     queries = unknown = 0
     asked = _along if decoder == "path" else _asked
@@ -288,10 +288,10 @@ def _error(answers: _Answers, workload: str, decoder: str) -> tuple[float, ...]:
 
 
 def _asked(fusion: Fusion, workload: str) -> Iterator[Floats]:
-    """Yield the weights of each edge in the answers to a workload's queries, a few at a time.
+    """Yield the weights of all edges in the answers to a workload's queries, in parts.
 
-    Of long horizons some sums stand for all: those that end in some periods, evenly among all
-    queries (later periods end more ranges).
+    For long horizons some sums represent all: those that end in selected periods, spaced evenly
+    among all queries (more ranges end in later periods).
     """
     if workload == "online":
         yield fusion.online()
@@ -319,7 +319,7 @@ def _asked(fusion: Fusion, workload: str) -> Iterator[Floats]:
 
 
 def _some_ends(periods: int, workload: str) -> tuple[int, set[int]]:
-    """Return how many lengths stand for all sums, and the periods they end in."""
+    """Return the number of lengths that represent all sums, and the periods they end in."""
     size = ENDS if periods > 2 * ENDS else periods
     even = (np.arange(size) + 0.5) / size
     some = np.sqrt(even) if workload == "ranges" and size < periods else even
@@ -342,9 +342,9 @@ def _along(fusion: Fusion, workload: str) -> Iterator[Floats]:
 
 
 def influence(protocol: Weave, devices: int) -> float:
-    """Return how far one forged device can move the mean of a period, when that closes, at most.
+    """Return the most that one forged device can change the mean of a period when it closes.
 
-    It follows one thread, and may say anything that is a message in each of its reports.
+    Such a device follows one thread, and may send any valid message in each of its reports.
     """
     largest = 0.0
     threads = list(protocol.threads())
@@ -376,7 +376,7 @@ def influence(protocol: Weave, devices: int) -> float:
 
 
 def sent(protocol: Weave) -> Sent:
-    """Return the messages and bytes of a device over the horizon."""
+    """Return the messages and bytes that a device sends over the horizon."""
     messages = payload = 0.0
     most = 0
     for thread, share in protocol.threads():

@@ -1,4 +1,4 @@
-"""The best linear unbiased estimate of a curve from observed differences: least squares on a graph.
+"""Best linear unbiased estimates of a curve from observed differences, on a graph.
 
 The vertices are the periods 1..T and, before them, 0, where every curve is known to be zero. Each
 group of reports is an edge: it observes x_end - x_start with some noise, and its *conductance* is
@@ -33,9 +33,9 @@ class Fusion:
     Parameters
     ----------
     periods
-        How many periods there are.
+        The number of periods.
     start, end
-        Of each edge, with 0 <= start < end <= periods.
+        The start and end of each edge, with 0 <= start < end <= periods.
     conductance
         One over the variance of each edge's observation; zero if nobody reported.
 
@@ -58,7 +58,7 @@ class Fusion:
     conductance: Floats
 
     def __post_init__(self) -> None:
-        """Refuse edges that lead nowhere."""
+        """Raise ConfigurationError unless all edges are valid."""
         if not self.start.shape == self.end.shape == self.conductance.shape:
             raise ConfigurationError(
                 f"start, end and conductance have shapes {self.start.shape}, {self.end.shape} and "
@@ -75,7 +75,7 @@ class Fusion:
     # ---- all at once -----------------------------------------------------------------------
 
     def covariance(self, as_of: int) -> Floats:
-        """Return the covariance of x_1..x_as_of by the edges that have ended by then.
+        """Return the covariance of x_1..x_as_of from the edges that have ended by then.
 
         Rows and columns of periods that no chain of edges connects with 0 are nan.
         """
@@ -111,7 +111,7 @@ class Fusion:
     # ---- period by period ------------------------------------------------------------------
 
     def growing(self) -> Iterator[Growing]:
-        """Yield, for each period, the estimate's state once the edges that end in it are in."""
+        """Yield the state of the estimate after each period, when its edges have been added."""
         order = np.argsort(self.end, kind="stable")
         cuts = np.searchsorted(self.end[order], np.arange(1, self.periods + 2))
         state = Growing(self.periods)
@@ -121,7 +121,7 @@ class Fusion:
             yield state
 
     def online(self) -> Floats:
-        """Return the weight of each edge in the estimate of each period when that closed."""
+        """Return the weight of each edge in the estimate of each period at its closing."""
         weights = np.zeros((self.periods, self.start.size))
         for state in self.growing():
             edges, row = state.weights()
@@ -132,9 +132,9 @@ class Fusion:
 
 
 class Growing:
-    """The covariance of all periods so far, as one after the other closes.
+    """The covariance of all periods so far, updated as periods close.
 
-    It grows by one vertex and takes one update of low rank in each period. Edges between periods
+    In each period it grows by one vertex and gets one update of low rank. Edges between periods
     that are not yet connected with 0 wait until they are.
     """
 
@@ -148,16 +148,16 @@ class Growing:
 
     @property
     def covariance(self) -> Floats:
-        """Of x_0..x_period; rows of unconnected periods are zero."""
+        """The covariance of x_0..x_period; rows of unconnected periods are zero."""
         return self._covariance[: self.period + 1, : self.period + 1]
 
     def close(self, names: Ints, start: Ints, end: Ints, conductance: Floats) -> None:
-        """Close the next period with the edges that end in it; weights come with their names."""
+        """Close the next period with the edges that end in it, which are identified by names."""
         self.period += 1
         there = conductance > 0
         new = _NamedEdges(names[there], start[there], end[there], conductance[there])
         if not self._waiting.size and new.size and bool(self.known[new.start].all()):
-            # The usual case: one edge brings the period in, the others agree on it.
+            # The usual case: one edge connects the period, and the others update the estimate.
             self._join(self.period, new[:1])
             self._agree(new[1:])
             return
@@ -177,7 +177,7 @@ class Growing:
         return int(tied[0]) if tied.size else None
 
     def _join(self, vertex: int, edge: _NamedEdges) -> None:
-        """Bring in a new vertex by the edge that ties it to a known one."""
+        """Add a new vertex by the edge that connects it to a known one."""
         start, end = int(edge.start[0]), int(edge.end[0])
         other = start if vertex == end else end
         inside = self.covariance
@@ -188,7 +188,7 @@ class Growing:
         self._edges += edge
 
     def _agree(self, edges: _NamedEdges) -> None:
-        """Take in edges between known vertices, by one update of low rank."""
+        """Add edges between known vertices, by one update of low rank."""
         if not edges.size:
             return
         inside = self.covariance
@@ -198,7 +198,7 @@ class Growing:
         self._edges += edges
 
     def weights(self) -> tuple[Ints, Floats]:
-        """Return the edges of the estimate of the last period, and their weights."""
+        """Return the edges in the estimate of the last period, and their weights."""
         if not self.known[self.period]:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         edges, potential = self._edges, self.covariance[self.period]
@@ -208,7 +208,7 @@ class Growing:
 
 @dataclass(frozen=True, eq=False)
 class _NamedEdges:
-    """A few edges, by name."""
+    """Some edges with their names."""
 
     names: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     start: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

@@ -1,7 +1,7 @@
-"""The bytes of one difference: the sign sent for each entry, in a message of fixed size.
+"""The bytes of one difference: a sign for each entry, in a message of fixed size.
 
-Two bits for each entry (none, plus, minus), or one where every entry carries a sign. A message is
-sent at each boundary of a thread, even when nothing is in it, so silence means loss and no more.
+There are two bits for each entry (none, plus, minus), or one if every entry has a sign. A message
+is sent at each boundary of a thread, even if it is empty, so silence means loss and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Difference"]
 
 @dataclass(frozen=True)
 class Difference:
-    """How the signs of so many entries are written.
+    """The form of the signs of ``width`` entries.
 
     Examples
     --------
@@ -59,12 +59,12 @@ class Difference:
         return np.unpackbits(messages["packed"], axis=1, count=self._bits, bitorder="little")
 
     def signs(self, messages: NDArray[Any]) -> NDArray[np.int8]:
-        """Return what each message says of each entry."""
+        """Return the sign of each entry in each message: -1, 0 or 1."""
         bits = self._unpacked(messages).view(np.int8)
         return 2 * bits - 1 if self.dense else bits[:, 0::2] - bits[:, 1::2]
 
     def valid(self, messages: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which messages a device can have sent."""
+        """Return a mask of the messages that a device can have sent."""
         good = np.ones(len(messages), dtype=bool)
         if self._bits % 8:
             good &= messages["packed"][:, -1] >> self._bits % 8 == 0
@@ -74,7 +74,7 @@ class Difference:
         return good
 
     def tally(self, messages: NDArray[Any]) -> Tally:
-        """Return how often each entry was sent as plus and as minus."""
+        """Return the counts of plus and minus for each entry; ReportError if one is not valid."""
         if not isinstance(messages, np.ndarray) or messages.dtype != self.dtype:
             found = getattr(messages, "dtype", type(messages).__name__)
             raise ReportError(f"messages have dtype {found}; differences have {self.dtype}.")
@@ -87,7 +87,7 @@ class Difference:
         return self.counted(messages)
 
     def counted(self, messages: NDArray[Any]) -> Tally:
-        """Return the same of messages that have been judged before, and found valid."""
+        """Return the tally of messages that have already been found valid."""
         bits = self._unpacked(messages)
         plus = bits.sum(axis=0, dtype=np.int64) if self.dense else bits[:, 0::2].sum(0, np.int64)
         minus = len(bits) - plus if self.dense else bits[:, 1::2].sum(axis=0, dtype=np.int64)

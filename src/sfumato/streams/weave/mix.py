@@ -1,8 +1,8 @@
-"""How many devices follow which span: the shares of least error for a stated workload.
+"""The shares of devices that follow each span, with the least error for a workload.
 
 The average variance of any set of queries is a convex function of the shares. A span's share times
-its derivative is the part of the variance its reports bring in, so both come out of one pass, and
-the derivatives bound how far from the optimum the shares still are.
+its derivative is the part of the variance that comes from its reports, so one pass gives both, and
+the derivatives bound the distance from the optimum.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ WORKLOADS: Final[Mapping[str, str]] = {
     "prefix": "the sum from the first period to each, when that closes",
     "ranges": "the sum over each range of periods, when its last one closes",
 }
-"""What queries can be asked for, in words."""
+"""The workloads by name: kinds of queries, in words."""
 
 
 class Network:
-    """The edges that devices' reports make, for any shares of spans.
+    """The graph of devices' reports, for any shares of the spans.
 
     Parameters
     ----------
     periods
-        How many periods there are.
+        The number of periods.
     spans
-        Which spans there are.
+        The spans.
     start, end, span
-        Of each edge: where it leads, and which of the spans (by place) it belongs to.
+        The start and end of each edge, and the index of its span.
     unit
-        The conductance of each edge if a single device stood for each span.
+        The conductance of each edge for a single device on its span.
     aligned
         Whether all edges of a span start at its multiples, as in the papers' hierarchy.
 
@@ -72,12 +72,12 @@ class Network:
 
     @property
     def longest(self) -> int:
-        """The longest way back to a period that is not 0."""
+        """The longest distance back to a period other than 0."""
         return int((self.end - self.start)[self.start > 0].max(initial=1))
 
     @cached_property
     def ended(self) -> list[tuple[Ints, Ints, Floats]]:
-        """For each period the starts, spans and units of the edges that end in it."""
+        """The starts, spans and units of the edges that end in each period."""
         order = np.lexsort((self.start, self.end))
         cuts = np.searchsorted(self.end[order], np.arange(self.periods + 2))
         parts = [order[a:b] for a, b in pairwise(cuts)]
@@ -85,7 +85,7 @@ class Network:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether edges of the same spans, as far back, end in every period but the first ones."""
+        """Whether the same edges, relative to their end, end in all but the first periods."""
         shapes = {
             tuple(sorted(zip(np.where(start == 0, 0, end - start), span, strict=True)))
             for end, (start, span, _) in enumerate(self.ended)
@@ -94,20 +94,20 @@ class Network:
         return len(shapes) == 1
 
     def fusion(self, shares: Floats) -> Fusion:
-        """Return the least squares of one device, split among the spans."""
+        """Return the least squares for one device that is split among the spans."""
         return Fusion(self.periods, self.start, self.end, self.unit * shares[self.span])
 
 
 Networks = Sequence[tuple[float, Network]]
-"""Of several blocks of entries, each with its share of them."""
+"""The graphs of several blocks of entries, each with its share of the entries."""
 
 
 def variance(
     network: Network | Networks, shares: Floats, workload: Workload
 ) -> tuple[float, Floats]:
-    """Return the workload's average variance for one device, and each span's part of it.
+    """Return the workload's average variance for one device, and the part of each span.
 
-    Both are infinite if some period has no reports that lead to it.
+    Both are infinite if no reports lead to some period.
     """
     if not isinstance(network, Network):
         each = [(weight, *variance(one, shares, workload)) for weight, one in network]
@@ -138,7 +138,8 @@ def _weighted(network: Network, workload: Workload) -> list[tuple[str, float]]:
             "are expected."
         )
     even = np.full(len(network.spans), 1 / len(network.spans))
-    # Sums and means have different scales: each part counts in units of what even shares give.
+    # Sums and means have different scales, so each part is measured in units of what even shares
+    # give.
     return [
         (_known(name), weight / variance(network, even, name)[0])
         for name, weight in workload.items()
@@ -152,7 +153,7 @@ def _known(name: str) -> str:
 
 
 def _energy(fusion: Fusion, name: str) -> Floats:
-    """Return the part of the workload's average variance that each edge's noise brings in."""
+    """Return the part of the workload's average variance that comes from each edge's noise."""
     if name == "history":
         covariance = fusion.covariance(fusion.periods)
         if np.isnan(covariance).any():
@@ -171,7 +172,7 @@ def _energy(fusion: Fusion, name: str) -> Floats:
 def _rising(network: Network, shares: Floats) -> Floats:
     """Return each span's part of the average variance of aligned means, level by level.
 
-    A node that ends is its own reports fused with its children; the best estimate of a period is
+    When a node ends, its own reports are fused with its children; the best estimate of a period is
     the sum of the fewest nodes up to it (see :mod:`sfumato.streams.weave.aligned_tree`).
     """
     order = np.argsort(network.spans)
@@ -181,7 +182,7 @@ def _rising(network: Network, shares: Floats) -> Floats:
     for rank, place in enumerate(order):
         span = network.spans[place]
         own = network.unit[np.argmax(network.span == place)] * shares[place]
-        if not rank and not own:  # nobody tells of the odd periods
+        if not rank and not own:  # no report shows the odd periods
             return np.full(len(network.spans), np.inf)
         children = span // network.spans[order[rank - 1]] if rank else 1
         node = 1 / (own + 1 / (children * below))
@@ -194,7 +195,7 @@ def _rising(network: Network, shares: Floats) -> Floats:
 
 
 def _passing(network: Network, shares: Floats, name: Asked) -> Floats:
-    """Return each span's part of the average variance of what is asked when a period closes."""
+    """Return each span's part of the average variance of queries at the closing of a period."""
     total = np.zeros(len(network.spans))
     noises = []
     for start, span, unit in network.ended[1:]:
@@ -235,9 +236,9 @@ def best_shares(
 ) -> tuple[Floats, float]:
     """Return the shares of least average variance, within a tolerance, and that variance.
 
-    Quasi-Newton steps (BFGS) in the logarithms of the shares, from even ones unless others are
-    given; the gradient of log V there is share - part / V. By convexity no shares are better than
-    2 V - max(part / share).
+    It takes quasi-Newton steps (BFGS) in the logarithms of the shares, starting from even ones by
+    default; the gradient of log V is share - part / V. By convexity no shares are better than 2 V -
+    max(part / share).
     """
     count = len((network if isinstance(network, Network) else network[0][1]).spans)
     logs = np.zeros(count) if start is None else np.log(np.maximum(start, 1e-4))
@@ -272,7 +273,7 @@ def _shares(logs: Floats) -> Floats:
 def _sloped(
     network: Network | Networks, logs: Floats, workload: Workload
 ) -> tuple[float, Floats, float]:
-    """Return log V, its gradient, and the largest derivative over V (1 at the optimum)."""
+    """Return log V, its gradient, and the largest derivative divided by V (1 at the optimum)."""
     shares = _shares(logs)
     total, parts = variance(network, shares, workload)
     return float(np.log(total)), shares - parts / total, float((parts / shares).max()) / total

@@ -1,4 +1,4 @@
-"""What tallies say: debiased observations of differences, their variance by their own moments."""
+"""Debiased observations of differences from tallies, with variances from their own moments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.working import Working
 
-if TYPE_CHECKING:  # a protocol's curator reads its tallies
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = [
@@ -35,26 +35,26 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 POOLED: Final = 100
-"""An edge's second moments count as much as so many reports of its span's average."""
+"""The number of reports that the average of a span counts for in an edge's second moments."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The edges that reports have made, for one block of entries.
+    """The observed edges of one block of entries.
 
     Parameters
     ----------
     start, end, span, thread
-        Of each edge; threads by their place in the protocol.
+        The start, end, span and thread of each edge; threads as indices.
     n
-        How many reports it stands on.
+        The number of reports of each edge.
     value
         The observed mean difference of each entry.
     noise
-        Its variance, by the reports' own second moments.
+        The variance of each observation, from the reports' own second moments.
     working
-        The variance of one report that the weights count on: the planned one, or the one learnt
-        from earlier periods (:mod:`sfumato.streams.weave.working`).
+        The variance of one report that the weights assume: the planned one, or the one learnt from
+        earlier periods (:mod:`sfumato.streams.weave.working`).
 
     """
 
@@ -69,11 +69,11 @@ class Observations:
 
     @cached_property
     def pull(self) -> Floats:
-        """What goes into the covariance of two edges of one thread; see :func:`taken_together`."""
+        """The factors of the covariance of two edges of one thread; see :func:`taken_together`."""
         return np.asarray(self.value / np.sqrt(self.n)[:, None])
 
     def settled(self, look: Snapshot, curve: Floats) -> Observations:
-        """Return the same edges, the variance of snapshots by what all reports say of the share."""
+        """Return the same edges, with the noise of snapshots computed from a curve's shares."""
         known = (self.span == SNAPSHOT) & (self.end <= len(curve))
         rows = np.flatnonzero(known)
         shares = curve[self.end[rows] - 1]
@@ -83,7 +83,7 @@ class Observations:
         return replace(self, noise=noise)
 
     def variances(self, weights: Floats, *, final: bool = False) -> Floats:
-        """Return the variance of weighted sums of the edges, one for each row; nan if unknown."""
+        """Return the variances of weighted sums of the edges, one for each row; nan if unknown."""
         found = weighted(weights**2, self.noise, final=final)
         for row, used in enumerate(weights):
             own = np.flatnonzero(used)
@@ -92,7 +92,7 @@ class Observations:
         return found
 
     def covariance(self, weights: Floats, entry: int) -> Floats:
-        """Return the covariance of weighted sums of the edges, of one entry."""
+        """Return the covariance of weighted sums of the edges, for one entry."""
         pull = self.pull[:, entry]
         order, cuts = _grouped(self.thread)
         together = np.add.reduceat(weights[:, order] * pull[order], cuts, axis=1)
@@ -102,11 +102,11 @@ class Observations:
 
 
 def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Observations:
-    """Return what the tallies, keyed by (span, period, block), say of a block's entries.
+    """Return the observations of a block from tallies keyed by (span, period, block).
 
-    Edges come in the order of their ends. Few reports tell little of their own variance, so a
-    difference's second moment leans on those of its span until then, and these on the plan's, as
-    on so many reports more: nothing that comes later changes it.
+    Edges are sorted by their ends. Few reports tell little about their own variance, so the second
+    moment of a difference is averaged with earlier ones of its span, and these with the planned
+    one, with the weight of some further reports; nothing that comes later changes it.
     """
     reader = Reader(protocol, block)
     edges = sorted(
@@ -129,17 +129,18 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
 
 
 def taken_together(weights: Floats, thread: Ints, pull: Floats) -> Floats:
-    """Return by how much reports of one device make a weighted sum of edges vary less.
+    """Return the reduction of a weighted sum's variance by several reports of one device.
 
-    What a device's reports say of two of its differences goes together in two ways: by what the
-    device did, k E[d d'] with a k near 0 where epsilon is large, and by - E[d] E[d'], as one that
-    moved in one of them hardly did in another. The first is left out: where k is not near 0 the
-    noise of each report is far above it. The second is what the edges themselves have observed.
+    The reports of a device on two of its differences have a covariance of two parts: k E[d d'],
+    with k near 0 if epsilon is large, and - E[d] E[d'], because a device that changed in one of
+    them hardly changed in the other. The first is left out, because if k is not near 0 the noise of
+    each report is far larger. The second is computed from the edges' own observations.
 
     Parameters
     ----------
     weights, thread, pull
-        Of some edges: their weights, threads, and observed means by the root of their reports.
+        The weights and threads of some edges, and their observed means divided by the square root
+        of their numbers of reports.
 
     """
     order, cuts = _grouped(thread)
@@ -151,15 +152,15 @@ def taken_together(weights: Floats, thread: Ints, pull: Floats) -> Floats:
 
 
 def _grouped(thread: Ints) -> tuple[Ints, Ints]:
-    """Return the edges thread by thread, and where each thread begins."""
+    """Return the indices of edges sorted by thread, and the start of each thread."""
     order = np.argsort(thread, kind="stable")
     return order, np.flatnonzero(np.diff(thread[order], prepend=-1))
 
 
 def weighted(weights: Floats, terms: Floats, *, final: bool) -> Floats:
-    """Return weights @ terms; if rows are final, each by its own terms and not a bit by others.
+    """Return weights @ terms; if ``final``, each row only uses its own terms, bit by bit.
 
-    A longer sum may be added up in another order even where the terms it has more weigh nothing.
+    A longer sum may be added in another order, even if its further terms have weight zero.
     """
     if not final:
         return weights @ terms
@@ -168,15 +169,16 @@ def weighted(weights: Floats, terms: Floats, *, final: bool) -> Floats:
 
 
 def in_range(values: Floats) -> Floats:
-    """Return shares between 0 and 1."""
+    """Return shares clipped to 0..1."""
     return np.asarray(np.clip(values, 0.0, 1.0))
 
 
 def grown(enrolled: Sequence[int] | None, periods: int) -> Floats:
-    """Return how many devices there are in each period, for each of the first one's.
+    """Return the number of devices in each period, divided by that of the first period.
 
-    Devices join late or never leave: of one that is away the last value counts. None if all are
-    there from the first period on; of periods to come as many as in the last one.
+    Devices may join late but never leave; the last value of an absent device counts. ``enrolled``
+    is None if all take part from the first period on; later periods have as many devices as the
+    last one given.
     """
     if enrolled is None:
         return np.ones(periods)
@@ -191,7 +193,7 @@ def grown(enrolled: Sequence[int] | None, periods: int) -> Floats:
 
 
 def refuse_strangers(protocol: Weave, tallies: Tallies[Any], period: int | None = None) -> None:
-    """Raise unless every tally is one that is due (in a period), and of its mechanism's shape."""
+    """Raise MismatchError unless every tally is due (in a period) and has the right shape."""
     for key, tally in tallies.items():
         shape = _shape(protocol, key, period)
         if shape is None:
@@ -204,7 +206,7 @@ def refuse_strangers(protocol: Weave, tallies: Tallies[Any], period: int | None 
 
 
 def _shape(protocol: Weave, key: Any, period: int | None) -> tuple[int, ...] | None:
-    """Return the shape of the tally of a span, period and block; None if there is none."""
+    """Return the shape of the tally of a span, period and block; None if none is due."""
     if not (isinstance(key, tuple) and len(key) == 3) or period not in (None, key[1]):
         return None
     span, end, block = key
@@ -219,7 +221,7 @@ def _shape(protocol: Weave, key: Any, period: int | None) -> tuple[int, ...] | N
 
 
 class Reader:
-    """Turns tallies into observations, in the order in which their periods close."""
+    """Converts tallies to observations, in the order in which their periods close."""
 
     def __init__(self, protocol: Weave, block: int) -> None:
         self._protocol = protocol
@@ -229,9 +231,10 @@ class Reader:
         self._working = Working(protocol.snapshots[block], protocol.weights)
 
     def read(self, thread: Thread, tally: Tally) -> tuple[Floats, Floats, float]:
-        """Return the mean difference of each entry, its variance, and the working one of a report.
+        """Return each entry's mean difference, its variance, and the working variance of a report.
 
-        The working variance rests on earlier periods only: no span has two edges that end in one.
+        The working variance only uses earlier periods, because no two edges of a span end in one
+        period.
         """
         if thread.span == SNAPSHOT:
             look = self._protocol.snapshots[self._block]
@@ -242,7 +245,8 @@ class Reader:
         strand = self._protocol.strand(thread)
         plus, minus = tally.sums[:, self._entries] / tally.n
         value = (plus - minus) / strand.contrast
-        # In units of the plan's, as threads of one span may differ a little in their mechanisms.
+        # In units of the planned moment, because threads of one span may differ slightly in their
+        # mechanisms.
         moment = (plus + minus) / strand.contrast**2 / strand.variance
         leaned = self._leaned(thread.span, tally.n, moment, 1.0) * strand.variance
         square = np.clip(value**2 - leaned / tally.n, 0.0, 1.0)
@@ -259,7 +263,7 @@ class Reader:
 
 
 class Turnout:
-    """How many devices stand behind the reports so far, by the public shares of their threads."""
+    """Estimates the number of devices behind the reports so far, from threads' public shares."""
 
     def __init__(self, protocol: Weave) -> None:
         self._shares: dict[Any, float] = {}
@@ -269,7 +273,7 @@ class Turnout:
         self._n, self._share = 0, 0.0
 
     def close(self, tallies: Mapping[Any, Tally]) -> float:
-        """Take in the reports of a period; return how many devices there are."""
+        """Add the reports of a period; return the estimated number of devices."""
         for key in sorted(key for key, tally in tallies.items() if tally.n):
             self._n += tallies[key].n
             self._share += self._shares[key]

@@ -1,10 +1,10 @@
-"""What each edge's noise brings into all answers, by one pass forth and one back.
+"""The part of each edge's noise in all answers, by one pass forward and one backward.
 
-No edge starts further back than the longest span, so forth only the last periods (and the running
-sum) are carried on: their covariance, and the gains with which edges pull on it. Back goes the sum
-of squares of all questions that are still to be asked, in terms of the same periods: where a gain
-meets it, it tells how much of the edge's noise ends up in answers. Slots are used in turn; the last
-two are period 0 and the sum.
+No edge starts further back than the longest span, so the forward pass only keeps the last periods
+(and the running sum): their covariance, and the gains of the edges. The backward pass keeps the sum
+of squares of all later questions, in terms of the same periods; combined with a gain, it gives the
+part of the edge's noise in the answers. Slots are used in turn; the last two are period 0 and the
+sum.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Asked = Literal["online", "prefix"]
 Ending = tuple[Ints, Floats]
-"""Where the edges that end in a period start, and their noise (infinite if nobody reports)."""
+"""The starts of the edges that end in a period, and their noise (infinite without reports)."""
 
 SETTLED: Final = 1e-7
-"""A variance that grows by less than this in a turn of all offsets is taken to stay."""
+"""A variance that grows by less than this over one repetition of the pattern counts as constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One period on the way forth: its slot, those its edges start in, and their pull."""
+    """One period of the forward pass: its slot, the slots its edges start in, and their gains."""
 
     slot: int
     edges: Ints
@@ -41,20 +41,20 @@ class _Step:
 def squared_weights(
     ended: Sequence[Ending], asked: Asked, *, turn: int | None = None
 ) -> list[Floats] | None:
-    """Return, for the edges that end in each period, the mean square of their weight in answers.
+    """Return the mean squared weight in answers of the edges that end in each period.
 
-    None if some period has no reports that lead to it.
+    The result is None if no reports lead to some period.
 
     Parameters
     ----------
     ended
-        For each period from the first on, the edges that end in it.
+        The edges that end in each period, from the first period on.
     asked
-        Each period's mean when it closes, or the sum of the means up to it.
+        The question: each period's mean when it closes, or the sum of the means up to it.
     turn
-        After how many periods the pattern of edges repeats itself; None if it never does. Once
-        answers no longer get better from turn to turn, all later ones are taken to be like those,
-        and edges that end later get no weight of their own.
+        The number of periods after which the pattern of edges repeats; None if it never does. Once
+        answers no longer improve from one repetition to the next, all later ones are taken as
+        equal, and later edges get no weight of their own.
 
     """
     longest = max((int((t - s[s > 0]).max(initial=1)) for t, (s, _) in _numbered(ended)), default=1)
@@ -78,7 +78,7 @@ def _numbered(ended: Sequence[Ending]) -> list[tuple[int, Ending]]:
 def _forth(
     ended: Sequence[Ending], window: int, asked: Asked, turn: int | None
 ) -> tuple[list[_Step] | None, Floats]:
-    """Return the steps, and how many answers are like that of each."""
+    """Return the steps, and the number of answers that are like that of each."""
     zero, running = window, window + 1
     inside = np.zeros((window + 2, window + 2))
     steps: list[_Step] = []
@@ -115,7 +115,7 @@ def _forth(
 
 
 def _back(steps: Sequence[_Step], window: int, asked: Asked, repeated: Floats) -> list[Floats]:
-    """Return the sum of squares of each edge's weight in all answers."""
+    """Return the sum of squares of each edge's weights in all answers."""
     running = window + 1
     told = np.zeros((window + 2, window + 2))
     squares: list[Floats] = []
@@ -143,10 +143,11 @@ def _back(steps: Sequence[_Step], window: int, asked: Asked, repeated: Floats) -
 
 
 def _undo(told: Floats, slot: int, places: Ints, pulled: Floats, among: Floats) -> None:
-    """Turn questions about what is after an update into such about what was before it.
+    """Transform questions about the state after an update to the state before it.
 
-    The update takes x to x + K (z - H x), so M becomes (1 - KH)' M (1 - KH); a row of H is the
-    slot less an edge's place. Several edges from 0 share its place, where nothing is uncertain.
+    The update maps x to x + K (z - H x), so M becomes (1 - KH)' M (1 - KH); a row of H is the slot
+    minus the slot of an edge's start. Several edges from 0 share its slot, which has no
+    uncertainty.
     """
     whole = pulled.sum(axis=1)
     told[slot] -= whole

@@ -1,7 +1,7 @@
-"""The shares of levels that the papers print, under their names.
+"""The shares of levels that the papers print, by name.
 
-They minimise a bound in which a level's error enters as c / W by setting W in proportion to c; the
-minimum is at the root of c. They are here to be compared with; see :mod:`~.mix` for the optimum.
+They minimise a bound with terms c / W by setting W proportional to c, although the minimum is at
+the square root of c. They are here for comparison; see :mod:`~.mix` for the optimum.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ PRINTED: Final[Mapping[str, Callable[[int, int, int], float]]] = {
     "ranges": lambda span, _periods, _fan_out: float(span),
     "calibrated": _calibrated,
 }
-"""What a level's share is proportional to, from its span, the periods and the fan-out."""
+"""The weight of a level's share, from its span, the number of periods and the fan-out."""
 
 
 def printed_shares(name: str, spans: Sequence[int], periods: int, fan_out: int) -> list[float]:
     """Return the shares that the papers print for a workload.
 
-    A level whose printed share is not positive (the top one, for some) gets none.
+    A level whose printed share is not positive (sometimes the top one) gets none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What no weave can have: each refusal is one sentence that names the field and its value."""
+"""Checks of a Weave's fields; each error is one sentence that names the field and its value."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sfumato.streams.weave.working import WEIGHTS
 __all__ = ["LONGEST", "refuse_numbers", "refuse_spans", "refuse_weights"]
 
 LONGEST: Final = 1 << 14
-"""How many periods a horizon has, at most."""
+"""The largest number of periods of a horizon."""
 
 
 def refuse_numbers(
     values: Values, periods: int, changes: int, epsilon: float, mechanism: str
 ) -> None:
-    """Raise ConfigurationError unless there can be a stream of these values and numbers."""
+    """Raise ConfigurationError unless these values and numbers are allowed together."""
     if not _is_whole(periods) or not 2 <= periods <= LONGEST:
         raise ConfigurationError(
             f"periods is {periods!r}; a whole number in 2..{LONGEST} is expected."
@@ -42,7 +42,7 @@ def refuse_numbers(
 def refuse_spans(
     spans: Sequence[int], shares: Sequence[float], periods: int, *, aligned: bool
 ) -> None:
-    """Raise ConfigurationError unless devices can be shared out over these spans."""
+    """Raise ConfigurationError unless devices can be divided among these spans."""
     if not all(_is_whole(span) for span in spans):
         raise ConfigurationError(f"spans are {list(spans)}; whole numbers are expected.")
     if len(spans) != len(shares) or not spans:
@@ -66,7 +66,7 @@ def refuse_spans(
 
 
 def refuse_weights(weights: str, *, aligned: bool) -> None:
-    """Raise ConfigurationError unless reports can be weighed like this."""
+    """Raise ConfigurationError unless this way of weighting reports is allowed."""
     if weights not in WEIGHTS:
         raise ConfigurationError(f"weights is {weights!r}; {' or '.join(WEIGHTS)} is expected.")
     if aligned and weights != "planned":

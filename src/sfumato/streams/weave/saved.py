@@ -1,4 +1,4 @@
-"""What a device can have saved: states that no device of a design can be in are refused."""
+"""Checks of saved states: those that no device of a design can have are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sfumato.errors import MismatchError
 from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
-if TYPE_CHECKING:  # a protocol makes the devices that save
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["check", "check_flat"]
@@ -18,10 +18,10 @@ FIELDS: Final = ("design", "thread", "stream", "period", "value", "sent", "used"
 
 
 def check(protocol: Weave, state: Any) -> None:
-    """Raise MismatchError, with one sentence, unless a device of this protocol can have saved it.
+    """Raise MismatchError unless a device of this stream can have saved the state.
 
-    This tells a state that was mixed up or cut short; who can write to a device's disk can write
-    a state that passes, as well as the values themselves.
+    This detects states that were mixed up or truncated; somebody who can write to a device's disk
+    can also write a state that passes.
     """
     if not isinstance(state, Mapping) or set(state) != set(FIELDS):
         found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
@@ -53,7 +53,7 @@ def check(protocol: Weave, state: Any) -> None:
 def _demand(
     state: Mapping[str, Any], name: str, can_be: Callable[[Any], bool], expected: str
 ) -> None:
-    # What it has instead is not quoted: a state is as secret as the values, and errors are logged.
+    # The wrong part is not quoted: a state is as secret as the values, and errors are logged.
     if not can_be(state[name]):
         raise MismatchError(f"the saved state has another {name}; {expected} is expected.")
 
@@ -90,7 +90,7 @@ def check_flat(mechanism: SignedSubset, periods: int, width: int, state: Any) ->
 
 
 def _is_stream(mechanism: SignedSubset, given: Any, gone: int) -> bool:
-    """Return whether counters can be those of a stream after so many entries."""
+    """Return whether counters can be those of a stream after ``gone`` entries."""
     counters = 2 if mechanism.form.dense else 5
     if not isinstance(given, list) or len(given) != counters:
         return False

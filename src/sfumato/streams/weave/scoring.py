@@ -1,8 +1,8 @@
-"""How sure sums of observations are: about those who take part, and as any truth would have it.
+"""The uncertainty of sums of observations, around the devices that take part.
 
-Each device is on one thread, so what threads say together varies less than samples of their own
-would (:func:`less_sampled`). The noise of snapshots depends on the shares that they look at; what
-intervals need of that is gathered here, for the curator and for all questions alike
+Each device is on one thread, so threads together vary less than independent samples would
+(:func:`less_sampled`). The noise of snapshots depends on the shares that they observe; what
+intervals need of that is collected here, for the curator and for all questions
 (:mod:`sfumato.core.scored` has the intervals themselves).
 """
 
@@ -18,7 +18,7 @@ from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.threads import SNAPSHOT
 
-if TYPE_CHECKING:  # a curve asks how sure its sums are
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.curve import Curve
     from sfumato.streams.weave.observations import Observations
 
@@ -28,43 +28,44 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SLIGHT: Final = 1e-9
-"""Looks that add a smaller share than this to an answer's noise are left out."""
+"""The share of an answer's noise below which a snapshot is left out."""
 
 
-# ---- about those who take part ------------------------------------------------------------------
+# ---- around the devices that take part ----------------------------------------------------------
 
 
 def less_sampled(variances: Floats, spread: Floats, devices: Any) -> Floats:
-    """Return variances about those who take part, from variances of samples of a large crowd.
+    """Return variances around the devices that take part, given those for a large population.
 
-    Each device is on one thread: threads are a partition of the crowd, not samples of their own.
-    An unbiased estimate that adds up what they say then varies less, by just the variance that its
-    question has among the devices (Neyman, 1923). Never below a quarter, as that is estimated too.
+    Each device is on one thread, so threads are a partition of the devices and not independent
+    samples. The variance of an unbiased estimate is therefore smaller, by exactly the variance of
+    its question among the devices divided by their number (Neyman, 1923). The result is at least a
+    quarter, because that variance is estimated as well.
     """
     return np.asarray(np.maximum(variances - spread / devices, variances / 4))
 
 
 def spread_at(values: Floats) -> Floats:
-    """Return how much devices differ in an entry that so large a share of them has."""
+    """Return the variance among devices of an entry with this share of ones."""
     share = np.clip(values, 0.0, 1.0)
     return np.asarray(share * (1 - share))
 
 
 def or_infinite(variances: Floats) -> Floats:
-    """Return variances, infinite where nothing is known."""
+    """Return variances, with infinity instead of nan where nothing is known."""
     return np.where(np.isnan(variances), np.inf, variances)
 
 
 def kernel(persistence: float, periods: Ints) -> Floats:
-    """Return how a device's entry goes with itself between some periods."""
+    """Return the correlation of a device's entry with itself between some periods."""
     return np.asarray(persistence ** np.abs(np.subtract.outer(periods, periods)))
 
 
 def spread_of(curve: Curve, periods: Ints, weights: Floats, entries: slice) -> Floats:
-    """Return how much devices differ in a weighted sum of periods, at least.
+    """Return a lower estimate of the variance among devices of a weighted sum of periods.
 
-    How a device's own values go together is not known: between evenly spread changes and as few
-    as the shares allow, the lesser of what could be taken off is.
+    The correlation of a device's own values is not known, so the smaller of two variances is taken:
+    for evenly spread changes, and for as few changes as the shares allow.
     """
     shares = np.clip(curve.values[periods, entries], 0.0, 1.0)
     spread = np.sqrt(shares * (1 - shares)) * weights[:, None]
@@ -73,7 +74,7 @@ def spread_of(curve: Curve, periods: Ints, weights: Floats, entries: slice) -> F
 
 
 def _steadily(shares: Floats, weights: Floats) -> Floats:
-    """Return the variance of a weighted sum if whoever has the entry at a share has it at more."""
+    """Return the variance of a weighted sum if devices with an entry keep it at larger shares."""
     order = np.argsort(-shares, axis=0, kind="stable")
     falling = np.take_along_axis(shares, order, axis=0)
     summed = np.cumsum(weights[order], axis=0)
@@ -81,7 +82,7 @@ def _steadily(shares: Floats, weights: Floats) -> Floats:
     return np.asarray((summed**2 * steps).sum(axis=0) - (weights @ shares) ** 2)
 
 
-# ---- the looks behind an answer -----------------------------------------------------------------
+# ---- the snapshots behind an answer -------------------------------------------------------------
 
 
 def looked(
@@ -94,24 +95,24 @@ def looked(
     *,
     single: bool,
 ) -> Looks:
-    """Return what the snapshots of a block have to do with the noise of some answers.
+    """Return the role of a block's snapshots in the noise of some answers.
 
     Parameters
     ----------
     look
-        How the block is looked at.
+        The snapshot of the block.
     weights
-        Of each snapshot (rows) in each answer (columns, or one for all).
+        The weight of each snapshot (rows) in each answer (columns, or one for all).
     edges
-        Of each snapshot: how many reports it has, and the variance of one that weights count on.
+        The number of reports of each snapshot, and the variance of a report that weights assume.
     spread
-        The variance of each answer by what weights count on.
+        The variance of each answer under the variances that weights assume.
     shares
-        What is estimated of the share at each snapshot, for each answer.
+        The estimated share at each snapshot, for each answer.
     kept
-        The part of each answer's variance that is about those who take part.
+        The part of each answer's variance that remains around the devices that take part.
     single
-        Whether each answer is the share of one period, so that its third moment counts.
+        Whether each answer is the share of one period, so that its third moment is used.
 
     """
     n, working = (np.asarray(column, dtype=np.float64)[:, None] for column in edges)
@@ -135,7 +136,7 @@ def _looked(
     *,
     single: bool,
 ) -> Looks:
-    """Return the same for weighted sums of all edges (one row an answer)."""
+    """Return the same for weighted sums of all edges, with one row for each answer."""
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
     snapshots = snapshots[seen.end[snapshots] <= len(curve)]
     return looked(
@@ -158,10 +159,10 @@ def _kept(less: Floats, whole: Floats) -> Floats:
 
 
 def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
-    """Return a weighted sum of a curve's periods, entry by entry.
+    """Return a weighted sum of a curve's periods, for each entry.
 
-    Periods of which nothing is known are interpolated, and may be anything as far as the interval
-    is concerned; if nothing is known of any of them, there is no value.
+    Unknown periods are interpolated, and the interval allows any value for them; if no period is
+    known, there is no value.
     """
     asked = np.flatnonzero(weights)
     width = curve.values.shape[1]
@@ -207,13 +208,13 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
 
 
 def possible(weights: Floats, lowest: float) -> tuple[float, float]:
-    """Return the smallest and the largest weighted sum of values from the lowest one to 1."""
+    """Return the smallest and largest weighted sums of values between ``lowest`` and 1."""
     ends = np.sort(np.outer([lowest, 1.0], weights), axis=0)
     return float(ends[0].sum()), float(ends[1].sum())
 
 
 def _between(values: Floats, gone: Ints) -> Floats:
-    """Return what lies between the known periods beside each that is not known."""
+    """Return values interpolated between the known periods beside each unknown one."""
     known = np.flatnonzero(~np.isnan(values[:, 0]))
     if not known.size:
         return np.full((gone.size, values.shape[1]), np.nan)
@@ -251,7 +252,7 @@ def along(curve: Curve, place: int) -> ScoredEstimate:
 
 
 def _among(curve: Curve, matrix: Floats, place: int) -> Floats:
-    """Return an entry's covariance about those who take part."""
+    """Return an entry's covariance around the devices that take part."""
     behind = np.broadcast_to(curve.devices, (curve.periods,))
     spread = np.sqrt(spread_at(curve.values[:, place]) / behind)
     taken = spread[:, None] * kernel(curve.persistence, np.arange(curve.periods)) * spread

@@ -1,4 +1,4 @@
-"""What a thread sends: the mechanism that carries it, and how much one report of it tells."""
+"""Strands: the mechanism that carries a difference thread, and the moments of its reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CARRIERS: Final = ("auto", "concord", "exsub", "exsub-printed")
 
 
 class PrintedExSub(ExSub):
-    """ExSub as the papers run it: s non-zeros on every level, even where fewer entries are left."""
+    """ExSub as the papers use it: s non-zeros on every level, even if fewer entries are left."""
 
     def _check_vectors(self, largest_dimension: int) -> None:
         self._check_whole("dimension", 1, largest_dimension)
@@ -26,16 +26,16 @@ class PrintedExSub(ExSub):
 
 @dataclass(frozen=True)
 class Strand:
-    """A difference thread's mechanism: one private vector of all its differences.
+    """The mechanism of a difference thread, for one private vector of all its differences.
 
     Parameters
     ----------
     mechanism
-        For a vector of (differences x width) entries.
+        The mechanism, for a vector of (differences x width) entries.
     differences
-        How many differences the thread sends.
+        The number of differences that the thread sends.
     nonzeros
-        How many entries of them are not zero, at most.
+        The largest number of non-zero entries in them.
 
     """
 
@@ -45,12 +45,12 @@ class Strand:
 
     @cached_property
     def contrast(self) -> float:
-        """What one symbol is divided by."""
+        """The divisor of a symbol in an estimate."""
         return self.mechanism.probabilities.contrast
 
     @cached_property
     def moments(self) -> tuple[float, float]:
-        """The second moment of one report's estimate of an entry that is zero, and of another."""
+        """The second moments of one report's estimate, for a zero and for a non-zero entry."""
         law = self.mechanism.probabilities
         return (
             2 * law.p_false / law.contrast**2,
@@ -58,19 +58,19 @@ class Strand:
         )
 
     def moment(self, density: float) -> float:
-        """Return the second moment where this share of entries is not zero."""
+        """Return the second moment if this share of entries is not zero."""
         zero, other = self.moments
         return zero + density * (other - zero)
 
     @cached_property
     def variance(self) -> float:
-        """The second moment at the largest density: what a plan counts on."""
+        """The second moment at the largest density, which a plan assumes."""
         return self.moment(self.nonzeros / self.mechanism.dimension)
 
 
 @dataclass(frozen=True)
 class Sized:
-    """A carrier whose size has been chosen, so that a device need not search for it."""
+    """A mechanism with its chosen size, so that a device need not search for it."""
 
     differences: int
     carrier: Literal["concord", "exsub", "exsub-printed"]
@@ -78,7 +78,7 @@ class Sized:
     threshold: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no carrier can have; its mechanism judges the size itself."""
+        """Raise ConfigurationError unless the mechanism is known; it checks the size itself."""
         if type(self.differences) is not int or self.carrier not in CARRIERS[1:]:
             raise ConfigurationError(
                 f"sized has {self.carrier!r} for {self.differences!r} differences; one of "
@@ -87,13 +87,13 @@ class Sized:
 
     @classmethod
     def of(cls, strand: Strand) -> Sized:
-        """Return what was chosen for a strand."""
+        """Return the choices made for a strand."""
         mechanism = strand.mechanism
         name: Any = "exsub-printed" if isinstance(mechanism, PrintedExSub) else mechanism.name
         return cls(strand.differences, name, mechanism.size, mechanism.probabilities.threshold)
 
     def mechanism(self, epsilon: float, entries: int, nonzeros: int) -> SignedSubset:
-        """Return the mechanism of this size."""
+        """Return the mechanism with this size."""
         if self.carrier == "concord":
             return Concord(epsilon, entries, nonzeros, self.size, threshold=self.threshold)
         kind = PrintedExSub if self.carrier == "exsub-printed" else ExSub
@@ -102,7 +102,7 @@ class Sized:
 
 @lru_cache(maxsize=4096)
 def carrier(epsilon: float, entries: int, nonzeros: int, name: Carrier) -> SignedSubset:
-    """Return the mechanism for a vector of so many entries, of which so many may not be zero.
+    """Return the mechanism for a vector with these numbers of entries and of non-zeros.
 
     ``auto`` is the better of Concord and ExSub by exact error.
     """
@@ -127,7 +127,7 @@ def strand(
     *,
     anchored: bool,
 ) -> Strand:
-    """Return how a thread with so many differences is carried, by the best or a given size."""
+    """Return the strand of a thread with these differences, by the best or a given size."""
     entries = differences * values.width
     bound = min(values.changes(changes, differences, anchored=anchored), entries)
     name = chosen if isinstance(chosen, str) else chosen.carrier

@@ -1,8 +1,8 @@
-"""Threads: when a device looks at its value, and what it tells of it.
+"""Threads: when a device looks at its value, and what it sends.
 
 A device follows one thread, drawn before it sees any data. On a *difference* thread (span g,
-offset phi) it looks at the periods phi, phi + g, phi + 2g, ... and sends each change since the
-look before; on a *snapshot* thread it looks once and sends all it sees.
+offset phi) it looks at the periods phi, phi + g, phi + 2g, ... and sends the changes since the look
+before; on a *snapshot* thread it looks once and sends the whole value.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 __all__ = ["SNAPSHOT", "Thread"]
 
 SNAPSHOT = 0
-"""The span of a thread that looks once."""
+"""The span of a snapshot thread, which looks once."""
 
 
 @dataclass(frozen=True, order=True)
 class Thread:
-    """When a device looks.
+    """The times at which a device looks at its value.
 
     Parameters
     ----------
     span
-        Periods between two looks; 0 for a snapshot.
+        The number of periods between two looks; 0 for a snapshot.
     offset
-        Where the looks start: below the span; of a snapshot, the period it looks at.
+        The start of the looks, below the span; for a snapshot, the period of its look.
     block
-        Of a snapshot, which entries it speaks of.
+        For a snapshot, the index of its block of entries.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Thread:
 
     @property
     def is_snapshot(self) -> bool:
-        """Whether it looks only once."""
+        """Whether the thread looks only once."""
         return self.span == SNAPSHOT
 
     @property
@@ -66,14 +66,14 @@ class Thread:
         return tuple(range(self.first, periods + 1, self.span))
 
     def differences(self, periods: int, *, anchored: bool) -> int:
-        """Return how many differences a thread sends."""
+        """Return the number of differences that the thread sends."""
         return (periods - self.first) // self.span + (not anchored)
 
     def edges(self, periods: int, *, anchored: bool) -> tuple[tuple[int, int], ...]:
-        """Return the pairs of periods whose difference is sent, in the second of the two.
+        """Return the pairs of periods whose difference is sent at the end of the second.
 
-        The state before the first period is empty. An anchored thread leaves its first look out:
-        snapshots tell the level, and the first value need not count as a change.
+        The state before the first period is empty. An anchored thread leaves out its first look:
+        snapshots show the level, and the first value does not count as a change.
         """
         looks = self.looks(periods)
         if self.is_snapshot:

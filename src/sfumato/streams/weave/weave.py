@@ -1,7 +1,7 @@
 """Weave: threads with offsets, snapshots and fusion, for values that change a few times.
 
-Every device follows one thread. Its snapshots and differences are fused by least squares on the
-graph of periods. The hierarchy of the papers is the case without offsets and snapshots.
+Every device follows one thread. Snapshots and differences are fused by least squares on the graph
+of periods. The hierarchy of the papers is the case without offsets and snapshots.
 """
 
 from __future__ import annotations
@@ -49,33 +49,33 @@ class Weave(WeaveDesign):
     Parameters
     ----------
     values
-        What a device observes in each period.
+        The kind of values that a device observes.
     periods
-        How many periods the horizon has.
+        The number of periods of the horizon.
     changes
-        How many entries change over the horizon, at most, counted from the empty state before
-        it: a thing that turns on or off counts one, a category that moves counts two. Later
+        The largest number of entries that change over the horizon, counted from the empty state
+        before it: a binary value that changes counts one, a category that changes counts two. Later
         changes are not seen by difference threads; snapshots see all.
     epsilon
-        Privacy of a device's whole stream.
+        The privacy of a device's whole stream.
     spans, shares
-        Which spans there are (0 for snapshots) and which share of the devices draws each.
+        The spans (0 for snapshots), and the share of the devices that draws each.
     mechanism
-        What carries differences: auto, concord, exsub or exsub-printed.
+        The mechanism that carries differences: auto, concord, exsub or exsub-printed.
     aligned
         Whether all difference threads start with the horizon, as in the papers' hierarchy.
     sized, looks
         The sizes of the mechanisms of differences and snapshots, once they have been chosen; see
         :meth:`resolved`.
     weights
-        How reports are weighed: by the ``planned`` variances, which makes estimates exactly
-        unbiased, or by those ``learnt`` from earlier periods; see
+        The variances by which reports are weighted: the ``planned`` ones, which makes estimates
+        exactly unbiased, or those ``learnt`` from earlier periods; see
         :mod:`sfumato.streams.weave.working`.
 
     Guarantee
     ---------
-    epsilon-LDP for the whole transcript of a device: its thread is drawn before and without the
-    data, and what it sends along the thread is one output of one mechanism.
+    epsilon-LDP for the whole transcript of a device: its thread is drawn independently of the data,
+    and what it sends along the thread is one output of one mechanism.
 
     Error
     -----
@@ -102,7 +102,7 @@ class Weave(WeaveDesign):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances whose transcripts can be listed: for checks."""
+        """Yield small instances whose transcripts can be listed, for checks."""
         yield cls(Binary(), 4, 2, 1.0, (1, 2, 0), (0.25, 0.25, 0.5))
         yield cls(Binary(), 4, 2, 1.0, (1, 2, 4), (0.5, 0.25, 0.25), "exsub", aligned=True)
         yield cls(Category(2), 3, 3, 1.0, (1, 0), (0.5, 0.5), "exsub")
@@ -125,12 +125,11 @@ class Weave(WeaveDesign):
         mechanism: Carrier = "auto",
         weights: Weights = "learnt",
     ) -> Weave:
-        """Return the protocol whose shares have the least exact error for a workload.
+        """Return the stream whose mix has the least exact error for a workload.
 
-        Spans are powers of two (of four for long horizons); longer ones are tried for as long as
-        they are of use. Snapshots alone are among the candidates; and as they are better than
-        planned where nearly all devices hold the same, no mix is chosen that would then be
-        worse by more than 1%.
+        Spans are powers of two (of four for long horizons); longer ones are tried as long as they
+        help. Snapshots alone are a candidate; as they are better than planned if nearly all devices
+        hold the same, no mix is chosen that would then be worse by more than 1%.
         """
         refuse_numbers(values, periods, changes, epsilon, mechanism)
 
@@ -154,8 +153,9 @@ class Weave(WeaveDesign):
     ) -> Weave:
         """Return the hierarchy of the papers: aligned levels of spans fan_out^h, no snapshots.
 
-        By default as printed: ExSub's printed size, all changes on every level, equal shares of
-        the levels 0..floor(log T), the top one included. Other printed shares go by their name.
+        The defaults are as printed: ExSub's printed size, all changes on every level, equal shares
+        of the levels 0..floor(log T), including the top one. Other printed shares are chosen by
+        name.
         """
         if fan_out < 2:
             raise ConfigurationError(f"fan_out is {fan_out!r}; 2 or more is expected.")
@@ -178,17 +178,17 @@ class Weave(WeaveDesign):
         workload: Workload = "online",
         mechanism: Carrier = "auto",
     ) -> Weave:
-        """Return the aligned levels of the papers' hierarchy, at their best.
+        """Return the aligned levels of the papers' hierarchy, with the best parameters.
 
-        The mechanism of least exact error, no more non-zeros than a level can have, only levels
-        that help, and their shares by exact error.
+        These are the mechanism of least exact error, no more non-zeros than a level can have, only
+        levels that help, and their shares by exact error.
         """
         even = cls.papers(values, periods, changes, epsilon, fan_out=fan_out, mechanism=mechanism)
         shares, _ = best_shares(even.networks, workload)
         return even.trimmed(shares.tolist())
 
     def trimmed(self, shares: Sequence[float]) -> Self:
-        """Return the protocol with other shares, without the spans that hardly anybody draws."""
+        """Return the stream with other shares, without spans that hardly any device draws."""
         kept = [(g, share) for g, share in zip(self.spans, shares, strict=True) if share > 2e-3]
         total = sum(share for _, share in kept)
         spans, shares = zip(*((g, share / total) for g, share in kept), strict=True)
@@ -197,13 +197,13 @@ class Weave(WeaveDesign):
     def decoded(
         self, tallies: Tallies[Any], closed: int, enrolled: Sequence[int] | None = None
     ) -> WeaveDecoded:
-        """Return the periods that have closed: online, smoothed and filtered."""
+        """Return the closed periods, to be read with the stream's decoders."""
         return WeaveDecoded(self, tallies, closed, enrolled)
 
     # ---- what a plan and a page say -------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen: who sends what, and what carries differences."""
+        """Return the choices made: changes, mechanism and mix."""
         spans = zip(self.spans, self.shares, strict=True)
         mix = {"snapshot" if span == SNAPSHOT else str(span): share for span, share in spans}
         carried = " and ".join(self.carriers) or "none needed"
@@ -224,11 +224,11 @@ class Weave(WeaveDesign):
         return expected.sent(self)
 
     def planned_variance(self, devices: int) -> float:
-        """Return the variance of a mean, if devices make all the changes they may."""
+        """Return the variance of a mean if devices make all the changes they may."""
         return self.expected_variance() / devices
 
     def influence(self, devices: int) -> float:
-        """Return how far one forged device can move the mean of a period, when that closes."""
+        """Return the most that one forged device can change a period's mean when it closes."""
         return expected.influence(self, devices)
 
     @classmethod
@@ -247,23 +247,23 @@ class Weave(WeaveDesign):
     # ---- tasks ----------------------------------------------------------------------------------
 
     def plain(self) -> dict[str, Any]:
-        """Return the whole design as a published task has it, with all sizes written out."""
+        """Return the fields of a published task that belong to this stream, with all sizes."""
         fixed = self.resolved()
         return {
-            # Below the task's epsilon if less is enough, because reports are mixed.
+            # It is below the task's epsilon if the promise about shuffled reports needs that.
             "epsilon": fixed.epsilon,
             "mix": [list(pair) for pair in zip(fixed.spans, fixed.shares, strict=True)],
             "aligned": fixed.aligned,
             "mechanism": fixed.mechanism,
             "sized": [list(astuple(each)) for each in fixed.sized],
             "looks": [list(look) for look in fixed.looks],
-            # Left out if planned, as in all that was published before there was a choice.
+            # Left out if planned, as in all tasks that were published before there was a choice.
             **({} if fixed.weights == "planned" else {"weights": fixed.weights}),
         }
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a published task."""
+        """Return the stream that a published task describes."""
         spans, shares = zip(*spec["mix"], strict=True)
         return cls(
             values_of(TaskValues.of_spec(spec)),
@@ -286,7 +286,7 @@ class Weave(WeaveDesign):
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a task from a stranger, if all its sizes are there and are small."""
+        """Return the stream of a stranger's task; all sizes must be there, and must be small."""
         refuse_wide(spec, MOST_ITEMS)
         refuse_heavy(spec)
         weave_admission.refuse_rows(spec)
@@ -298,14 +298,14 @@ class Weave(WeaveDesign):
     def chosen(cls, task: Mapping[str, Any]) -> Weave:
         """Return the stream of least exact error for a task's queries.
 
-        If reports are shuffled, epsilon is the largest one up to the task's that keeps what the
-        task promises of shuffled reports.
+        If reports are shuffled, epsilon is the largest one, up to the task's, that keeps the
+        promise about shuffled reports.
         """
         stream = cls._chosen(task, task["epsilon"])
         if "shuffle" not in task:
             return stream
         required = Requirement.of(dict(task["shuffle"]))
-        # The mix that is best at the lower epsilon may hide a little less: once more.
+        # The best mix at the lower epsilon may hide slightly less, so it is calibrated once more.
         lower = shuffled(stream, required).epsilon
         return shuffled(cls._chosen(task, lower), required)
 
@@ -336,7 +336,7 @@ class Weave(WeaveDesign):
         return cls.papers(fan_out=fan_out, **design)
 
     def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream, with all sizes written out."""
+        """Return plain data that are enough to make this stream again, with all sizes."""
         described = self.values.describe().items()
         return {
             "stream": self.name,
@@ -349,27 +349,27 @@ class Weave(WeaveDesign):
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
     ) -> NDArray[np.float64]:
-        """Return the share of devices that each entry is on for."""
+        """Return the share of devices for which each entry is 1."""
         del ask
         return np.average([self.values.encode(v) for v in held], axis=0, weights=counts)
 
     def at(self, epsilon: float) -> Weave:
-        """Return the same stream at another epsilon, its sizes chosen anew."""
+        """Return the same stream at another epsilon, with sizes chosen again."""
         return replace(self, epsilon=epsilon, sized=(), looks=())
 
     # ---- devices and curator --------------------------------------------------------------------
 
     def device(self, coins: Source, tier: int = 0) -> WeaveDevice:
-        """Return a new device on a thread of its own."""
+        """Return a new device on a randomly drawn thread."""
         self.offer(tier)
         return WeaveDevice.join(self, coins)
 
     def restore(self, state: Any) -> WeaveDevice:
-        """Return the device that goes on from a saved state."""
+        """Return the device that continues from a saved state."""
         return WeaveDevice.restore(self, state)
 
     def fleet(self, population: Population, rng: Source) -> WeaveFleet:
-        """Return simulated devices, each on a thread of its own."""
+        """Return simulated devices, each on a randomly drawn thread."""
         return WeaveFleet(self, population, rng)
 
     def curator(self) -> WeaveCurator:

@@ -1,4 +1,4 @@
-"""What a device lets a weave of a stranger cost: sizes are listed, and quick to draw from."""
+"""Limits on what a stranger's Weave may cost a device: all sizes listed, and fast to draw."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.wire import fields
 from sfumato.wire.task import MOST_ENTRIES, MOST_PERIODS
 
-if TYPE_CHECKING:  # a protocol is judged once it is built
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["refuse_rows", "refuse_sizes"]
 
 MOST_ROWS: Final = 1024
-"""How many spans, sizes or looks a task may list."""
+"""The largest number of spans, sizes or looks in a task."""
 
 
 def refuse_rows(spec: Mapping[str, Any]) -> None:
-    """Refuse sizes that are none, before anything is built of them."""
+    """Raise ConfigurationError for wrong sizes, before anything is built."""
     _rows(spec, "mix", 2)
     for differences, carrier, size, threshold in _rows(spec, "sized", 4):
         fields.in_range(differences, ("sized",), 1, MOST_PERIODS)
@@ -52,7 +52,7 @@ def _check_size(name: str, size: Any, threshold: Any, *, is_concord: bool) -> No
 
 
 def refuse_sizes(protocol: Weave) -> None:
-    """Refuse a protocol that leaves a size to the device, or has one that takes long to draw."""
+    """Raise ConfigurationError if a size is missing, or takes long to draw from."""
     known = {each.differences for each in protocol.sized}
     for thread in _threads(protocol):
         count = thread.differences(protocol.periods, anchored=protocol.anchored)
@@ -71,9 +71,9 @@ def refuse_sizes(protocol: Weave) -> None:
 
 
 def _threads(protocol: Weave) -> Iterator[Thread]:
-    """Yield threads of differences, with each number of differences that there is."""
+    """Yield difference threads with each number of differences that occurs."""
     for span in protocol.spans:
-        if span != SNAPSHOT:  # who looks first has the most, and who looks last the fewest
+        if span != SNAPSHOT:  # the first offset has the most differences, the last the fewest
             yield from (Thread(span, offset) for offset in {0, 0 if protocol.aligned else 1 % span})
 
 

@@ -1,4 +1,4 @@
-"""The server's half of a stream: tallies in, one final estimate out for each period."""
+"""The server's half of Weave: tallies in, one final estimate for each period out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.streams.weave.fusion import Growing
 from sfumato.streams.weave.observations import Reader, Turnout, grown, in_range, refuse_strangers
 from sfumato.streams.weave.scoring import less_sampled, looked, spread_at
 
-if TYPE_CHECKING:  # a protocol makes its curator
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.threads import Thread
     from sfumato.streams.weave.weave import Weave
 
@@ -32,9 +32,9 @@ class WeaveCurator(Curator):
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     enrolled
-        How many devices there are in each period, if some join late; see
+        The number of devices in each period, if some join late; see
         :class:`~sfumato.streams.weave.curve.Reports`. It may grow as periods close.
 
     Examples
@@ -64,10 +64,10 @@ class WeaveCurator(Curator):
         self._n = 0
 
     def timestep(self, period: int) -> Steps:
-        """Take in the tallies of a period; release its estimate.
+        """Ask for the tallies of a period; release its estimate.
 
-        Periods close in order, and each once. Tallies that the period does not have are refused
-        before any of them counts.
+        Periods close in order, each once. If a tally does not belong to the period, all are
+        refused.
         """
         if period != self._closed + 1 or period > self._protocol.periods:
             raise MismatchError(
@@ -110,7 +110,7 @@ class WeaveCurator(Curator):
 
 
 class _Block:
-    """The estimate of one block's entries, as it grows."""
+    """The growing estimate of one block's entries."""
 
     def __init__(self, protocol: Weave, place: int) -> None:
         self._place = place
@@ -123,13 +123,13 @@ class _Block:
             for thread, _ in protocol.threads()
             if not thread.is_snapshot or thread.block == place
         ]
-        # Of each edge: what it has observed, and its noise, the part that is its thread's included.
+        # The observation of each edge, and its noise, including its thread's part.
         self._values = np.zeros((sum(counts), self._width))
         self._noise = np.zeros((sum(counts), self._width))
         self._count = 0
         self._threads: dict[int, _Along] = {}
         self._room = max(counts)
-        # Of each snapshot: its edge, reports, working variance, devices, and what its period said.
+        # The edge, reports, working variance, devices and period estimate of each snapshot.
         self._snapshots: list[tuple[int, int, float, float, Floats]] = []
         self._weights, self._plan, self._growth = np.zeros(0), 1.0, 1.0
 
@@ -142,7 +142,8 @@ class _Block:
     ) -> tuple[Floats, Floats]:
         """Return the value and the variance of each entry in a period.
 
-        All is kept in units of the first period's devices, of which there are so many now.
+        Everything is stored in units of the first period's devices; ``growth`` is the present
+        number in these units.
         """
         starts, conductances = [], []
         first = self._count
@@ -179,7 +180,7 @@ class _Block:
         spread = self._weights
         values = spread @ self._values[: self._count] / growth
         for edge, n, working in looks:
-            # All reports together know the share better than its snapshots.
+            # All reports together know the share better than the snapshots alone.
             self._noise[edge] = growth**2 * self._look.variance_at_share(in_range(values)) / n
             self._snapshots.append((edge, n, working, growth, values))
         self._plan = float(self._growing.covariance[period, period])
@@ -190,9 +191,9 @@ class _Block:
         return values, variances / growth**2
 
     def looked(self, kept: Floats) -> Looks:
-        """Return what snapshots have to do with the noise of the period that has just closed.
+        """Return the role of snapshots in the noise of the period that has just closed.
 
-        Of the variance of each entry the kept part is about those who take part.
+        ``kept`` is the part of each entry's variance around the devices that take part.
         """
         if not self._weights.any() or not self._snapshots:
             return Looks.none(self._width)
@@ -211,7 +212,7 @@ class _Block:
 
 
 class _Along:
-    """The edges of one thread so far: which, and what goes into their covariance.
+    """The edges of one thread so far, and the factors of their covariance.
 
     See :func:`sfumato.streams.weave.curve.taken_together`.
     """

@@ -1,8 +1,8 @@
-"""The device's half of a stream: a small state machine that looks, blurs and sends.
+"""The device's half of Weave: a small state machine that looks, randomizes and sends.
 
-It observes one value in each period and returns the message that is due now, if one is. When it
-sends depends on its thread only, never on the values. After as many changes as the task allows
-the observed value freezes for difference threads; snapshots look at the value as it is.
+It observes one value in each period and returns the message that is due, if any. When it sends
+depends on its thread only, never on the values. After as many changes as the task allows, the
+observed value is frozen for difference threads; snapshots show the value as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sfumato.randomness import Source
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
-if TYPE_CHECKING:  # a protocol makes its devices
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["WeaveDevice"]
@@ -33,21 +33,21 @@ class WeaveDevice(StreamDevice):
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     thread
-        When it looks; drawn before any data.
+        The thread, which is drawn before any data.
     stream
         The secret counters of its difference mechanism; None on a snapshot thread.
     period
-        The last period observed.
+        The last period that the device has lived through.
     value
-        The entries as difference threads see them: frozen after the last change allowed.
+        The entries as difference threads see them, frozen after the last allowed change.
     sent
         The entries at the last look.
     used
-        How many changes have been seen.
+        The number of changes so far.
     frozen
-        Whether further changes are no longer seen.
+        Whether further changes are ignored.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class WeaveDevice(StreamDevice):
 
     @classmethod
     def join(cls, protocol: Weave, rng: Source) -> Self:
-        """Draw a thread and, in secret, what its mechanism needs; no data are seen yet."""
+        """Draw a thread and the secrets of its mechanism, before any data."""
         return cls.on(protocol, protocol.draw(rng), rng)
 
     @classmethod
     def on(cls, protocol: Weave, thread: Thread, rng: Source) -> Self:
-        """Join on a given thread."""
+        """Return a new device on a given thread."""
         empty = [0] * protocol.values.width
         stream = None
         if not thread.is_snapshot:
@@ -87,23 +87,23 @@ class WeaveDevice(StreamDevice):
 
     @property
     def message_bytes(self) -> int:
-        """The size of each of its messages."""
+        """The number of bytes of each message."""
         if self.thread.is_snapshot:
             return self.protocol.snapshots[self.thread.block].mechanism.report_bytes
         return self.protocol.difference(self.thread).dtype.itemsize
 
     @property
     def bounds_copies(self) -> bool:
-        """A snapshot is blurred on its own; the reports of other threads share secret counts."""
+        """Whether copies are bounded: for snapshots only, as other threads use secret counts."""
         return self.thread.is_snapshot
 
     def observe(self, value: Any, coins: Source) -> Message | None:
-        """Take in the value of the next period; return the message that is due now, if any.
+        """Observe the value of the next period; return the message that is due, if any.
 
-        None stands for no news: the device was away and repeats its last value; before the first
-        value that is the public default of its kind. A value that the task does not know is no news
-        either, so that what is sent has the same form as ever, and comes as ever. Save the state
-        before a message leaves: who restores it then may lose one, but sends none twice.
+        None means no news: the device repeats its last value or, before the first one, the public
+        default of its kind. A value that the task does not know is no news either, so that the form
+        and time of messages do not change. Save the state before a message leaves: after a restore
+        a message may be lost, but none is sent twice.
         """
         if self.period == self.protocol.periods:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
@@ -118,7 +118,7 @@ class WeaveDevice(StreamDevice):
         return self._snapshot(coins) if self.thread.is_snapshot else self._difference(coins)
 
     def _entries(self, value: Any) -> list[int] | None:
-        """Return the entries of a value, or of the default before the first; None if no news."""
+        """Return the entries of a value, or of the default before the first; None for no news."""
         values = self.protocol.values
         if value is not None:
             with suppress(InputError):
@@ -128,12 +128,12 @@ class WeaveDevice(StreamDevice):
         return None
 
     def skip(self, periods: int, rng: Source) -> list[Message]:
-        """Catch up on so many periods without a value; return the messages that were due."""
+        """Live through ``periods`` periods without a value; return the messages that were due."""
         due = (self.observe(None, rng) for _ in range(periods))
         return [message for message in due if message is not None]
 
     def _follow(self, seen: list[int]) -> None:
-        """Take a new value over, unless it would be one change too many."""
+        """Store a new value, unless it would exceed the number of changes."""
         moved = sum(a != b for a, b in zip(seen, self.value, strict=True))
         if not self.frozen and self.used + moved > self.protocol.changes:
             self.frozen = True
@@ -161,7 +161,7 @@ class WeaveDevice(StreamDevice):
     # ---- saving ----------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data; it is as secret as the stream itself."""
+        """Return the state as plain data, which is as secret as the stream itself."""
         return {
             "design": self.protocol.fingerprint,
             "thread": [self.thread.span, self.thread.offset, self.thread.block],
@@ -175,7 +175,7 @@ class WeaveDevice(StreamDevice):
 
     @classmethod
     def restore(cls, protocol: Weave, state: Any) -> Self:
-        """Go on from a saved state; raise MismatchError on what no device of this design saved."""
+        """Return the device of a saved state; MismatchError if no device can have saved it."""
         saved.check(protocol, state)
         thread = Thread(*state["thread"])
         stream: SubsetStream | DenseStream | None = None

@@ -1,7 +1,7 @@
-"""Simulated devices of a Weave, some thousands at a time: the tallies of what they send.
+"""Simulated devices of Weave, some thousands at a time, as tallies of what they send.
 
-Devices that send through one mechanism are blurred together, by the very mechanism that the
-streaming device follows entry by entry; a test holds the two laws together.
+Devices with the same mechanism are randomized together, by the mechanism that the streaming device
+follows entry by entry; a test compares the two laws.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from sfumato.randomness import Source
 from sfumato.streams.kinds import CHUNK_BYTES
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
-if TYPE_CHECKING:  # a protocol makes its fleets
+if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["WeaveFleet", "collect", "freeze"]
 
 
 class WeaveFleet(Fleet):
-    """Simulated devices, each on a thread of its own; all that they will send is drawn at once.
+    """Simulated devices, each on its own thread, whose messages are all drawn at once.
 
     Parameters
     ----------
     stream
-        The public design.
+        The stream.
     population
-        What the devices hold.
+        The values that the devices hold.
     rng
         The source of all devices' coins.
 
@@ -48,21 +48,21 @@ class WeaveFleet(Fleet):
             self._sent.setdefault(place.period, {})[place] = tally
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
-        """Return what is sent in a period."""
+        """Return the tallies of what is sent in a period."""
         del question
         return Tallies(self._sent.get(period))
 
     def totals(self, period: int) -> NDArray[Any]:
-        """Return how many devices have each entry."""
+        """Return the number of devices that hold each entry."""
         return np.asarray(self._totals[period - 1])
 
     def seen(self, period: int) -> NDArray[Any]:
-        """Return the same of the streams as differences tell them: frozen after the last change."""
+        """Return the same for streams as differences show them: frozen after the last change."""
         return np.asarray(self._seen[period - 1])
 
 
 def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
-    """Return streams that keep their last value once a change would be one too many."""
+    """Return streams that keep their last value once a change would exceed the limit."""
     moved = np.abs(np.diff(bits, axis=1, prepend=np.int8(0))).sum(axis=2, dtype=np.int32)
     np.cumsum(moved, axis=1, out=moved)
     rows = np.flatnonzero(moved[:, -1] > changes)
@@ -77,14 +77,14 @@ def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
 
 
 def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Place]:
-    """Return the tallies of all devices' reports, each device on a thread of its own.
+    """Return the tallies of all devices' reports, with a random thread for each device.
 
     Parameters
     ----------
     protocol
-        The public design.
+        The stream.
     streams
-        What each device (rows) holds in each period (columns), in codes.
+        The codes of each device (rows) in each period (columns).
     rng
         The source of all devices' coins.
 
@@ -112,7 +112,7 @@ Members = list[tuple[Thread, NDArray[np.int64]]]
 
 
 def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[NDArray[np.int64]], list[Thread]]:
-    """Draw every device's thread; return the devices of each."""
+    """Draw the thread of every device; return the devices of each thread, and the threads."""
     threads = [thread for thread, share in protocol.threads() if share > 0]
     shares = np.array([share for _, share in protocol.threads() if share > 0])
     draw = rng.simulator()
@@ -123,7 +123,7 @@ def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[NDArray[np.int64]
 
 
 def _batches(protocol: Weave, members: Members, *, one: bool) -> Iterator[Members]:
-    """Yield the devices of some threads at a time, so few that their streams fit."""
+    """Yield the devices of some threads at a time, few enough for their streams to fit."""
     most = max(1, CHUNK_BYTES // ((1 if one else protocol.periods) * protocol.values.width))
     batch: Members = []
     room = most
@@ -140,7 +140,7 @@ def _batches(protocol: Weave, members: Members, *, one: bool) -> Iterator[Member
 
 
 def _cut(members: Members) -> list[tuple[Thread, slice]]:
-    """Return where each thread's devices stand, one after the other."""
+    """Return the slice of each thread's devices, one after the other."""
     ends = np.cumsum([people.size for _, people in members]).tolist()
     return [
         (thread, slice(start, end))
@@ -166,7 +166,7 @@ def _looks(
 def _changes(
     protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
 ) -> Iterator[tuple[Place, Tally]]:
-    """Yield the tallies of difference threads with equally many differences."""
+    """Yield the tallies of difference threads with the same number of differences."""
     values = protocol.values
     people = np.concatenate([people for _, people in members])
     bits = freeze(values.encode_streams(streams[people]), protocol.changes)

@@ -23,11 +23,11 @@ __all__ = ["WeaveOutlook"]
 
 QUERIES: Final = ("online", "history", "prefix", "ranges")
 LADDER: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Numbers of changes that are tried with a pilot."""
+"""The numbers of changes that are tried with a pilot."""
 LONG: Final = 256
-"""From so many periods on, sums are only looked into if they are asked for."""
+"""The number of periods from which sums are only computed if they are asked for."""
 TUNED: Final = 128
-"""Up to so many periods, shares are chosen for the very streams that are expected, too."""
+"""The number of periods up to which shares are also chosen for the expected streams."""
 FEW_LOOKS: Final = 30
 FEW_PEOPLE: Final = 200
 PATH: Final = "path"
@@ -43,10 +43,10 @@ class WeaveOutlook(Outlook):
     devices
         How many devices will take part.
     pilot
-        What is known of people's streams. Without one, every device is taken to make all the
-        changes it may, at random times; with one, the number of changes is chosen, too.
+        Prior knowledge of people's streams. Without it, every device is assumed to make all the
+        changes it may, at random times; with it, the number of changes is chosen as well.
     notice
-        Is told what is being looked into.
+        Called with a sentence on what is being computed.
 
     """
 
@@ -71,10 +71,10 @@ class WeaveOutlook(Outlook):
 
     @property
     def workload(self) -> Any:
-        """What will be asked, in the terms in which a mix is chosen."""
+        """The queries as a workload: a name, or weights by name."""
         return next(iter(self.queries)) if len(self.queries) == 1 else self.queries
 
-    # ---- the ways --------------------------------------------------------------------------
+    # ---- the options -----------------------------------------------------------------------
 
     def option(
         self,
@@ -103,7 +103,7 @@ class WeaveOutlook(Outlook):
         return self.option("snapshots", alone, list(self.queries)).errors
 
     def score(self, option: Option) -> float:
-        """Return the squared error of all that is asked, each in units of snapshots' alone."""
+        """Return the squared error of all queries, each relative to that of snapshots alone."""
         return sum(
             weight * option.errors[name].mse / self._unit[name].mse
             for name, weight in self.queries.items()
@@ -112,7 +112,7 @@ class WeaveOutlook(Outlook):
     def made(
         self, name: str, changes: int, mechanism: str = "", periods: int | None = None
     ) -> Weave:
-        """Return a stream by the name of its protocol."""
+        """Return the stream of a named protocol."""
         return self._made(self.task, name, changes, mechanism, periods)
 
     @staticmethod
@@ -140,7 +140,7 @@ class WeaveOutlook(Outlook):
         for name in ("weave", "snapshots", "tree", "hierarchy"):
             self.notice(name)
             stream = woven if name == "weave" else self.made(name, changes)
-            if name != "weave" or stream.spans != (SNAPSHOT,):  # then weave is snapshots alone
+            if name != "weave" or stream.spans != (SNAPSHOT,):  # otherwise weave is snapshots alone
                 yield self.option(name, stream)
         yield self.option("hierarchy", stream, decoder=PATH)
         if changes != self.changes:
@@ -160,7 +160,7 @@ class WeaveOutlook(Outlook):
             yield self.option("weave", Weave.chosen(self.task))
 
     def _tuned(self, changes: int) -> Iterator[Option]:
-        """Yield Weave with each mechanism, its shares the best for streams like those expected."""
+        """Yield Weave with each mechanism and the best shares for the expected streams."""
         if "shuffle" in self.task or self.periods > TUNED:
             return
         spans = [span for span in (1, 2, 4, 8, 16) if 2 * span <= self.periods]
@@ -175,7 +175,7 @@ class WeaveOutlook(Outlook):
             yield self.option("weave", whole.trimmed(shares.tolist()), list(self.queries))
 
     def _best_changes(self) -> int:
-        """Return the number of changes of least error: noise grows with it, and clipping falls."""
+        """Return the number of changes of least error; noise grows with it and bias falls."""
         least = self.values.least_changes
         most = max(self.pilot.most_changes, least)
         ladder = {s for s in (*LADDER, self.changes, most) if least <= s <= most} | {least}
@@ -184,7 +184,7 @@ class WeaveOutlook(Outlook):
             self.notice(f"changes = {changes}")
             option = self.option("weave", self.made("weave", changes), list(self.queries))
             score = min(map(self.score, (option, *self._tuned(changes))))
-            worse = worse + 1 if score > 1.001 * lowest else 0  # snapshots alone tie
+            worse = worse + 1 if score > 1.001 * lowest else 0  # snapshots alone are a tie
             if score < lowest:
                 best, lowest = changes, score
             if worse == 3:
@@ -194,7 +194,7 @@ class WeaveOutlook(Outlook):
     # ---- targets ---------------------------------------------------------------------------
 
     def reach(self, best: Option, target: float) -> dict[str, float | None]:
-        """Return how many devices, how much epsilon and how few periods reach a half width."""
+        """Return the devices, the epsilon and the periods that would each reach a half width."""
         aim = (target / z_score(0.95)) ** 2
         factor = aim / best.errors[self.main].reported
         stream: Any = best.stream
@@ -205,9 +205,10 @@ class WeaveOutlook(Outlook):
         }
 
     def _enough_devices(self, best: Option, stream: Weave, aim: float) -> int | None:
-        """Return how many devices have this variance, in two digits."""
+        """Return the number of devices with this variance, rounded to two digits."""
         needed = self.devices * best.errors[self.main].reported / aim
-        for _ in range(2):  # nearly proportional, but few devices leave some periods with none
+        # Nearly proportional, but with few devices some periods have no snapshot.
+        for _ in range(2):
             count = max(1, round(needed))
             if count > 10**12:
                 return None
@@ -217,9 +218,9 @@ class WeaveOutlook(Outlook):
         return int(np.ceil(needed / scale) * scale)
 
     def _enough_epsilon(self, stream: Weave, factor: float) -> float | None:
-        """Return an epsilon at which the variance is this multiple of what it is, or less.
+        """Return an epsilon at which the variance is at most this multiple of the present one.
 
-        With the same mix, so a plan made for that epsilon may do with a little less.
+        The mix stays the same, so a plan made for that epsilon may need slightly less.
         """
         unit, now = stream.expected_variance(self.main), stream.epsilon
 
@@ -237,7 +238,7 @@ class WeaveOutlook(Outlook):
         return float(f"{high:.3g}")
 
     def _few_periods(self, stream: Weave, factor: float) -> int | None:
-        """Return the longest horizon, by halving, on which the variance is so small."""
+        """Return the longest horizon, by repeated halving, with a variance this small."""
         unit = stream.expected_variance(self.main)
         periods = self.periods
         while factor < 1:
@@ -250,7 +251,7 @@ class WeaveOutlook(Outlook):
         return periods
 
     def facts(self, best: Option) -> dict[str, Any]:
-        """Return what a second horizon costs, and what the pilot has told."""
+        """Return the cost of a second horizon, and what is known from the pilot."""
         stream: Any = best.stream
         return {
             "second_horizon": {
@@ -266,7 +267,7 @@ class WeaveOutlook(Outlook):
         }
 
     def _second_horizon(self, stream: Weave) -> float:
-        """Return how many times as large errors are if epsilon has to last for two horizons."""
+        """Return the factor of errors if epsilon has to last for two horizons."""
         self.notice("a second horizon")
         halved = Weave.best(
             self.values, self.periods, stream.changes, stream.epsilon / 2, workload=self.workload
@@ -281,10 +282,10 @@ class WeaveOutlook(Outlook):
         self.notice("the posterior")
         return expected_posterior(stream, self.devices, self.pilot.sample).rmse
 
-    # ---- words -----------------------------------------------------------------------------
+    # ---- reasons and warnings --------------------------------------------------------------
 
     def reasons(self, options: tuple[Option, ...]) -> list[str]:
-        """Return why the first option is recommended, in sentences."""
+        """Return the reasons for recommending the first option, in sentences."""
         best = options[0]
         stream: Any = best.stream
         said = [_configuration(stream), *self._comparisons(options), *self._about_pilot(best)]
@@ -345,7 +346,7 @@ class WeaveOutlook(Outlook):
         )
 
     def warnings(self, best: Option) -> list[str]:
-        """Return what is to be known about the pilot, few snapshots and few changes."""
+        """Return warnings about the pilot, few snapshots and few changes."""
         return [*self._pilot_warnings(best), *self._few_looks(best), *self._few_changes(best)]
 
     def _pilot_warnings(self, best: Option) -> Iterator[str]:

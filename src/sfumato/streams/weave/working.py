@@ -1,14 +1,14 @@
-"""What one report of each span is worth: the variances that the weights of reports count on.
+"""Working variances: the variances of single reports that the weights assume.
 
-*Planned* weights take the variance that the plan has, so they are known before any report comes
-and estimates are exactly unbiased. *Learnt* weights take the one that the reports of earlier
-periods have shown. Where devices hardly differ or hardly change, snapshots and differences are
-better than planned, each by another factor; learnt weights follow, so that a mix that was made for
-busy devices does not spoil what quiet ones send. A period's own reports never count for its own
-weights, and the variance of an edge is frozen once its period has closed: releases stay final.
+*Planned* weights use the planned variance, so they are known before any report comes and estimates
+are exactly unbiased. *Learnt* weights use the variance that reports of earlier periods have shown.
+If devices hardly differ or hardly change, snapshots and differences are better than planned, each
+by another factor; learnt weights follow that, so that a mix for busy devices is also good for quiet
+ones. A period's own reports never affect its own weights, and the variance of an edge is fixed once
+its period has closed, so releases stay final.
 
-As a high share makes later snapshots look noisier, learnt weights are unbiased only in the limit
-of many reports.
+As a high share makes later snapshots look noisier, estimates with learnt weights are unbiased only
+in the limit of many reports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Weights = Literal["learnt", "planned"]
 WEIGHTS: Final = ("learnt", "planned")
 
 PRIOR: Final = 5.0
-"""The plan counts as much as so many reports."""
+"""The number of reports that the plan counts for."""
 
 
 class Working:
@@ -38,7 +38,7 @@ class Working:
     look
         The snapshot of the block.
     weights
-        ``planned`` if the plan's variances stay; ``learnt`` if those of earlier periods count.
+        ``planned`` to keep the planned variances; ``learnt`` to use those of earlier periods.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Working:
         self._seen: Floats | float = 0.0
 
     def of_difference(self, span: int, planned: float) -> float:
-        """Return the working variance of one difference, in place of the planned one."""
+        """Return the working variance of one difference, given the planned one."""
         degrees, total = self._spans.get(span, (PRIOR, PRIOR))
         return planned * total / degrees
 
@@ -74,26 +74,26 @@ class Working:
         return (PRIOR * planned + self._looks * shown) / (PRIOR + self._looks)
 
     def take_difference(self, span: int, n: float, spread: float) -> None:
-        """Learn from the differences of a period that has closed.
+        """Learn from the differences of a closed period.
 
         Parameters
         ----------
         span
-            Over how many periods they go.
+            The number of periods that the differences span.
         n
-            How many reports they are.
+            The number of reports.
         spread
-            The mean square of their distance from their own mean, averaged over entries, as a
-            multiple of the planned variance.
+            Their variance around their own mean, averaged over entries, as a multiple of the
+            planned one.
 
         """
         if self._learns:
             degrees, total = self._spans.get(span, (PRIOR, PRIOR))
-            # One of them tells nothing of their spread: it is spent on the mean.
+            # One report is used up for the mean, and tells nothing about the variance.
             self._spans[span] = (degrees + n - 1, total + n * spread)
 
     def take_look(self, n: float, shares: Floats) -> None:
-        """Learn from the snapshots of a period that has closed: how many, and their mean."""
+        """Learn from the snapshots of a closed period: their number, and their mean shares."""
         if self._learns:
             self._looks += n
             self._seen = self._seen + n * shares
