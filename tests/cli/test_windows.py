@@ -86,7 +86,7 @@ def test_tiers_are_simulated_and_planned(task: Path) -> None:
 
 def test_a_window_is_planned(task: Path) -> None:
     found = answer("plan", task, "--devices", 8000, "--target", 0.02)
-    assert found["recommended"]["method"] == "filtered"
+    assert found["recommended"]["method"] == "pooled"
     options = {option["name"]: option["queries"] for option in found["options"]}
     assert options["lpu"]["period"]["rmse"] < options["lbu"]["period"]["rmse"]
     assert options["filtered"]["online"]["rmse"] < options["lpu"]["online"]["rmse"]
@@ -96,7 +96,7 @@ def test_a_window_is_planned(task: Path) -> None:
     shown = run("plan", task, "--target", 0.0001).stdout
     for words in ("No epsilon reaches it", "No window reaches it", "has the least error of all"):
         assert words in shown
-    assert 'method = "filtered"' in shown
+    assert 'method = "filtered"' in shown  # of fewer devices there is less to learn
 
 
 def test_check_says_what_a_window_means(task: Path) -> None:

@@ -79,9 +79,9 @@ def test_the_method_of_least_simulated_error_is_recommended(usual: Plan) -> None
 
 
 def test_the_choice_depends_on_the_task(usual: Plan) -> None:
-    """Where few answers and few periods are all there is, nobody can filter much."""
+    """What items learn from each other pays where their own answers are few and noisy."""
     sure = catalog.changed(WINDOW, window=4, epsilon=2.0)
-    assert (usual.chosen.name, plan(sure, 4000).chosen.name) == ("lsp", "filtered")
+    assert (usual.chosen.name, plan(sure, 4000).chosen.name) == ("pooled", "filtered")
 
 
 def test_a_target_is_reached_by_what_is_said_to_reach_it() -> None:

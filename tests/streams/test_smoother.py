@@ -15,18 +15,18 @@ def test_one_filter_run_back_is_least_squares_over_all_periods() -> None:
     periods, step = 9, 0.3
     seen, noise = rng.normal(size=(periods, 1)), rng.uniform(0.5, 2, (periods, 1))
     ends = np.arange(1, periods + 1)
+    known = np.concatenate([noise[:, 0], np.full(periods - 1, step * np.median(noise))])
     fusion = Fusion(
         periods,
         np.concatenate([np.zeros(periods, dtype=int), ends[:-1]]),
         np.concatenate([ends, ends[1:]]),
-        1 / np.concatenate([noise[:, 0], np.full(periods - 1, step * noise[0, 0])]),
+        1 / known,
     )
     observed = np.concatenate([seen[:, 0], np.zeros(periods - 1)])
     mean, variance = smoothed(seen, noise, motions=(Motion(step),), switch=0.0)
     assert np.allclose(mean[:, 0], fusion.weights(periods) @ observed)
     weights = fusion.weights(periods)
     # The posterior variance is that of the weighted sum if the steps are as they are said to be.
-    known = np.concatenate([noise[:, 0], np.full(periods - 1, step * noise[0, 0])])
     assert np.allclose(variance[:, 0], (weights**2) @ known)
 
 

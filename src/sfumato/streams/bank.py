@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
 
-__all__ = ["MOTIONS", "STEPS", "SWITCH", "Bank", "Motion"]
+__all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +49,9 @@ class Motion(NamedTuple):
 STEPS: Final = tuple(Motion(4.0**power) for power in range(-8, 3))
 """The motions of curves without slope or jitter."""
 
+STILL: Final = (Motion(0.0), Motion(4.0**-10), Motion(4.0**-9))
+"""Curves that do not move at all, or hardly."""
+
 MOTIONS: Final = (
     *STEPS,
     *(
@@ -67,6 +70,12 @@ MOTIONS: Final = (
 SWITCH: Final = 0.01
 """The probability that a curve changes to another law of motion in the next period."""
 
+ROUNDS: Final = 10
+"""How often the mixture of motions that entries are drawn from is estimated again."""
+
+CALM: Final = 4.0
+"""How many entries the assumption counts for that all motions are equally likely."""
+
 FIRST_SLOPE: Final = 256.0
 """The variance of a curve's first slope, in units of the variance of slope changes."""
 
@@ -81,7 +90,7 @@ class Bank:
     longest
         The number of periods that the longest difference spans; 1 if there are only snapshots.
     motions
-        The laws of motion that are tried, in units of the first period's noise.
+        The laws of motion that are tried, in units of a usual period's noise.
     switch
         The probability that a curve changes to another law of motion in the next period.
     apart
@@ -90,6 +99,12 @@ class Bank:
     surprise
         The probability below which an observation restarts its entry, if entries are apart; 0 for
         never.
+    pooled
+        Whether the entries learn from each other how they move: then each is taken to be drawn
+        from one unknown mixture of the motions, which all of them estimate together.
+    unit
+        The noise of a usual period, as a multiple of the first period's noise. Motions are stated
+        in this unit.
 
     Examples
     --------
@@ -102,7 +117,7 @@ class Bank:
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
         width: int,
         longest: int = 1,
@@ -111,6 +126,8 @@ class Bank:
         *,
         apart: bool = False,
         surprise: float = 1e-6,
+        pooled: bool = False,
+        unit: Floats | float = 1.0,
     ) -> None:
         if not 0 <= switch < 1:
             raise ConfigurationError(f"switch is {switch!r}; a number from 0 on, below 1.")
@@ -131,6 +148,7 @@ class Bank:
         self._switch = switch
         self._surprise = surprise
         self._apart = apart
+        self._pooled = pooled and width > 1
         self._window = longest + 1
         self._zero, self._level, self._slope = range(self._window, self._window + 3)
         groups = width if apart else 1
@@ -138,12 +156,14 @@ class Bank:
         self._covariance = np.zeros((len(motions), groups, slots, slots))
         self._values = np.zeros((len(motions), groups, slots, width // groups))
         self._evidence = np.full((len(motions), width), -np.log(len(motions)))
-        self._unit: Floats | None = None  # the first period's noise, for each group
+        self._unit: Floats | None = None  # a usual period's noise, of each group
+        self._usual = unit
 
     @property
     def evidence(self) -> Floats:
         """The posterior probability of each law of motion, for each entry."""
-        return np.asarray(np.exp(self._evidence))
+        alone = np.exp(self._evidence)
+        return pooled(alone) if self._pooled else np.asarray(alone)
 
     @property
     def state(self) -> tuple[Floats, Floats]:
@@ -191,7 +211,7 @@ class Bank:
                 return nothing, np.full_like(nothing, np.inf)
             # The first observation sets the level and the unit of the motions.
             first = int(np.flatnonzero(back == 0)[0])
-            self._unit = 1 / (1 / known[:, back == 0]).sum(axis=1)
+            self._unit = self._usual / (1 / known[:, back == 0]).sum(axis=1)
             self._start(slot, seen[:, first], known[:, first], np.ones(groups, dtype=bool))
             rest = np.arange(back.size) != first
             places, seen, known = places[rest], seen[:, rest], known[:, rest]
@@ -281,7 +301,36 @@ class Bank:
         return mean, within + between
 
 
-_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices import this module, and have no scipy
+def pooled(weights: Floats, rounds: int = ROUNDS) -> Floats:
+    """Return weights of motions for each entry that take the other entries for its likes.
+
+    The entries' motions are taken to be independent draws from one unknown mixture, and a few
+    rounds of expectation and maximization estimate it. With no more than a few entries the mixture
+    stays close to one in which all motions are equally likely.
+
+    Parameters
+    ----------
+    weights
+        How much each motion (rows) is believed in by each entry (columns) alone.
+    rounds
+        How often the mixture is estimated again.
+
+    Examples
+    --------
+    >>> pooled(np.array([[0.5, 0.9, 0.9], [0.5, 0.1, 0.1]]))[0].round(2).tolist()
+    [0.65, 0.94, 0.94]
+
+    """
+    motions, entries = weights.shape
+    together = weights
+    for _ in range(rounds):
+        mixture = (CALM / motions + together.sum(axis=1)) / (CALM + entries)
+        together = weights * mixture[:, None]
+        together /= together.sum(axis=0)
+    return np.asarray(together)
+
+
+_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices read this module, and they carry no scipy
 
 
 def _tail(deviations: Floats) -> Floats:

@@ -63,7 +63,9 @@ def smoothed(
 def _some(
     values: Floats, noise: Floats, motions: tuple[Motion, ...], switch: float
 ) -> tuple[Floats, Floats]:
-    bank = Bank(values.shape[1], motions=motions, switch=switch, apart=True)
+    answered = np.isfinite(values).all(axis=1)
+    unit = np.median(noise[answered], axis=0) / noise[answered][0] if answered.any() else 1.0
+    bank = Bank(values.shape[1], motions=motions, switch=switch, apart=True, unit=unit)
     states, weights, heard, fresh = [], [], [], []
     for seen, variance in zip(values, noise, strict=True):
         there = np.zeros(1, dtype=np.int64) if np.isfinite(seen).all() else np.zeros(0, np.int64)

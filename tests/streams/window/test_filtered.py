@@ -14,7 +14,7 @@ from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate
 from sfumato.simulation.populations import Drifting
 from sfumato.streams.window import Window, WindowEstimate
-from sfumato.streams.window.filtered import Filtered, history
+from sfumato.streams.window.filtered import DOUBT, Filtered, history
 
 from .driving import released
 from .people import Steady, steady
@@ -65,7 +65,8 @@ def test_many_items_and_numbers_too() -> None:
 
 def test_the_unbiased_answers_stand_beside() -> None:
     stream = DrawnBits("sin", N, 60)
-    plain, filtered = ran(stream, "lpu"), ran(stream, "filtered")
+    plain = ran(stream, "lpu")
+    filtered = ran(stream, "filtered")
     for one, other in zip(plain.releases, filtered.releases, strict=True):
         assert other.raw is not None
         assert np.array_equal(one.values, other.raw)
@@ -115,7 +116,7 @@ def test_doubt_widens_what_the_bank_says() -> None:
     usual = Window(10, 1.0, N, domain=2, method="filtered")
     sure = simulate(replace(usual, parameters=(("doubt", 1.0),)), stream, seed=5)
     wary = simulate(usual, stream, seed=5)
-    assert np.allclose(wary.variances, 1.2 * sure.variances)
+    assert np.allclose(wary.variances, DOUBT * sure.variances)
     assert np.allclose(wary.values, sure.values)
 
 

@@ -64,21 +64,27 @@ class Filtered(WindowCurator):
         """Raise ConfigurationError if the window has too little for each period."""
         super().__post_init__()
         self.each = self.division.even
-        if not 0 <= self.restart < 1:
-            raise ConfigurationError(f"restart is {self.restart!r}; a number from 0 on, below 1.")
-        self.bank = Bank(
+        self._check_shares("restart")
+        self.bank = self._new_bank()
+        self._mean: Floats | None = None
+
+    def _check_shares(self, *names: str) -> None:
+        for name in names:
+            if not 0 <= (value := getattr(self, name)) < 1:
+                raise ConfigurationError(f"{name} is {value!r}; a number from 0 on, below 1.")
+
+    def _new_bank(self) -> Bank:
+        return Bank(
             self.protocol.width,
             motions=MOTIONS,
             switch=self.switch,
             apart=True,
             surprise=self.restart,
         )
-        self._mean: Floats | None = None
 
     def release(self, period: int) -> Step:
-        """Ask a w-th of the devices, and update the bank with their answers."""
-        del period
-        reading = yield from self.asked(self.each)
+        """Ask the devices of a period, and update the bank with their answers."""
+        reading = yield from self.asked(self.size(period))
         if reading is None:
             seen = noise = np.zeros((0, self.protocol.width))
         else:
@@ -95,6 +101,11 @@ class Filtered(WindowCurator):
             raw_variance=None if reading is None else reading.variance,
             surprise=self.bank.tail,
         )
+
+    def size(self, period: int) -> float:
+        """Return how many devices a period asks."""
+        del period
+        return self.each
 
     def _noise(self, reading: Reading) -> Floats:
         """Return the variance of each answer; that of shares is taken at the posterior mean.

@@ -14,6 +14,7 @@ from sfumato.streams.window.dsat import DSAT
 from sfumato.streams.window.fast import FAST
 from sfumato.streams.window.filtered import Filtered
 from sfumato.streams.window.pegasus import PeGaSus
+from sfumato.streams.window.pooled import Pooled
 from sfumato.streams.window.rescue_dp import RescueDP
 from sfumato.streams.window.uniform import Sampling, Uniform
 
@@ -115,6 +116,7 @@ _EVERY: Final = (
         Cohorts,
         {"rule": Absorption},
     ),
+    Method("pooled", "a w-th, filtered by what all items learn together (ours)", Pooled, Cohorts),
     Method("filtered", "a w-th of the devices in a period, filtered (ours)", Filtered, Cohorts),
     Method("lb-dsat", "publishes beyond a threshold that adapts", DSAT, Budget),
     Method("lp-dsat", "publishes beyond a threshold that adapts", DSAT, Cohorts),
@@ -128,7 +130,7 @@ _EVERY: Final = (
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _EVERY}
 
 BEST: Final = "filtered"
-"""The method that ``auto`` stands for."""
+"""The method that ``auto`` stands for, as it did when tasks that say so were published."""
 
 
 def method_of(name: str) -> Method:

@@ -32,7 +32,8 @@ def question(window: Window, method: Method) -> tuple[Asking, float] | None:
     division = method.division(window, method.name)
     if method.kind is Sampling:
         return division.question(division.whole)
-    return division.question(division.even) if method.kind in (Uniform, Filtered) else None
+    even = issubclass(method.kind, (Uniform, Filtered))
+    return division.question(division.even) if even else None
 
 
 def predicted(tiers: tuple[Window, ...], method: Method) -> Expected | None:
