@@ -21,8 +21,8 @@ import typer
 from rich.console import RenderableType
 from typer.models import ArgumentInfo, OptionInfo
 
-from sfumato import files
-from sfumato.cli import console, docstrings, parameters
+from sfumato import docstrings, files
+from sfumato.cli import console, parameters
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:  # matplotlib takes its time

@@ -10,8 +10,8 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from sfumato import catalog
-from sfumato.cli import console, docstrings, parameters, text_tables
+from sfumato import catalog, docstrings
+from sfumato.cli import console, parameters, text_tables
 from sfumato.cli.command import Parts, Result
 
 __all__ = ["mechanisms", "show"]

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato import catalog
-from sfumato.cli import docstrings
+from sfumato import catalog, docstrings
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError

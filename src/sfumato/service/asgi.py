@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final, TypeVar
@@ -178,7 +179,9 @@ class Service:
         """List the tasks, or publish one."""
         if request.method == "POST":
             return await self._publish(request)
-        return JSONResponse({"tasks": [_summary(d) for d in self.collector.running_tasks.values()]})
+        return JSONResponse(
+            {"tasks": [asdict(each.summary) for each in self.collector.running_tasks.values()]}
+        )
 
     async def task(self, request: Request) -> Response:
         """Return a published task, as devices join it."""
@@ -205,7 +208,7 @@ class Service:
                 raise Refused("not-a-task", str(error)) from None
         log().info("task published", task=running.name)
         address = {"Location": f"/v1/tasks/{running.name}"}
-        return JSONResponse(_summary(running), 201, headers=address)
+        return JSONResponse(asdict(running.summary), 201, headers=address)
 
     async def keys(self, request: Request) -> Response:
         """Give a task a new key."""
@@ -326,22 +329,6 @@ def _since(request: Request) -> int:
 async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
     """Run a function in a thread of a pool."""
     return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *given))
-
-
-def _summary(running: RunningTask) -> dict[str, Any]:
-    spec = running.published.spec
-    return {
-        "task_id": running.name,
-        "title": spec["title"],
-        "epsilon": spec["epsilon"],
-        "periods": spec["periods"],
-        "period_seconds": spec["period_seconds"],
-        "start": spec["start"],
-        "closed": running.closed,
-        "public": running.public,
-        "guarantee": str(running.protocol.guarantee),
-        "offers": [str(offer) for offer in running.protocol.offers],
-    }
 
 
 class _Edge:

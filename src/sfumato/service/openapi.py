@@ -1,39 +1,35 @@
-"""The HTTP interface as an OpenAPI 3.1 document, built from the constants that the code uses."""
+"""The HTTP interface as an OpenAPI 3.1 document, from the objects that the service sends."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
 
 from sfumato.core.estimate import LARGEST_LEVEL
-from sfumato.service.collector import REASONS
+from sfumato.core.quantity import Quantity
+from sfumato.service.collector import REASONS, Receipt
 from sfumato.service.problems import MEDIA_TYPE
 from sfumato.service.query_parameters import QUERIES
+from sfumato.service.running_task import TaskSummary
+from sfumato.service.schemas import COUNT, TEXT, array, schema_of, table
+from sfumato.service.task_submission import LATEST, LONGEST_GRACE, PublishRequest
+from sfumato.streams.horizon import DECODERS
+from sfumato.wire.questions import Question
 from sfumato.wire.reports import BATCH_TYPE
 
 __all__ = ["document"]
 
-_TASK_ID: Final = {
-    "name": "task_id",
-    "in": "path",
-    "required": True,
-    "description": "The SHA-256 of the task's spec.",
-    "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-}
-
-_SINCE: Final = {
-    "name": "since",
-    "in": "query",
-    "description": "The last period that was heard of; those after it follow.",
-    "schema": {"type": "integer", "minimum": 0, "maximum": 16_384, "default": 0},
-}
-
-_NUMBER: Final = {"type": ["number", "null"]}
-_COUNT: Final = {"type": "integer", "minimum": 0}
+JSON: Final = "application/json"
+_PERIODS: Final = {"type": "integer", "minimum": 1, "maximum": 16_384}
+_TASK: Final = "/v1/tasks/{task_id}"
 
 
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document."""
+    """Return the document."""
+    paths: dict[str, Any] = {}
+    for operation in _OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = operation.plain()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -42,7 +38,7 @@ def document() -> dict[str, Any]:
             "description": "Receives reports that devices have blurred, and answers from them.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": _paths(),
+        "paths": paths,
         "components": {
             "schemas": _schemas(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -50,237 +46,181 @@ def document() -> dict[str, Any]:
     }
 
 
-def _paths() -> dict[str, Any]:
-    task = "/v1/tasks/{task_id}"
-    return {
-        "/v1/tasks": {
-            "get": _operation("listTasks", "List the tasks.", _json("Tasks")),
-            "post": _operation(
-                "publishTask",
-                "Publish a task; for the operator.",
-                _json("Summary"),
-                status=201,
-                body={"application/json": {"schema": _ref("PublishRequest")}},
-                problems=(400, 401, 403, 408, 411, 413, 429),
-                secure=True,
-            ),
-        },
-        task: {
-            "get": _operation(
-                "readTask",
-                "The task as devices join it.",
-                _json("Published"),
-                parameters=[_TASK_ID],
-                problems=(404,),
-            )
-        },
-        f"{task}/reports": {
-            "post": _operation(
-                "uploadReports",
-                "Hand in a batch of reports; answered when all of them are safe.",
-                _json("Receipt"),
-                parameters=[_TASK_ID],
-                body={BATCH_TYPE: {"schema": {"type": "string", "format": "binary"}}},
-                problems=(400, 403, 404, 408, 411, 413, 415, 429),
-            )
-        },
-        f"{task}/question": {
-            "get": _operation(
-                "readQuestion",
-                "What an interactive task asks now of whoever is free; null if nothing.",
-                _json("Question"),
-                parameters=[_TASK_ID],
-                problems=(404,),
-            )
-        },
-        f"{task}/keys": {
-            "post": _operation(
-                "renewKey",
-                "Give a task a new key to seal reports to; for the operator.",
-                _json("NewKey"),
-                status=201,
-                parameters=[_TASK_ID],
-                problems=(401, 403, 404, 409),
-                secure=True,
-            )
-        },
-        f"{task}/answers": {
-            "get": _operation(
-                "ask",
-                "Answer a question; for analysts unless the task is public.",
-                _json("Answers"),
-                parameters=[_TASK_ID, *_question()],
-                problems=(400, 401, 404, 409),
-                secure=True,
-            )
-        },
-        f"{task}/events": {
-            "get": _operation(
-                "listen",
-                "Server-sent events: what each period releases when it closes.",
-                {"text/event-stream": {"schema": {"type": "string"}}},
-                parameters=[_TASK_ID, _SINCE],
-                problems=(400, 401, 404, 503),
-                secure=True,
-            )
-        },
-        "/tasks/{task_id}": {
-            "get": _operation(
-                "showTask",
-                "The task's page.",
-                {"text/html": {"schema": {"type": "string"}}},
-                parameters=[_TASK_ID],
-                problems=(401, 404),
-                secure=True,
-            )
-        },
-        "/healthz": {"get": _operation("health", "Whether the process lives.", _json("Status"))},
-        "/readyz": {
-            "get": _operation(
-                "ready", "Whether reports can be taken.", _json("Status"), problems=(503,)
-            )
-        },
-        "/metrics": {
-            "get": _operation(
-                "metrics",
-                "What Prometheus reads; for analysts.",
-                {"text/plain": {"schema": {"type": "string"}}},
-                problems=(401,),
-                secure=True,
-            )
-        },
-    }
-
-
-def _operation(  # noqa: PLR0913 -- one for each part of an operation
-    name: str,
-    summary: str,
-    content: dict[str, Any],
-    *,
-    status: int = 200,
-    parameters: list[dict[str, Any]] | None = None,
-    body: dict[str, Any] | None = None,
-    problems: tuple[int, ...] = (),
-    secure: bool = False,
-) -> dict[str, Any]:
-    made: dict[str, Any] = {"operationId": name, "summary": summary}
-    if parameters:
-        made["parameters"] = parameters
-    if body:
-        made["requestBody"] = {"required": True, "content": body}
-    problem = {"content": {MEDIA_TYPE: {"schema": _ref("Problem")}}}
-    made["responses"] = {str(status): {"description": "Done.", "content": content}} | {
-        str(code): {"description": "Refused.", **problem} for code in problems
-    }
-    if secure:
-        made["security"] = [{"token": []}, {}]
-    return made
-
-
-def _question() -> list[dict[str, Any]]:
-    whole = {"type": "integer", "minimum": 1, "maximum": 16_384}
-    schemas: dict[str, dict[str, Any]] = {
-        "query": {"enum": list(QUERIES), "default": "mean"},
-        **dict.fromkeys(("period", "first", "last", "before", "after", "k"), whole),
-        "item": {"type": "string"},
-        "average": {"type": "boolean"},
-        "simultaneous": {"type": "boolean"},
-        "decoder": {"enum": ["online", "smoothed", "filtered", "posterior"], "default": "online"},
-        "level": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_LEVEL},
-    }
-    return [{"name": name, "in": "query", "schema": schema} for name, schema in schemas.items()]
-
-
 def _ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _json(name: str) -> dict[str, Any]:
-    return {"application/json": {"schema": _ref(name)}}
+def _in(place: str, name: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a parameter of an address: in its path, or in its query."""
+    return {"name": name, "in": place, "schema": schema} | more
 
 
-def _object(**fields: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": fields, "required": list(fields)}
+@dataclass(frozen=True)
+class _Operation:
+    """One thing that can be asked of an address.
+
+    Parameters
+    ----------
+    method, path
+        The method and the address.
+    name, summary
+        The name for programs, and a sentence for people.
+    content
+        The name of the schema of the answer; of an answer that is not JSON, its media type.
+    problems
+        The codes of refusals, beside those of a task that is unknown or a token that is missing.
+    secure
+        Whether a token is asked for.
+    status
+        The code if all goes well.
+    query
+        The parameters in the query.
+    body
+        The media type and the schema of what is sent.
+
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    content: str
+    problems: tuple[int, ...] = ()
+    secure: bool = False
+    status: int = 200
+    query: list[dict[str, Any]] = field(default_factory=list)
+    body: tuple[str, dict[str, Any]] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the operation as the document has it."""
+        of_task = "{task_id}" in self.path
+        about = "The SHA-256 of the task's spec."
+        task_id = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+        named = [_in("path", "task_id", task_id, required=True, description=about)] * of_task
+        is_json = "/" not in self.content
+        content = {JSON: _ref(self.content)} if is_json else {self.content: TEXT}
+        codes = sorted({*self.problems, *[404] * of_task, *[401] * self.secure})
+        problem = _content({MEDIA_TYPE: _ref("Problem")})
+        sent = {} if self.body is None else {"required": True} | _content(dict([self.body]))
+        parts: dict[str, Any] = {
+            "parameters": named + self.query,
+            "requestBody": sent,
+            "responses": {str(self.status): {"description": "Done."} | _content(content)}
+            | {str(code): {"description": "Refused."} | problem for code in codes},
+            "security": [{"token": []}, {}] if self.secure else [],
+        }
+        named_parts = {name: part for name, part in parts.items() if part}
+        return {"operationId": self.name, "summary": self.summary} | named_parts
+
+
+def _content(schemas: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {kind: {"schema": schema} for kind, schema in schemas.items()}}
+
+
+_SINCE: Final = _in(
+    "query",
+    "since",
+    {**_PERIODS, "minimum": 0, "default": 0},
+    description="The last period that was heard of; those after it follow.",
+)
+_FIELDS: Final[dict[str, dict[str, Any]]] = {
+    "query": {"enum": list(QUERIES), "default": "mean"},
+    **dict.fromkeys(("period", "first", "last", "before", "after", "k"), _PERIODS),
+    "item": TEXT,
+    "average": {"type": "boolean"},
+    "simultaneous": {"type": "boolean"},
+    "decoder": {"enum": list(DECODERS), "default": DECODERS[0]},
+    "level": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_LEVEL},
+}
+_OPERATIONS: Final = (
+    _Operation("get", "/v1/tasks", "listTasks", "List the tasks.", "Tasks"),
+    _Operation(
+        *("post", "/v1/tasks", "publishTask", "Publish a task; for the operator.", "Summary"),
+        problems=(400, 403, 408, 411, 413, 429),
+        secure=True,
+        status=201,
+        body=(JSON, _ref("PublishRequest")),
+    ),
+    _Operation("get", _TASK, "readTask", "The task as devices join it.", "Published"),
+    _Operation(
+        *("post", f"{_TASK}/reports", "uploadReports"),
+        "Hand in a batch of reports; answered when all of them are safe.",
+        "Receipt",
+        problems=(400, 403, 408, 411, 413, 415, 429),
+        body=(BATCH_TYPE, {"type": "string", "format": "binary"}),
+    ),
+    _Operation(
+        *("get", f"{_TASK}/question", "readQuestion"),
+        "What an interactive task asks now of whoever is free; null if nothing.",
+        "Question",
+    ),
+    _Operation(
+        *("post", f"{_TASK}/keys", "renewKey"),
+        "Give a task a new key to seal reports to; for the operator.",
+        "NewKey",
+        problems=(403, 409),
+        secure=True,
+        status=201,
+    ),
+    _Operation(
+        *("get", f"{_TASK}/answers", "ask"),
+        "Answer a question; for analysts unless the task is public.",
+        "Answers",
+        problems=(400, 409),
+        secure=True,
+        query=[_in("query", name, schema) for name, schema in _FIELDS.items()],
+    ),
+    _Operation(
+        *("get", f"{_TASK}/events", "listen"),
+        "Server-sent events: what each period releases when it closes.",
+        "text/event-stream",
+        problems=(400, 503),
+        secure=True,
+        query=[_SINCE],
+    ),
+    _Operation(
+        *("get", "/tasks/{task_id}", "showTask", "The task's page.", "text/html"), secure=True
+    ),
+    _Operation("get", "/healthz", "health", "Whether the process lives.", "Status"),
+    _Operation("get", "/readyz", "ready", "Whether reports can be taken.", "Status", (503,)),
+    _Operation(
+        *("get", "/metrics", "metrics", "What Prometheus reads; for analysts.", "text/plain"),
+        secure=True,
+    ),
+)
 
 
 def _schemas() -> dict[str, Any]:
-    text, truth = {"type": "string"}, {"type": "boolean"}
-    refused = _object(index=_COUNT, reason={"enum": list(REASONS)})
-    one = {
-        "type": "object",
-        "properties": {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER},
-        "required": ["value", "low", "high"],
-    }
+    number = {"type": ["number", "null"]}
+    asked = schema_of(Question, complete=False, probability={"minimum": 0, "maximum": 1})
     return {
-        "Problem": _object(type=text, title=text, status={"type": "integer"}, detail=text),
-        "Status": _object(status=text),
-        "Summary": _object(
-            task_id=text,
-            title=text,
-            epsilon={"type": "number"},
-            periods=_COUNT,
-            period_seconds=_COUNT,
-            start=_COUNT,
-            closed=_COUNT,
-            public=truth,
-            guarantee=text,
-            offers={"type": "array", "items": text},
+        "Problem": table(type=TEXT, title=TEXT, status={"type": "integer"}, detail=TEXT),
+        "Status": table(status=TEXT),
+        "Summary": schema_of(TaskSummary),
+        "Tasks": table(tasks=array(_ref("Summary"))),
+        "Published": table(spec={"type": "object"}, keys={"type": "array"}, endpoint=TEXT),
+        "PublishRequest": schema_of(
+            PublishRequest,
+            complete=False,
+            start={"maximum": LATEST},
+            grace={"maximum": LONGEST_GRACE},
+        )
+        | {"additionalProperties": False},
+        "Receipt": schema_of(
+            Receipt, refused=array(table(index=COUNT, reason={"enum": list(REASONS)}))
         ),
-        "Tasks": _object(tasks={"type": "array", "items": _ref("Summary")}),
-        "Published": _object(spec={"type": "object"}, keys={"type": "array"}, endpoint=text),
-        "PublishRequest": {
-            "type": "object",
-            "properties": {
-                "task": {"type": "object", "description": "The fields of a task file."},
-                "start": {"type": ["integer", "null"], "minimum": 0, "maximum": 1 << 40},
-                "grace": {"type": ["integer", "null"], "minimum": 0, "maximum": 1 << 31},
-                "sealed": {"type": "boolean", "default": True},
-                "public": {"type": "boolean", "default": False},
-                "endpoint": {
-                    "type": ["string", "null"],
-                    "description": "Where devices send, if not here: to a shuffler.",
-                },
-            },
-            "required": ["task"],
-            "additionalProperties": False,
-        },
-        "Receipt": _object(
-            accepted=_COUNT,
-            repeated=_COUNT,
-            refused={"type": "array", "items": refused},
-            key_id=_COUNT,
-        ),
-        "Question": _object(
-            version={"const": 1},
-            question={
-                "anyOf": [
-                    {"type": "null"},
-                    _object(
-                        period=_COUNT,
-                        round=_COUNT,
-                        mechanism={"type": "object"},
-                        probability={"type": "number", "minimum": 0, "maximum": 1},
-                    ),
-                ]
-            },
-        ),
-        "NewKey": _object(task_id=text, key_id=_COUNT),
-        "Answers": _object(
+        "Question": table(version={"const": 1}, question={"anyOf": [{"type": "null"}, asked]}),
+        "NewKey": table(task_id=TEXT, key_id=COUNT),
+        "Answers": table(
             query={"enum": list(QUERIES)},
-            question=text,
-            answers={"type": "array", "items": one},
+            question=TEXT,
+            answers=array(table(value=number, low=number, high=number)),
             level={"type": "number"},
-            band=truth,
-            as_of=_COUNT,
-            method=text,
-            n=_COUNT,
-            guarantee=text,
-            quantity=_object(
-                kind={"enum": ["share", "mean", "move", "amount"]},
-                noun=text,
-                unit=text,
-                scale={"type": "number"},
-                from_zero=truth,
-            ),
+            band={"type": "boolean"},
+            as_of=COUNT,
+            method=TEXT,
+            n=COUNT,
+            guarantee=TEXT,
+            quantity=schema_of(Quantity),
         ),
     }

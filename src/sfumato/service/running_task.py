@@ -24,7 +24,7 @@ from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD, Context
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["Key", "RunningTask"]
+__all__ = ["Key", "RunningTask", "TaskSummary"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,47 @@ class Key:
         key = X25519PrivateKey.from_private_bytes(private)
         told = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
         return cls(key, told.context)
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """A running task in a few words.
+
+    Parameters
+    ----------
+    task_id
+        The SHA-256 of the task's spec.
+    title
+        The title of the task.
+    epsilon
+        The epsilon that a device pays.
+    periods
+        The number of periods.
+    period_seconds
+        The length of a period in seconds.
+    start
+        The start of the first period in seconds since 1970.
+    closed
+        The number of periods that have closed.
+    public
+        Whether anybody may read answers.
+    guarantee
+        The guarantee of the task.
+    offers
+        The guarantee of each of the windows that an owner can pick.
+
+    """
+
+    task_id: str
+    title: str
+    epsilon: float
+    periods: int
+    period_seconds: int
+    start: int
+    closed: int
+    public: bool
+    guarantee: str
+    offers: list[str]
 
 
 class RunningTask:
@@ -94,6 +135,23 @@ class RunningTask:
         self.published = Published(given.spec, given.keys, self.elsewhere or here)
         self.keys = {name: Key.of(given.spec, name, key) for name, key in stored.keys.items()}
         self.until = dict(stored.until)
+
+    @property
+    def summary(self) -> TaskSummary:
+        """The task in a few words."""
+        spec = self.published.spec
+        return TaskSummary(
+            task_id=self.name,
+            title=spec["title"],
+            epsilon=spec["epsilon"],
+            periods=spec["periods"],
+            period_seconds=spec["period_seconds"],
+            start=spec["start"],
+            closed=self.closed,
+            public=self.public,
+            guarantee=str(self.protocol.guarantee),
+            offers=[str(offer) for offer in self.protocol.offers],
+        )
 
     @property
     def is_mixed(self) -> bool:

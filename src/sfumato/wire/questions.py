@@ -34,8 +34,10 @@ class Question:
 
     Parameters
     ----------
-    period, round
-        The period, and the number of the round, counted from 0.
+    period
+        The period that is asked about.
+    round
+        The number of the round in its period, counted from 0.
     mechanism
         The configuration of the mechanism to answer with.
     probability

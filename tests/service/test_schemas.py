@@ -1,0 +1,74 @@
+"""What the document says of an object is what its dataclass says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import pytest
+
+from sfumato.core.quantity import SHARE
+from sfumato.service import openapi
+from sfumato.service.collector import Receipt
+from sfumato.service.running_task import TaskSummary
+from sfumato.service.schemas import schema_of
+from sfumato.service.task_submission import PublishRequest
+from sfumato.wire.questions import Question
+
+SCHEMAS = openapi.document()["components"]["schemas"]
+
+
+@dataclass
+class Pet:
+    """A pet.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+
+    """
+
+    name: str
+    kind: Literal["cat", "dog"]
+    weight: float | None = None
+    owners: tuple[str, ...] = ()
+    tame: bool = True
+    coat: Any = None
+
+
+def test_types_defaults_and_descriptions_are_those_of_the_class() -> None:
+    assert schema_of(Pet, complete=False, weight={"maximum": 90}) == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "What it is called."},
+            "kind": {"enum": ["cat", "dog"]},
+            "weight": {"type": ["number", "null"], "maximum": 90},
+            "owners": {"type": "array", "items": {"type": "string"}, "default": ()},
+            "tame": {"type": "boolean", "default": True},
+            "coat": {"type": "object"},
+        },
+        "required": ["name", "kind"],
+    }
+    assert len(schema_of(Pet)["required"]) == len(fields(Pet))
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema"),
+    [
+        (TaskSummary, SCHEMAS["Summary"]),
+        (Receipt, SCHEMAS["Receipt"]),
+        (PublishRequest, SCHEMAS["PublishRequest"]),
+        (Question, SCHEMAS["Question"]["properties"]["question"]["anyOf"][1]),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_every_field_is_in_the_document_with_a_sentence_of_its_own(kind: Any, schema: Any) -> None:
+    sentences = [each["description"] for each in schema["properties"].values()]
+    assert list(schema["properties"]) == [field.name for field in fields(kind)]
+    assert len(set(sentences)) == len(sentences)
+
+
+def test_what_is_sent_is_what_is_said() -> None:
+    assert set(Receipt().plain()) == set(SCHEMAS["Receipt"]["required"])
+    assert set(asdict(SHARE)) == set(SCHEMAS["Answers"]["properties"]["quantity"]["required"])
