@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.clock import seconds
 from benchmarks.stream import peak
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Drifting
+from sfumato.simulation.drifting import Drifting
 from sfumato.streams.window import METHODS, Window
 
 __all__ = ["main"]

@@ -16,8 +16,10 @@ import pytest
 from tests.fitting import ALARM, p_value
 
 from sfumato import catalog, mechanisms
-from sfumato.checks import paths
-from sfumato.checks.paths import Branching, Unlisted, every_path_follows_the_law, path_law
+from sfumato.checks import branching, path_checks, paths
+from sfumato.checks.branching import Branching, path_law
+from sfumato.checks.path_checks import every_path_follows_the_law
+from sfumato.checks.paths import Unlisted
 from sfumato.core import Mechanism
 from sfumato.mechanisms.central import NoisyMax, SmoothQuantile
 from sfumato.randomness import ONE, Coins, Source, Wheel, seeded
@@ -119,13 +121,13 @@ def test_of_every_mechanism_some_example_is_followed_in_a_batch(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: set[int] = set()
-    follow = paths._follow  # noqa: SLF001
+    follow = path_checks._follow  # noqa: SLF001
 
     def recorded(mechanism: Mechanism, batch: list[Any], laws: list[Any]) -> int:
         sizes.add(len(batch))
         return follow(mechanism, batch, laws) if len(batch) == 1 else 0
 
-    monkeypatch.setattr(paths, "_follow", recorded)
+    monkeypatch.setattr(path_checks, "_follow", recorded)
     for example in catalog.find(name).examples():
         every_path_follows_the_law(example)
         if 2 in sizes:
@@ -141,7 +143,7 @@ def test_of_every_mechanism_some_example_is_followed_in_a_batch(
 def test_noisy_max_chooses_by_its_law(kind: Any, scores: list[int]) -> None:
     mechanism = NoisyMax(0.7, 2, kind)
     listed = path_law(lambda rng: mechanism.select(np.array(scores), rng), unit=mechanism.rate)
-    law = mechanism.law(scores, Fraction(1, paths.STEP), reach=20)
+    law = mechanism.law(scores, Fraction(1, branching.STEP), reach=20)
     assert listed.left < Fraction(1, 10**6)
     for winner, chance in listed.chances.items():
         assert abs(chance - law[winner]) <= listed.left
@@ -151,7 +153,8 @@ def test_a_smooth_quantile_has_the_noise_of_its_law() -> None:
     quantile, values = SmoothQuantile(1.0, 1e-6, 0.5), np.array([3, 5, 9])
     centre, law = quantile.law(values, 10)
     listed = path_law(lambda rng: quantile.release(values, 10, rng), unit=law.rate)
-    zero = Fraction(paths.STEP - 1, paths.STEP + 1)
+    zero = Fraction(branching.STEP - 1, branching.STEP + 1)
     assert listed.chances == {
-        centre + z: zero / paths.STEP ** abs(z) for z in range(-paths.REACH, paths.REACH + 1)
+        centre + z: zero / branching.STEP ** abs(z)
+        for z in range(-branching.REACH, branching.REACH + 1)
     }

@@ -16,7 +16,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.checks import CheckFailed
-from sfumato.checks.paths import every_path_adds_the_noise_of_the_law, every_path_follows_the_law
+from sfumato.checks.path_checks import (
+    every_path_adds_the_noise_of_the_law,
+    every_path_follows_the_law,
+)
 from sfumato.core import Mechanism
 from sfumato.mechanisms import GRR, OUE, CoCo, Concord, StochasticRounding, SubsetSelection
 from sfumato.mechanisms.central import DiscreteLaplace

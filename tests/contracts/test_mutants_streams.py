@@ -21,7 +21,8 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Source, seeded
-from sfumato.streams.flat.flat import Flat, FlatDevice
+from sfumato.streams.flat.flat import Flat
+from sfumato.streams.flat.flat_device import FlatDevice
 from sfumato.streams.kinds import Attributes, Binary, Category
 from sfumato.streams.weave.strands import Strand, strand
 from sfumato.streams.weave.threads import SNAPSHOT, Thread

@@ -23,7 +23,7 @@ from sfumato.datasets.endless import (
     taxi_by_half_hour,
 )
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.simulation.populations import Drifting
+from sfumato.simulation.drifting import Drifting
 
 
 def truth(stream: Stream, period: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from sfumato.lab.accuracy import FULL, PRINTED, Comparison, Densities, Exact, fan_out_errors
 from sfumato.mechanisms.sparse.subset.subset_law import SubsetLaw, subset_law
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import LIVES, Life, Synthetic
+from sfumato.simulation.made_up_lives import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.mix import best_shares

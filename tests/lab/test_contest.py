@@ -9,7 +9,7 @@ from sfumato.datasets.endless import DrawnBits
 from sfumato.errors import ConfigurationError
 from sfumato.lab.contest import bits, contest, livest, summed, wire_bytes
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Drifting
+from sfumato.simulation.drifting import Drifting
 from sfumato.streams.window import Window
 
 N = 20_000

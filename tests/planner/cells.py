@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.planner import Expected, Pilot
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import LIVES, Life, Synthetic
+from sfumato.simulation.made_up_lives import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Curve, Weave, online
 from sfumato.streams.weave.expected import expected

@@ -9,7 +9,7 @@ from tests.planner.cells import drawn
 from sfumato.core.tally import Tallies, Tally
 from sfumato.planner import Pilot
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Synthetic
+from sfumato.simulation.made_up_lives import Synthetic
 from sfumato.streams.assumed import assumed_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.pilot import Sample

@@ -14,7 +14,7 @@ from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.planner import Pilot, Plan, plan
-from sfumato.simulation.populations import Synthetic
+from sfumato.simulation.made_up_lives import Synthetic
 from sfumato.streams.kinds import Binary, Category, Values, values_of
 from sfumato.streams.pilot import Sample
 from sfumato.streams.weave import Weave

@@ -6,7 +6,8 @@ import pytest
 from sfumato.datasets.flights import PLACES, WEEKS, read_positions
 from sfumato.errors import ConfigurationError
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import LIVES, Life, Recorded, Synthetic
+from sfumato.simulation.made_up_lives import LIVES, Life, Synthetic
+from sfumato.simulation.populations import Recorded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.weave_fleet import freeze

@@ -14,8 +14,8 @@ from sfumato.core.stream import Question, Stream, Timestep
 from sfumato.core.tally import Tallies, Tally
 from sfumato.randomness import seeded
 from sfumato.simulation import Recorded, Synthetic, simulate
+from sfumato.simulation.drifting import Drifting
 from sfumato.simulation.observed import Held, Moves, Numbers
-from sfumato.simulation.populations import Drifting
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Category
 from sfumato.streams.published.topl import ToPL

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ConfigurationError
-from sfumato.simulation.populations import LIVES, Life, Synthetic
+from sfumato.simulation.made_up_lives import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 KINDS: list[Values] = [

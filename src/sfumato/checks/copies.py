@@ -14,8 +14,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
+from sfumato.checks.branching import Branching
 from sfumato.checks.crowds import engine_of
-from sfumato.checks.paths import Branching, Path, paths
+from sfumato.checks.paths import Path, paths
 from sfumato.checks.servers import every_server
 from sfumato.checks.transcripts import Act, Asks, Devices, NumberedValue, State, state_of
 from sfumato.checks.verdict import demand

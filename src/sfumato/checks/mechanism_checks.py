@@ -15,7 +15,7 @@ from typing import Final
 
 from sfumato.checks.estimates import estimates_are_unbiased_and_cover, simulated_tallies_agree
 from sfumato.checks.independence import nobody_shares_coins
-from sfumato.checks.paths import every_path_follows_the_law
+from sfumato.checks.path_checks import every_path_follows_the_law
 from sfumato.checks.privacy import (
     epsilon_is_spent_and_not_exceeded,
     exact_ratio,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.checks.fitting import chi_squared_tail
-from sfumato.checks.paths import every_path_adds_the_noise_of_the_law
+from sfumato.checks.path_checks import every_path_adds_the_noise_of_the_law
 from sfumato.checks.verdict import (
     ALARM,
     BUDGET_WASTED,

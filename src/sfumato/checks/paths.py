@@ -1,52 +1,21 @@
-"""Every path of a sampler: all its coins fall all ways, and its law comes out as exact fractions.
+"""Every path through a sampler's choices, one after the other.
 
-What many draws show is right to a few hundredths; what all paths show is right to the last of the
-64 bits, however rarely a path is taken. All coins of a sampler come from the few draws of
-:class:`~sfumato.randomness.Source` that have a law of their own. :class:`Branching` makes each of
-them a choice, the sampler runs once for every sequence of choices, and the chances of those that
-lead to the same reports are added up. That the draws follow their laws, word by word, is what the
-tests of the sources show.
+A path is a sequence of choices; the sampler runs once for each. What the choices are is up to the
+coins that it is handed: see :mod:`sfumato.checks.branching`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
-from itertools import combinations, permutations
-from math import comb, factorial, inf, prod
-from typing import Any, Final, NoReturn, TypeVar
+from functools import lru_cache
+from math import inf
+from typing import Final, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sfumato.checks.drawn import PathCoins
-from sfumato.checks.verdict import CheckFailed, demand
-from sfumato.core.mechanism import Mechanism
-from sfumato.core.noise import Noise
-from sfumato.errors import ConfigurationError
-from sfumato.randomness import ONE, Source, Wheel
-
-__all__ = [
-    "Branching",
-    "Path",
-    "PathLaw",
-    "Unlisted",
-    "every_path_adds_the_noise_of_the_law",
-    "every_path_follows_the_law",
-    "outcomes",
-    "path_law",
-]
+__all__ = ["MOST_CHOICES", "Abandoned", "Path", "Unlisted", "outcomes", "paths"]
 
 MOST_CHOICES: Final = 200_000  # of one batch: a mechanism with more needs a smaller example
-ROOM: Final = 8_000  # paths of one instance that batches are chosen to stay within
-ALONE: Final = 1_500  # paths of one instance after which no further value is begun
 DEEPEST: Final = 64  # choices on a path; only loops have more
-LEFT: Final = Fraction(1, 1 << 20)  # what the paths of a loop that were not followed may weigh
-REACH: Final = 7  # how far from zero noise is followed
-STEP: Final = 10  # how many times less likely noise is one unit farther out; see Branching
-BATCHES: Final = ((0, 1), (0, 0), (0, 2, 1))  # whose values are randomized together
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Path")
@@ -56,11 +25,8 @@ class Unlisted(Exception):
     """The paths of a sampler cannot be listed, and why."""
 
 
-class _Abandoned(Exception):
+class Abandoned(Exception):
     """A path goes on for too long, or out of the noise's reach."""
-
-
-# ---- paths ----------------------------------------------------------------------------------
 
 
 class Path:
@@ -79,7 +45,7 @@ class Path:
         """Return one of several outcomes, with a chance proportional to its whole weight."""
         depth = len(self.places)
         if depth == DEEPEST:
-            raise _Abandoned
+            raise Abandoned
         place = self.script[depth] if depth < len(self.script) else _following(weights, -1)
         self.places.append(place)
         self.choices.append(weights)
@@ -127,7 +93,7 @@ def paths(run: Callable[[P], T], kind: type[P], most: float = inf) -> Iterator[t
         path = kind(script)
         try:
             outcome = run(path)
-        except _Abandoned:
+        except Abandoned:
             pass
         else:
             yield outcome, path
@@ -144,314 +110,3 @@ def outcomes(run: Callable[[P], T], kind: type[P]) -> Iterator[tuple[T, Fraction
     """Yield what a sampler makes of every path, with its chance."""
     for outcome, path in paths(run, kind):
         yield outcome, Fraction(path.numerator, path.denominator)
-
-
-@dataclass(frozen=True)
-class PathLaw:
-    """The law of a sampler as its paths tell it.
-
-    Parameters
-    ----------
-    chances
-        The exact probability of each outcome.
-    paths
-        How many paths lead to them.
-    left
-        The probability of all paths that were not followed to their end: those of loops that may
-        go on for ever, and of noise beyond reach.
-
-    """
-
-    chances: dict[Any, Fraction]
-    paths: int
-    left: Fraction
-
-
-def path_law(run: Callable[[Branching], Any], unit: Fraction | None = None) -> PathLaw:
-    """Return the exact law of what a sampler returns, by following all of its paths.
-
-    Raises :class:`Unlisted` if there are too many. With a ``unit`` noise is followed, too; see
-    :class:`Branching`.
-
-    Examples
-    --------
-    >>> path_law(lambda rng: int(rng.below(2, 3).sum())).chances
-    {0: Fraction(1, 8), 1: Fraction(3, 8), 2: Fraction(3, 8), 3: Fraction(1, 8)}
-
-    """
-    sums: dict[tuple[Any, int], int] = {}
-    count = 0
-    for outcome, path in paths(lambda path: run(Branching(path, unit)), Path, MOST_CHOICES):
-        count += 1
-        key = (outcome, path.denominator)
-        sums[key] = sums.get(key, 0) + path.numerator
-    chances: dict[Any, Fraction] = {}
-    for (outcome, denominator), numerator in sums.items():
-        chances[outcome] = chances.get(outcome, Fraction(0)) + Fraction(numerator, denominator)
-    return PathLaw(chances, count, 1 - sum(chances.values(), Fraction(0)))
-
-
-# ---- coins that fall all ways ---------------------------------------------------------------
-
-
-class Branching(Source):
-    """Coins that follow a path: every draw with a law of its own is a choice of the path.
-
-    Nothing else can be drawn: bytes and words have too many values to follow, and a sampler that
-    takes them raw is refused.
-
-    Parameters
-    ----------
-    path
-        The path that is followed: it decides every draw.
-    unit
-        The rate of the noise, if any is drawn. The chances of noise of this rate are powers of
-        x = e^-rate, which is no fraction; 1/10 stands for it, as what is claimed of the noise must
-        hold for every x.
-
-    """
-
-    def __init__(self, path: Path, unit: Fraction | None = None) -> None:
-        self.path, self.unit = path, unit
-
-    def take(self, size: int) -> NoReturn:
-        """Refuse: what becomes of raw bytes cannot be listed."""
-        raise Unlisted(
-            f"it takes {size} raw bytes; draw coins by bernoulli, bits, below and their like, "
-            "each of which has a law that can be followed"
-        )
-
-    def _coins(self, weights: Sequence[int], n: int) -> list[int]:
-        return [self.path.weigh(weights) for _ in range(n)]
-
-    def coins(self) -> PathCoins:
-        """Return whole numbers one at a time, each of them any one."""
-        return PathCoins(self.path)
-
-    def bernoulli(self, threshold: int, n: int) -> NDArray[np.bool_]:
-        """Return n coins, each both ways."""
-        return np.array(self._coins(_two_ways(threshold, ONE), n), dtype=bool)
-
-    def bernoulli_each(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return a coin for each threshold, both ways."""
-        tossed = [self.path.weigh(_two_ways(t, ONE)) for t in thresholds.tolist()]
-        return np.array(tossed, dtype=bool)
-
-    def rational(
-        self, numerator: NDArray[Any] | int, denominator: int, n: int
-    ) -> NDArray[np.bool_]:
-        """Return n coins, each both ways."""
-        each = np.clip(np.broadcast_to(numerator, n), 0, denominator).tolist()
-        return np.array([self.path.weigh(_two_ways(t, denominator)) for t in each], dtype=bool)
-
-    def bits(self, n: int) -> NDArray[np.uint8]:
-        """Return n fair bits, each both ways."""
-        return np.array(self._coins((1, 1), n), dtype=np.uint8)
-
-    def bit_lanes(self, k: int, n: int) -> NDArray[np.uint64]:
-        """Return n rows of k fair bits, each both ways."""
-        return _lanes([self._coins((1, 1), k) for _ in range(n)], k)
-
-    def bernoulli_lanes(self, threshold: int, k: int, n: int) -> NDArray[np.uint64]:
-        """Return n rows of k coins, each both ways."""
-        weights = _two_ways(threshold, ONE)
-        return _lanes([self._coins(weights, k) for _ in range(n)], k)
-
-    def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
-        """Return n integers, each of them any one below k."""
-        return np.array([self.path.uniform(k) for _ in range(n)], dtype=dtype)
-
-    def below_each(self, sizes: NDArray[Any], least: int, most: int) -> NDArray[np.int64]:
-        """Return any integer below each of the sizes."""
-        outside = [size for size in sizes.tolist() if not least <= size <= most]
-        if outside:
-            raise ConfigurationError(f"a size is {outside[0]}; they lie in {least}..{most}.")
-        return np.array([self.path.uniform(size) for size in sizes.tolist()], dtype=np.int64)
-
-    def permutation(self, k: int) -> NDArray[np.int64]:
-        """Return any order of 0..k-1."""
-        if factorial(k) > MOST_CHOICES:
-            raise Unlisted(f"it draws an order of {k} things, too many to list")
-        order = list(permutations(range(k)))[self.path.uniform(factorial(k))]
-        return np.array(order, dtype=np.int64)
-
-    def subset_columns(self, k: int, m: int, n: int) -> NDArray[Any]:
-        """Return n subsets, each of them any one, in an order that tells of the subset."""
-        kinds = _subsets(k, m)
-        chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
-        for column in range(n):
-            place = self.path.uniform(len(kinds))
-            chosen[:, column] = np.roll(kinds[place], place)
-        return chosen
-
-    def subset_lanes(self, k: int, m: int, n: int) -> NDArray[np.uint64]:
-        """Return n subsets, each of them any one."""
-        kinds = _subsets(k, m)
-        drawn = [kinds[self.path.uniform(len(kinds))] for _ in range(n)]
-        return _lanes([[int(item in kind) for item in range(k)] for kind in drawn], k)
-
-    def outside(self, lanes: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
-        """Return any item outside of each subset."""
-        items = []
-        for column in lanes.T.tolist():
-            free = [item for item in range(k) if not column[item >> 6] >> (item & 63) & 1]
-            items.append(free[self.path.uniform(len(free))])
-        return np.array(items, dtype=np.int64)
-
-    def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
-        """Return n outcomes of a wheel, each of them any one."""
-        weights = list(wheel.weights())
-        return np.array(self._coins(weights, n), dtype=np.min_scalar_type(len(weights)))
-
-    # ---- noise -----------------------------------------------------------------------------
-
-    def geometric(self, rate: Fraction | int, n: int) -> NDArray[np.int64]:
-        """Return n numbers, each of them any one within reach."""
-        return self._noise(rate, n, range(REACH + 1))
-
-    def discrete_laplace(self, rate: Fraction | int, n: int) -> NDArray[np.int64]:
-        """Return n numbers, each of them any one within reach."""
-        return self._noise(rate, n, range(-REACH, REACH + 1))
-
-    def _noise(self, rate: Fraction | int, n: int, numbers: range) -> NDArray[np.int64]:
-        times = Fraction(rate) / self.unit if self.unit else Fraction(0)
-        if times.denominator != 1 or times < 1:
-            raise Unlisted(f"it draws noise of rate {rate}; {self.unit} is expected")
-        base = STEP ** int(times)  # P[z] is proportional to base^-|z|
-        weights = [base ** (REACH - abs(z)) for z in numbers]
-        # What lies beyond weighs 1/(base - 1) on each side; all weights are made whole by that.
-        weights = [weight * (base - 1) for weight in weights] + [1 if numbers[0] == 0 else 2]
-        places = self._coins(weights, n)
-        if len(numbers) in places:
-            raise _Abandoned
-        return np.array([numbers[place] for place in places], dtype=np.int64)
-
-
-def _two_ways(threshold: int, whole: int) -> tuple[int, int]:
-    if not 0 <= threshold <= whole:
-        raise ConfigurationError(f"threshold is {threshold}; it must lie in 0..{whole}.")
-    return whole - threshold, threshold
-
-
-def _lanes(rows: list[list[int]], k: int) -> NDArray[np.uint64]:
-    """Return rows of k bits as lanes."""
-    lanes = np.zeros(((k + 63) // 64, len(rows)), dtype=np.uint64)
-    for column, row in enumerate(rows):
-        for item, bit in enumerate(row):
-            lanes[item >> 6, column] |= np.uint64(bit << (item & 63))
-    return lanes
-
-
-@lru_cache(maxsize=64)
-def _subsets(k: int, m: int) -> list[tuple[int, ...]]:
-    if comb(k, m) > MOST_CHOICES:
-        raise Unlisted(f"it draws {m} of {k} things, too many ways to list")
-    return list(combinations(range(k), m))
-
-
-# ---- the checks -----------------------------------------------------------------------------
-
-
-def every_path_follows_the_law(mechanism: Mechanism) -> None:
-    """Reports have exactly the stated probabilities, alone and beside others in a batch.
-
-    The reports of two and of three people must be independent: their probabilities multiply. Of
-    large instances one person's paths are followed alone, for as many values as there is room.
-    """
-    values = _ends_first(mechanism)
-    law_of = lru_cache(lambda place: _stated(mechanism, values[place]))
-    counts: list[int] = []
-
-    def follow(places: Sequence[int]) -> int:
-        return _follow(mechanism, [values[p] for p in places], [law_of(p) for p in places])
-
-    for place in range(len(values)):
-        counts.append(follow([place]))
-        if sum(counts) > ALONE:
-            break
-    followed = sum(counts)
-    for batch in BATCHES:
-        if max(batch) < len(counts) and followed + prod(counts[p] for p in batch) <= ROOM:
-            followed += follow(batch)
-
-
-def _ends_first(mechanism: Mechanism) -> list[Any]:
-    """Return all values worth a look: the ends and the middle of the inputs, then all others."""
-    inputs = mechanism.inputs()
-    front = list(dict.fromkeys((0, len(inputs) - 1, len(inputs) // 2)))
-    rest = [value for place, value in enumerate(inputs) if place not in front]
-    return [*(inputs[place] for place in front), *mechanism.probes(), *rest]
-
-
-def _stated(mechanism: Mechanism, value: Any) -> dict[bytes, Fraction]:
-    """Return the probability of each report of a value, its public part included."""
-    laws = mechanism.laws(value)
-    chances: dict[bytes, Fraction] = {}
-    for law in laws:
-        for output, numerator in zip(law.outputs, law.numerators, strict=True):
-            chances[output.tobytes()] = Fraction(numerator, law.denominator * len(laws))
-    return chances
-
-
-def _follow(mechanism: Mechanism, batch: list[Any], laws: list[dict[bytes, Fraction]]) -> int:
-    """Compare the law of a batch's reports with the laws of its values; return how many paths."""
-    size = mechanism.report_bytes
-    try:
-        listed = path_law(lambda rng: mechanism.randomize(batch, rng).tobytes())
-    except Unlisted as reason:
-        raise CheckFailed(f"the paths of {batch} cannot be followed: {reason}") from reason
-
-    def stated(sent: bytes) -> Fraction:
-        parts = [sent[start : start + size] for start in range(0, len(sent), size)]
-        return prod(
-            (law.get(part, Fraction(0)) for law, part in zip(laws, parts, strict=True)),
-            start=Fraction(1),
-        )
-
-    def shown(sent: bytes) -> str:
-        return f"{batch} sends {np.frombuffer(sent, dtype=mechanism.report_dtype).tolist()}"
-
-    _compare(listed, stated, shown)
-    return listed.paths
-
-
-def _compare(
-    listed: PathLaw, stated: Callable[[Any], Fraction], shown: Callable[[Any], str]
-) -> None:
-    """Raise unless every outcome has its stated probability, but for what was not followed.
-
-    All listed chances sum up to one with what is left. So if none is above what is stated, no
-    outcome that was not seen can be stated to weigh more than what is left.
-    """
-    demand(listed.left <= LEFT, f"paths of weight {float(listed.left):.2g} are too long to follow")
-    for outcome, chance in listed.chances.items():
-        law = stated(outcome)
-        demand(
-            law - listed.left <= chance <= law,
-            f"{shown(outcome)} with probability {float(chance):.9g}, which is "
-            f"{float(chance - law):+.2g} off the law",
-        )
-
-
-def every_path_adds_the_noise_of_the_law(noise: Noise) -> None:
-    """What is added to one and to two integers has exactly the stated probabilities.
-
-    They are powers of x = e^-rate; see :class:`Branching` for the x at which they are compared.
-    """
-    for integers in ([5], [-3, 1 << 40]):
-        before = np.array(integers)
-        try:
-            listed = path_law(partial(_added, noise, before), unit=noise.law().rate)
-        except Unlisted as reason:
-            raise CheckFailed(f"the noise on {integers} cannot be followed: {reason}") from reason
-        _compare(listed, _laplace, partial("to {} is added {}".format, integers))
-
-
-def _added(noise: Noise, integers: NDArray[np.int64], rng: Source) -> tuple[int, ...]:
-    return tuple((noise.add(integers, rng) - integers).tolist())
-
-
-def _laplace(numbers: tuple[int, ...]) -> Fraction:
-    """Return the probability of independent two-sided geometric numbers."""
-    zero = Fraction(STEP - 1, STEP + 1)
-    return prod((zero / STEP ** abs(z) for z in numbers), start=Fraction(1))

@@ -18,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.checks.paths import Branching, Path, Unlisted, paths
+from sfumato.checks.branching import Branching
+from sfumato.checks.paths import Path, Unlisted, paths
 from sfumato.checks.verdict import CheckFailed, demand
 from sfumato.core.stream import Ask, Message, Stream, StreamDevice
 from sfumato.errors import MismatchError

@@ -88,7 +88,7 @@ def _wholes(name: str, text: str) -> list[int]:
 
 def _means(cell: Comparison, repeats: int) -> dict[str, Any]:
     from sfumato.lab.accuracy import FULL
-    from sfumato.simulation.populations import LIVES
+    from sfumato.simulation.made_up_lives import LIVES
 
     record = _record(cell, "means", {name: cell.exact(name) for name in (*LIVES, FULL)})
     if repeats:
@@ -104,7 +104,7 @@ def _means(cell: Comparison, repeats: int) -> dict[str, Any]:
 
 def _sums(cell: Comparison) -> list[dict[str, Any]]:
     from sfumato.lab.accuracy import FULL
-    from sfumato.simulation.populations import LIVES
+    from sfumato.simulation.made_up_lives import LIVES
 
     return [
         _record(cell, asked, {name: cell.sums(asked, name) for name in (*LIVES, FULL)})

@@ -128,7 +128,7 @@ def _streams(asked: CompareOptions) -> dict[str, Stream]:
 
 def _stream(name: str, asked: CompareOptions) -> Stream:
     from sfumato.datasets import endless
-    from sfumato.simulation.populations import Drifting
+    from sfumato.simulation.drifting import Drifting
 
     devices = asked.devices or endless.DEVICES
     periods = asked.periods or endless.PERIODS

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
+from sfumato.core.outlook import Outlook
+
 __all__ = ["StreamDesign"]
 
 
@@ -23,6 +25,8 @@ class StreamDesign(ABC):
     """The smallest number of periods of a task."""
     takes_pilots: ClassVar[bool] = False
     """Whether a plan can use prior knowledge of people's streams (a pilot)."""
+    foreseen: ClassVar[type[Outlook]] = Outlook
+    """What says beforehand how a task of this stream can be run, and how well."""
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:

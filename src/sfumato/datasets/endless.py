@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.datasets import flights
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.simulation.populations import ByPeriod, Recorded
+from sfumato.simulation.drifting import ByPeriod
+from sfumato.simulation.populations import Recorded
 from sfumato.simulation.recorded_streams import read_streams
 from sfumato.streams.kinds import Category
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.fleet import Population
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Life, Synthetic
+from sfumato.simulation.made_up_lives import Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave.aligned_tree import path, tree
 from sfumato.streams.weave.fusion import Fusion

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sfumato.simulation.driving import simulate, steps
+from sfumato.simulation.made_up_lives import Synthetic
 from sfumato.simulation.observed import Observed, observed_by
 from sfumato.simulation.outcome import Metrics, Simulation
-from sfumato.simulation.populations import Recorded, Synthetic
+from sfumato.simulation.populations import Recorded
 
 __all__ = [
     "Metrics",

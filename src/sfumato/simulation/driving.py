@@ -53,7 +53,7 @@ def simulate(
 
     Examples
     --------
-    >>> from sfumato.simulation.populations import Synthetic
+    >>> from sfumato.simulation.made_up_lives import Synthetic
     >>> from sfumato.streams.kinds import Binary
     >>> from sfumato.streams.weave import Weave
     >>> stream = Weave.best(Binary(), periods=8, changes=2, epsilon=1.0)

@@ -18,16 +18,9 @@ from sfumato import frames
 from sfumato.core.domain import Label
 from sfumato.core.fleet import Population
 from sfumato.errors import InputError
-from sfumato.simulation.populations import (
-    DRIFT,
-    TIDE,
-    Drifting,
-    DriftingLevels,
-    Life,
-    Moving,
-    Recorded,
-    Synthetic,
-)
+from sfumato.simulation.drifting import DRIFT, TIDE, Drifting, DriftingLevels
+from sfumato.simulation.made_up_lives import Life, Moving, Synthetic
+from sfumato.simulation.populations import Recorded
 from sfumato.simulation.recorded_streams import read_devices, read_periods, read_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.wire.values import TaskValues

@@ -12,7 +12,7 @@ from tests.accounting.shuffle.enumeration import Shuffled, laws_of
 
 from sfumato import GRR, ExSub, catalog
 from sfumato.accounting.shuffle import BOUNDS, amplify, delta_above, delta_below
-from sfumato.accounting.shuffle.bounds import clones, stronger_clones, variation_ratio
+from sfumato.accounting.shuffle.named_bounds import clones, stronger_clones, variation_ratio
 from sfumato.core.contrast import Contrast
 from sfumato.core.exact import log_above
 from sfumato.core.mechanism import Mechanism

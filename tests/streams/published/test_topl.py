@@ -16,7 +16,8 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms import Hybrid
 from sfumato.randomness import seeded
 from sfumato.streams.asked import coin
-from sfumato.streams.published.topl import PeriodSums, ToPL, ToPLCurator
+from sfumato.streams.published.topl import ToPL
+from sfumato.streams.published.topl_curator import PeriodSums, ToPLCurator
 from sfumato.streams.published.topl_device import ToPLDevice
 
 Floats = NDArray[np.float64]

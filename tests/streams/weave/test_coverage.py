@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.intervals import z_score
 from sfumato.randomness import seeded
-from sfumato.simulation.populations import Synthetic
+from sfumato.simulation.made_up_lives import Synthetic
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Curve, Weave
 from sfumato.streams.weave.curve import online, smoothed

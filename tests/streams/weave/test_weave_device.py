@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.streams.weave.defined import exact_threads
 
-from sfumato.checks.paths import path_law
+from sfumato.checks.branching import path_law
 from sfumato.core.stream import Message
 from sfumato.errors import MismatchError
 from sfumato.randomness import Keyed, Seeded, Source, seeded

@@ -12,7 +12,7 @@ from sfumato.datasets.endless import DrawnBits, NoisyNumbers, Stream
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate
-from sfumato.simulation.populations import Drifting
+from sfumato.simulation.drifting import Drifting
 from sfumato.streams.window import Window, WindowEstimate
 from sfumato.streams.window.filtered import DOUBT, Filtered, history
 

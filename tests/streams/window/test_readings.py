@@ -11,7 +11,7 @@ from sfumato.core.tally import Tally
 from sfumato.mechanisms import GRR, OUE, Hybrid, SubsetSelection
 from sfumato.randomness import seeded
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import DriftingLevels
+from sfumato.simulation.drifting import DriftingLevels
 from sfumato.streams.window import Window
 from sfumato.streams.window.readings import Asking, Reading, planned_variance, read, sampling
 

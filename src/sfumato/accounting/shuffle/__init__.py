@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from sfumato.accounting.shuffle.bounds import (
-    BOUNDS,
-    Amplified,
-    Hiding,
-    amplify,
-    assumption_of,
-    best,
-)
+from sfumato.accounting.shuffle.bounds import Amplified, amplify, assumption_of, best
 from sfumato.accounting.shuffle.compose import BatchedReport, Levels, composed
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.inverse import Requirement, calibrated, holds, people_needed
+from sfumato.accounting.shuffle.named_bounds import BOUNDS, Hiding
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
 
 __all__ = [

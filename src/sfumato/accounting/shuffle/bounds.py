@@ -1,32 +1,16 @@
-"""Every bound by its name: what it needs, what it rests on, and the epsilon it gives.
-
-*Rigorous*: proven here or in its paper, without conditions beyond those checked, and computed with
-outward rounding. *Published*: a theorem of the literature under the conditions checked, taken on
-trust. *Printed*: as a paper prints it, known not to be an upper bound (or not proven to be one);
-for comparison only.
-
-The stronger clones are rigorous for every mechanism of a given local epsilon: under any two inputs
-a, b every person sends each report y at least with probability e^-epsilon max(P_a(y), P_b(y)).
-That part alone hides as well as the same part of binary randomized response does: split each pair
-of probabilities (P_a(y), P_b(y)) into multiples of (e^epsilon, 1) and (1, e^epsilon); this keeps
-the mean of G and moves it, and the zeros that this takes, to the two ends of its range. (A whole
-report of another mechanism may hide less than one of randomized response.)
-"""
+"""What shuffling does to a mechanism's epsilon, by every bound that is known."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Final, Literal, Protocol
+from typing import Final
 
-from sfumato.accounting.shuffle import closed
-from sfumato.accounting.shuffle.covered import covered_epsilon
-from sfumato.accounting.shuffle.profile import both_ways, delta_above, epsilon_above, epsilon_below
-from sfumato.core.contrast import Contrast, Contrasts, favoured
+from sfumato.accounting.shuffle.named_bounds import BOUNDS, BoundCase, Hiding, NotApplicable, Status
+from sfumato.accounting.shuffle.profile import delta_above, epsilon_below
+from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import log_above
-from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
 __all__ = [
@@ -41,20 +25,7 @@ __all__ = [
     "described",
 ]
 
-Status = Literal["rigorous", "published", "printed"]
-
 MOST_PEOPLE: Final = 10**15
-
-
-class Hiding(Protocol):
-    """What hides among others: a mechanism, or something put together from several."""
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        """The largest ratio of two inputs' probabilities of one report."""
-
-    def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return how far two inputs can be told apart among other people's reports."""
 
 
 def described(mechanism: Hiding, *, assuming: bool) -> tuple[Contrasts, ...]:
@@ -121,171 +92,6 @@ class Amplified:
         return self.status == "rigorous" and self.epsilon is not None
 
 
-@dataclass(frozen=True)
-class _Case:
-    """What a bound may look at."""
-
-    mechanism: Hiding
-    contrasts: Contrasts | None
-    n: int
-    delta: float
-    local: float
-
-
-class _Refused(Exception):
-    """Why a bound does not apply."""
-
-
-@dataclass(frozen=True)
-class _Bound:
-    status: Status
-    epsilon: Callable[[_Case], float]
-    note: str = ""
-
-
-def _need(claim: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    if not claim:
-        raise _Refused(otherwise)
-
-
-def _known(case: _Case) -> Contrasts:
-    if case.contrasts is None:
-        raise _Refused("the mechanism's law is too large to list and has no short description")
-    return case.contrasts
-
-
-def _positive(case: _Case) -> None:
-    _need(case.delta > 0, "needs delta above 0")
-
-
-# ---- the bounds -------------------------------------------------------------------------------
-
-
-def _blanket(case: _Case) -> float:
-    return epsilon_above(_known(case).bounding, case.n, case.delta, case.local)
-
-
-def _covered(case: _Case) -> float:
-    cover = _known(case).cover
-    if cover is None:
-        raise _Refused("it is not known how much others' own reports cover")
-    found = covered_epsilon(cover, case.n, case.delta, case.local)
-    _need(found < case.local, "others' own reports cover nothing, or there are too few of them")
-    return found
-
-
-def _hoeffding(case: _Case) -> float:
-    _positive(case)
-    ways = both_ways(_known(case).bounding)
-    return closed.hoeffding(ways, case.n, case.delta, case.local)
-
-
-def _bennett(case: _Case) -> float:
-    _positive(case)
-    ways = both_ways(_known(case).bounding)
-    return closed.bennett(ways, case.n, case.delta, case.local)
-
-
-def clones(ratio: Fraction) -> Contrast:
-    """Return two inputs against a share 1/ratio of clones of each of them."""
-    part = 1 / (2 * ratio)
-    near, far = ratio / (ratio + 1) / part, 1 / (ratio + 1) / part
-    return Contrast.of({(near, far): part, (far, near): part})
-
-
-def stronger_clones(ratio: Fraction) -> Contrast:
-    """Return binary randomized response against what it sends whatever one holds."""
-    half = Fraction(1, 2)
-    return favoured(ratio, {(1, 0): half, (0, 1): half})
-
-
-def _clones(case: _Case) -> float:
-    ratio = case.mechanism.worst_ratio
-    return epsilon_above([clones(ratio)], case.n, case.delta, case.local)
-
-
-def _stronger_clones(case: _Case) -> float:
-    ratio = case.mechanism.worst_ratio
-    return epsilon_above([stronger_clones(ratio)], case.n, case.delta, case.local)
-
-
-def _clones_closed(case: _Case) -> float:
-    _positive(case)
-    most = math.log(case.n / (16 * math.log(2 / case.delta)))
-    _need(case.local <= most, f"proven for epsilon up to log(n/(16 log(2/delta))) = {most:.3g}")
-    return closed.clones_closed(case.local, case.n, case.delta)
-
-
-def _stronger_clones_closed(case: _Case) -> float:
-    _positive(case)
-    room = case.n / (8 * math.log(2 / case.delta)) - 1
-    most = math.log(room) if room > 0 else -math.inf
-    _need(case.local <= most, f"proven for epsilon up to log(n/(8 log(2/delta)) - 1) = {most:.3g}")
-    return closed.stronger_clones_closed(case.local, case.n, case.delta)
-
-
-def _erlingsson(case: _Case) -> float:
-    _positive(case)
-    fits = case.local < 0.5 and case.n >= 1000 and case.delta < 0.01
-    _need(fits, "proven for epsilon below 1/2, 1000 people or more and delta below 1/100")
-    return closed.erlingsson(case.local, case.n, case.delta)
-
-
-def _variation_ratio(case: _Case) -> float:
-    ratio = float(case.mechanism.worst_ratio)
-    distance = max(contrast.distance for contrast in _known(case).bounding)
-    mixture = min(distance / (ratio - 1), 1 / (ratio + 1))
-    return epsilon_above([variation_ratio(ratio, mixture)], case.n, case.delta, case.local)
-
-
-def variation_ratio(ratio: float, mixture: float) -> Contrast:
-    """Return the pair of laws to which everything is claimed to reduce."""
-    rest = 1 - 2 * mixture
-    shared = (1 - (1 + ratio) * mixture) / rest
-    kinds = {
-        (Fraction(ratio), Fraction(1)): Fraction(mixture),
-        (Fraction(1), Fraction(ratio)): Fraction(mixture),
-        (Fraction(shared), Fraction(shared)): Fraction(rest),
-    }
-    return Contrast.of(kinds)
-
-
-def _online(case: _Case) -> float:
-    _positive(case)
-    mechanism = case.mechanism
-    size, dimension = getattr(mechanism, "size", None), getattr(mechanism, "padded_dimension", 0)
-    named = isinstance(mechanism, Mechanism) and mechanism.name == "exsub"
-    _need(named and size == 2, "stated for exsub with subsets of two symbols")
-    few = 16 * math.exp(case.local) * math.log(4 / case.delta)
-    fits = case.local <= math.log(3) and case.n >= few
-    _need(fits, "stated for epsilon up to log 3 and 16 e^epsilon log(4/delta) people or more")
-    sparsity = getattr(mechanism, "sparsity", 0)
-    return closed.online_printed(case.local, case.n, case.delta, dimension, sparsity)
-
-
-BOUNDS: Final = {
-    "blanket": _Bound("rigorous", _blanket),
-    "covered_blanket": _Bound("rigorous", _covered),
-    "blanket_bennett": _Bound("rigorous", _bennett),
-    "blanket_hoeffding": _Bound("rigorous", _hoeffding),
-    "stronger_clones": _Bound("rigorous", _stronger_clones),
-    "clones": _Bound("rigorous", _clones),
-    "stronger_clones_closed": _Bound("published", _stronger_clones_closed),
-    "clones_closed": _Bound("published", _clones_closed),
-    "erlingsson": _Bound("published", _erlingsson),
-    "variation_ratio": _Bound(
-        "printed", _variation_ratio, "not an upper bound in general; for comparison only"
-    ),
-    "online": _Bound(
-        "printed", _online, "rests on a lemma that does not hold; for comparison only"
-    ),
-}
-"""All bounds by name; mechanisms that hash add ``hashed_blanket``."""
-
-
-# ---- all of them ------------------------------------------------------------------------------
-
-
 def check_people(n: int, name: str = "n") -> int:
     """Return a number of people if it is one."""
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_PEOPLE:
@@ -345,7 +151,7 @@ def amplify(
         if not cases:
             raise ConfigurationError(f"bound is {name!r}; it is for mechanisms that hash.")
         for index, contrasts in cases:
-            case = _Case(mechanism, contrasts, n, delta, local)
+            case = BoundCase(mechanism, contrasts, n, delta, local)
             found.append(_amplified(name, case, *lowers[index]))
     return found
 
@@ -362,7 +168,7 @@ def _cases(name: str, known: Sequence[Contrasts]) -> list[tuple[int, Contrasts |
     return [(len(known) - 1, known[0])]
 
 
-def _amplified(name: str, case: _Case, lower: float | None, lower_if: str) -> Amplified:
+def _amplified(name: str, case: BoundCase, lower: float | None, lower_if: str) -> Amplified:
     contrasts = case.contrasts
     special = contrasts is not None and contrasts.name and name in ("blanket", "hashed_blanket")
     bound = BOUNDS["blanket" if name == "hashed_blanket" else name]
@@ -370,7 +176,7 @@ def _amplified(name: str, case: _Case, lower: float | None, lower_if: str) -> Am
     note, epsilon = bound.note, None
     try:
         epsilon = min(bound.epsilon(case), case.local)
-    except _Refused as refused:
+    except NotApplicable as refused:
         note = str(refused)
     return Amplified(
         shown,

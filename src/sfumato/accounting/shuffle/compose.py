@@ -24,14 +24,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.shuffle.bounds import (
-    Hiding,
-    assumption_of,
-    check_delta,
-    check_people,
-    described,
-    stronger_clones,
-)
+from sfumato.accounting.shuffle.bounds import assumption_of, check_delta, check_people, described
+from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, epsilon_above
 from sfumato.core.contrast import Contrast, Contrasts, mixed
 from sfumato.core.exact import exp_above, log_above

@@ -7,15 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from sfumato.accounting.shuffle.bounds import (
-    MOST_PEOPLE,
-    Hiding,
-    check_delta,
-    described,
-    stronger_clones,
-)
+from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, check_delta, described
 from sfumato.accounting.shuffle.covered import covered_delta
 from sfumato.accounting.shuffle.crowd import Crowd
+from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
 from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, log_above, positive
 from sfumato.core.guarantee import Guarantee

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.streams.flat.flat import Flat, FlatDevice
+from sfumato.streams.flat.flat import Flat
+from sfumato.streams.flat.flat_device import FlatDevice
 
 __all__ = ["Flat", "FlatDevice"]

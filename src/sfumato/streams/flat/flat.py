@@ -21,40 +21,35 @@ from sfumato.core.exact import is_whole_number, positive
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.outlook import Notice, Outlook
+from sfumato.core.outlook import Outlook
 from sfumato.core.quantity import MOVE, Quantity
 from sfumato.core.stream import (
     Ask,
     Curator,
     Due,
     Form,
-    Message,
     Place,
     Steps,
     Stream,
-    StreamDevice,
 )
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
 from sfumato.streams.amplification import shuffled
+from sfumato.streams.flat.flat_device import SPAN, FlatDevice
 from sfumato.streams.flat.flat_fleet import FlatFleet
 from sfumato.streams.flat.flat_outlook import FlatOutlook, predicted
 from sfumato.streams.posterior.believed_periods import BelievedPeriods
-from sfumato.streams.weave import saved
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
 from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
 from sfumato.wire.values import TaskValues
 
-__all__ = ["Flat", "FlatDevice"]
-
-SPAN = 1
-"""Each message speaks of one period."""
+__all__ = ["Flat"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +97,7 @@ class Flat(Stream):
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
     optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
     fewest_periods: ClassVar[int] = 2
+    foreseen: ClassVar[type[Outlook]] = FlatOutlook
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have."""
@@ -194,18 +190,6 @@ class Flat(Stream):
     def influence(self, devices: int) -> float:
         """Return how far one forged device can move the mean move of a period."""
         return self.strand.mechanism.influence / devices
-
-    @classmethod
-    def outlook(
-        cls,
-        task: Mapping[str, Any],
-        devices: int | None = None,
-        pilot: Any = None,
-        notice: Notice = lambda _: None,
-    ) -> Outlook:
-        """Return what to expect of a task of moves."""
-        del pilot
-        return FlatOutlook(task, cls.chosen(task), devices, notice)
 
     def plain(self) -> dict[str, Any]:
         """Return what a published task is told of the design."""
@@ -368,48 +352,6 @@ class Flat(Stream):
         moment = (tally.n * (plus + minus) / contrast**2 + self.strand.variance) / (tally.n + 1)
         square = np.clip(value**2 - moment / tally.n, 0.0, 1.0)
         return value, (moment - square) / tally.n
-
-
-@dataclass
-class FlatDevice(StreamDevice):
-    """One device: what it has left to send, and how far it is."""
-
-    protocol: Flat
-    stream: SubsetStream | DenseStream
-    period: int = 0
-
-    @property
-    def message_bytes(self) -> int:
-        """The size of each of its messages."""
-        return self.protocol.payload
-
-    def observe(self, value: ArrayLike | None, coins: Source) -> Message:
-        """Take in the next period's moves, one for each item; return the message due now.
-
-        None, and whatever is no move, counts as a period in which nothing has moved.
-        """
-        if self.period == self.protocol.periods:
-            raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
-        try:
-            moves = self.protocol.moves(value)
-        except InputError:
-            moves = self.protocol.moves(None)
-        self.period += 1
-        own = coins.bound(moves).coins()
-        signs = [self.stream.observe(move, own) for move in moves]
-        message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
-        return Message(Place(SPAN, self.period), message.tobytes())
-
-    def save(self) -> dict[str, Any]:
-        """Return the state as plain data; it is as secret as the stream itself."""
-        return {"period": self.period, "stream": list(self.stream.save())}
-
-    @classmethod
-    def restore(cls, protocol: Flat, state: Any) -> Self:
-        """Go on from a saved state; raise MismatchError on what no device of this design saved."""
-        saved.check_flat(protocol.strand.mechanism, protocol.periods, protocol.width, state)
-        kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream
-        return cls(protocol, kind.restore(tuple(state["stream"])), state["period"])
 
 
 class FlatCurator(Curator):

@@ -24,66 +24,26 @@ from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import Quantity
-from sfumato.core.stream import Ask, Curator, Steps
+from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms import Hybrid, SquareWave
 from sfumato.randomness import Source
-from sfumato.streams.asked import LARGEST_SYMBOL, AskedFleet, AskedStream, described_mechanism
+from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, described_mechanism
+from sfumato.streams.published.topl_curator import ToPLCurator, ToPLFleet
 from sfumato.streams.published.topl_device import ToPLDevice
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
 from sfumato.wire.task import MOST_PEOPLE, MOST_PERIODS
 from sfumato.wire.values import TaskValues
 
-__all__ = ["PeriodSums", "ToPL", "ToPLCurator"]
+__all__ = ["ToPL"]
 
 Floats = NDArray[np.float64]
 
 _SMALL: Final = 1e-4  # a density below this, so many times in a row, is taken for none
 _IN_A_ROW: Final = 5
 VARIANTS: Final = ("white", "plain")
-
-
-class PeriodSums:
-    """The sums of all periods so far, ready for questions about any range of them.
-
-    Reports are independent, so variances add up: a range is the difference of two running totals,
-    whatever its length.
-
-    Parameters
-    ----------
-    protocol
-        The stream whose estimates are taken in.
-
-    """
-
-    def __init__(self, protocol: ToPL) -> None:
-        self._protocol = protocol
-        self._before = [(0, 0.0, 0.0)]
-        self._learning = 0
-
-    def append(self, estimate: Estimate) -> None:
-        """Take in what the next period released; periods that only learnt have no sum."""
-        n, total, variance = self._before[-1]
-        if np.isnan(estimate.values[0]):
-            self._learning += 1
-        else:
-            n += estimate.n
-            total += float(estimate.values[0])
-            variance += float(estimate.covariance.variances()[0])
-        self._before.append((n, total, variance))
-
-    def sum(self, first: int, last: int) -> Estimate:
-        """Return the sum of the cut values of the periods from one to another, both included."""
-        start, end = self._learning + 1, len(self._before) - 1
-        if not start <= first <= last <= end:
-            raise InputError(
-                f"the range is {first}..{last}; summed are the periods {start}..{end}."
-            )
-        n, total, variance = self._before[last]
-        earlier = self._before[first - 1]
-        return self._protocol.estimate(n - earlier[0], total - earlier[1], variance - earlier[2])
 
 
 @dataclass(frozen=True)
@@ -371,49 +331,3 @@ class ToPL(AskedStream):
         pruned = fitted.copy()
         pruned[int(np.argmax(runs)) :] = 0
         return pruned / pruned.sum() if pruned.sum() else fitted
-
-
-class ToPLFleet(AskedFleet):
-    """Simulated devices that all answer each question, with their value cut to its threshold."""
-
-    _cut = np.inf
-
-    def asked(self, period: int, ask: Ask) -> Tally:
-        """Return the tally of everybody's value."""
-        self._cut = ask.mechanism.high  # type: ignore[attr-defined]
-        return super().asked(period, ask)
-
-    def seen(self, period: int) -> NDArray[Any]:
-        """Return the sum of the values as they were cut."""
-        return np.array([np.minimum(self.population.values(period), self._cut).sum()])
-
-
-class ToPLCurator(Curator):
-    """Learns the threshold from the first periods and sums the others."""
-
-    def __init__(self, protocol: ToPL) -> None:
-        self.protocol = protocol
-        self.threshold: float | None = None
-        self._learnt: Tally | None = None
-
-    def timestep(self, period: int) -> Steps:
-        """Ask everybody; learn the threshold at first, and then release each period's sum."""
-        protocol = self.protocol
-        if self.threshold is None:
-            tally = yield Ask(protocol.learner, 1.0)
-            if not isinstance(tally, Tally):
-                raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
-            self._learnt = tally if self._learnt is None else self._learnt + tally
-            if period >= protocol.learning and self._learnt.n:  # nothing is learnt from nobody
-                self.threshold = protocol.threshold(self._learnt)
-            return protocol.estimate(tally.n, np.nan, np.inf)
-        mechanism = protocol.summer(self.threshold)
-        tally = yield Ask(mechanism, 1.0)
-        if not isinstance(tally, Tally):
-            raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
-        if not tally.n:
-            return protocol.estimate(0, 0.0, 0.0)
-        estimate = mechanism.estimate(tally)
-        variance = float(estimate.covariance.variances()[0])
-        total = tally.n * float(estimate.values[0])
-        return protocol.estimate(tally.n, total, tally.n**2 * variance)

@@ -20,7 +20,7 @@ from sfumato.core.estimate import Covariance
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.outlook import Notice, Outlook, Sent
+from sfumato.core.outlook import Outlook, Sent
 from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
@@ -72,6 +72,7 @@ class Tiers(AskedStream):
 
     tiers: tuple[Window, ...]
 
+    foreseen: ClassVar[type[Outlook]] = WindowOutlook
     name: ClassVar[str] = "tiers"
     needed: ClassVar[Mapping[str, str]] = {
         **task_fields.NEEDED,
@@ -167,18 +168,6 @@ class Tiers(AskedStream):
         tiers = self.expecting(devices).tiers
         expected = predicted(tiers, method_of(tiers[0].method))
         return None if expected is None else expected.reported
-
-    @classmethod
-    def outlook(
-        cls,
-        task: Mapping[str, Any],
-        devices: int | None = None,
-        pilot: Any = None,
-        notice: Notice = lambda _: None,
-    ) -> Outlook:
-        """Return what to expect of each method, if all tiers use the same one."""
-        del pilot
-        return WindowOutlook(task, cls.chosen(task), devices, notice)
 
     def facts(self) -> dict[str, Any]:
         """Return the choices made: the method, and the number of tiers."""

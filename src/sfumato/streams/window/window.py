@@ -15,21 +15,19 @@ from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
-    is_finite_number,
     is_whole_number,
 )
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
-from sfumato.core.outlook import Notice, Outlook, Sent
-from sfumato.core.quantity import MEAN, SHARE, Quantity
+from sfumato.core.outlook import Outlook, Sent
 from sfumato.core.stream import Ask
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.mechanisms import GRR, OLH, OUE, Adaptive, Hybrid, SubsetSelection
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.randomness import Source
 from sfumato.streams.admission import MOST_ASKED, refuse_wide
-from sfumato.streams.asked import LARGEST_SYMBOL, AskedStream, described_mechanism
+from sfumato.streams.asked import LARGEST_SYMBOL, described_mechanism
 from sfumato.streams.window import task_fields
 from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.readings import Asking
@@ -37,6 +35,7 @@ from sfumato.streams.window.window_device import WindowDevice
 from sfumato.streams.window.window_fleet import WindowFleet
 from sfumato.streams.window.window_methods import method_of
 from sfumato.streams.window.window_outlook import WindowOutlook, predicted, question, reports
+from sfumato.streams.window.window_values import WindowValues
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Window"]
@@ -53,7 +52,7 @@ def _counting(oracle: str, epsilon: float, domain: int | tuple[Label, ...]) -> F
 
 
 @dataclass(frozen=True)
-class Window(AskedStream):
+class Window(WindowValues):
     """A stream without an end: any w consecutive periods of a device are epsilon-private.
 
     Parameters
@@ -119,6 +118,7 @@ class Window(AskedStream):
     name: ClassVar[str] = "window"
     needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
     optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
+    foreseen: ClassVar[type[Outlook]] = WindowOutlook
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have, with one sentence."""
@@ -130,50 +130,13 @@ class Window(AskedStream):
             )
         if not is_whole_number(self.devices) or self.devices < 1:
             raise ConfigurationError(f"devices is {self.devices!r}; at least 1 is expected.")
-        if (self.domain is None) == (self.interval is None):
-            raise ConfigurationError(
-                f"domain is {self.domain!r} and interval is {self.interval!r}; one of them is "
-                "expected: shares of items have a domain, a mean has an interval."
-            )
         if self.oracle not in task_fields.ORACLES:
             known = ", ".join(task_fields.ORACLES)
             raise ConfigurationError(f"oracle is {self.oracle!r}; {known} are there.")
-        if self.domain is not None:
-            object.__setattr__(self, "domain", Domain.of(self.domain).items)
-        else:
-            self._check_interval(self.interval)
+        self.check_values()
         object.__setattr__(self, "parameters", tuple(tuple(pair) for pair in self.parameters))
-        self._set_default()
         self.mechanism(whole_units(self.epsilon))
         self.curator()
-
-    def _set_default(self) -> None:
-        """Write down what a device answers for before its first value; refuse what none holds."""
-        if self.default is None:
-            low, high = self.bounds
-            middle = low / 2 + high / 2
-            object.__setattr__(self, "default", middle if self.domain is None else self.labels[0])
-            return
-        if self.domain is not None:
-            good = any(self.default == label for label in self.labels)
-        else:
-            low, high = self.bounds
-            good = is_finite_number(self.default) and low <= self.default <= high  # type: ignore[operator]
-        if not good:
-            raise ConfigurationError(
-                f"default is {self.default!r}; one of the values that a device can hold is "
-                "expected."
-            )
-
-    def _check_interval(self, interval: Any) -> None:
-        if not isinstance(interval, (list, tuple)) or len(interval) != 2:
-            raise ConfigurationError(f"interval is {interval!r}; two numbers are expected.")
-        low, high = interval
-        if not is_finite_number(low) or not is_finite_number(high) or not low < high:
-            raise ConfigurationError(
-                f"interval is [{low!r}, {high!r}]; the first number must be below the second."
-            )
-        object.__setattr__(self, "interval", (float(low), float(high)))
 
     @property
     def tiers(self) -> tuple[Window, ...]:
@@ -183,46 +146,9 @@ class Window(AskedStream):
     # ---- what is asked ---------------------------------------------------------------------
 
     @property
-    def labels(self) -> tuple[Label, ...]:
-        """What the values of a release are about."""
-        return ("mean",) if self.domain is None else tuple(Domain(self.domain).labels)
-
-    @property
-    def quantity(self) -> Quantity:
-        """What the values of a release are."""
-        return MEAN.measured_in(self.unit) if self.domain is None else SHARE
-
-    @property
-    def wholes(self) -> tuple[slice, ...]:
-        """Of shares: each device holds exactly one item."""
-        return () if self.domain is None else (slice(0, self.width),)
-
-    @property
-    def width(self) -> int:
-        """How many values a release has."""
-        return 1 if self.domain is None else Domain(self.domain).size
-
-    @property
     def people(self) -> int:
         """How many people the answers speak about."""
         return self.population or self.devices
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The public interval that every value lies in."""
-        return self.interval or (0.0, 1.0)
-
-    @property
-    def reach(self) -> float:
-        """How far two values can be apart."""
-        low, high = self.bounds
-        return high - low
-
-    @cached_property
-    def nothing(self) -> NDArray[np.float64]:
-        """What stands for a release before there was one: zero, or the number nearest to it."""
-        nothing = np.zeros(self.width)
-        return nothing if self.interval is None else np.clip(nothing, *self.interval)
 
     def mechanism(self, units: int) -> Asking:
         """Return the mechanism that asks for a value and spends so many units."""
@@ -240,13 +166,6 @@ class Window(AskedStream):
     def _usual(self) -> Mechanism:
         """A mechanism that devices may be asked with."""
         return self.mechanism(whole_units(self.epsilon))
-
-    def inputs(self) -> Sequence[Any]:
-        """Return the items; of numbers, the ends of the interval and its middle."""
-        if self.interval is None:
-            return self.labels
-        low, high = self.interval
-        return (low, low / 2 + high / 2, high)
 
     def check(self, value: Any) -> None:
         """Raise InputError if the task knows no such value."""
@@ -333,18 +252,6 @@ class Window(AskedStream):
         asked = question(self.expecting(devices), method_of(self.method))
         return None if asked is None else asked[0].influence / max(1.0, asked[1])
 
-    @classmethod
-    def outlook(
-        cls,
-        task: Mapping[str, Any],
-        devices: int | None = None,
-        pilot: Any = None,
-        notice: Notice = lambda _: None,
-    ) -> Outlook:
-        """Return what to expect of each method."""
-        del pilot
-        return WindowOutlook(task, cls.chosen(task), devices, notice)
-
     def facts(self) -> dict[str, Any]:
         """Return what was chosen: who is asked, when."""
         return {"method": method_of(self.method).name}
@@ -359,7 +266,7 @@ class Window(AskedStream):
         """Return plain data that make this stream."""
         return {
             "stream": self.name,
-            "values": self._values.plain(),
+            "values": self.task_values.plain(),
             "window": int(self.window),
             "epsilon": float(self.epsilon),
             "devices": int(self.devices),
@@ -367,14 +274,6 @@ class Window(AskedStream):
             "oracle": self.oracle,
             "parameters": [list(pair) for pair in self.parameters],
         }
-
-    @property
-    def _values(self) -> TaskValues:
-        """What a device observes, as a task has it."""
-        if self.domain is not None:
-            return TaskValues("category", self.domain)
-        low, high = self.interval or (0.0, 1.0)
-        return TaskValues("number", low=low, high=high, clip=self.clip, unit=self.unit)
 
     @property
     def brief(self) -> str:

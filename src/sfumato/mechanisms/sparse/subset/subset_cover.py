@@ -14,26 +14,29 @@ entries, given how many are taken: a product of transforms, one factor for each 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import product
-from math import comb
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.contrast import Cover
+from sfumato.mechanisms.sparse.subset.cover_form import (
+    CoverForm,
+    Exposed,
+    Floats,
+    Pair,
+    Walk,
+    split_at,
+    splits_of,
+)
 from sfumato.mechanisms.sparse.subset.hits import hits_law
 
 __all__ = ["Covered", "subset_cover"]
 
-Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
-Pair = tuple[int, int]
-Walk = tuple[Floats, Callable[[Floats, Sequence[int], int], Floats], NDArray[np.bool_]]
 
 _LISTED: Final = 8
 _ERROR: Final = 1e-10
@@ -94,109 +97,7 @@ def subset_cover(
     return Covered(cover, form.shares(kinds), sum(kinds.values()))
 
 
-class _Exposed(NamedTuple):
-    """The largest share of the subsets favoured by one of two vectors only that a third does not.
-
-    ``splits`` has the numbers of entries that the third vector agrees with and opposes in each
-    group: opposite signs, equal signs, the first vector's own, the second vector's own.
-    """
-
-    share: float
-    splits: tuple[tuple[int, int], ...]
-
-
-class _Form(ABC):
-    """Subsets of one size, among vectors of one dimension and sparsity."""
-
-    def __init__(self, dimension: int, sparsity: int, size: int) -> None:
-        self.dimension, self.sparsity, self.size = dimension, sparsity, size
-        self.apart = cache(self._apart)
-        self.exposed = cache(self._exposed)
-
-    @cached_property
-    def pairs(self) -> list[Pair]:
-        """All ways in which two vectors can differ: numbers of opposite and of equal entries."""
-        s = self.sparsity
-        return [
-            (opposite, agreed)
-            for agreed in range(s)
-            for opposite in range(s - agreed + 1)
-            if 2 * s - agreed - opposite <= self.dimension
-        ]
-
-    @property
-    @abstractmethod
-    def accepted(self) -> float:
-        """The share of subsets that one vector favours."""
-
-    @abstractmethod
-    def _apart(self, pair: Pair) -> float:
-        """Return the share favoured by exactly one of two vectors."""
-
-    @abstractmethod
-    def _exposed(self, pair: Pair) -> _Exposed:
-        """Return the largest part of that share which some third vector does not favour."""
-
-    def kinds(self, pair: Pair) -> dict[tuple[int, ...], int]:
-        """Return the number of entries for each pattern of signs in two vectors and a third."""
-        opposite, agreed = pair
-        own = self.sparsity - opposite - agreed
-        splits = self.exposed(pair).splits
-        groups = [((1, -1), opposite), ((1, 1), agreed), ((1, 0), own), ((0, 1), own)]
-        found: dict[tuple[int, ...], int] = {}
-        left = self.sparsity
-        for (signs, count), (agree, oppose) in zip(groups, splits, strict=True):
-            sign = signs[0] or signs[1]
-            for third, number in ((sign, agree), (-sign, oppose), (0, count - agree - oppose)):
-                if number:
-                    found[*signs, third] = number
-            left -= agree + oppose
-        if left:
-            found[0, 0, 1] = left
-        return found
-
-    def shares(self, kinds: Mapping[tuple[int, ...], int]) -> dict[tuple[int, ...], float]:
-        """Return the base measure of subsets, keyed by which of three vectors favour them.
-
-        Only positive numbers are added and multiplied, so that no digits cancel.
-        """
-        start, step, favours = self._walk()
-        total = sum(kinds.values())
-        law = np.zeros((total + 1, *start.shape))  # by the number of entries taken
-        law[0] = start
-        for signs, number in kinds.items():
-            for _ in range(number):
-                taken = (step(law[:-1], signs, 1) + step(law[:-1], signs, -1)) / 2
-                law[1:] += taken
-        # This counts subsets of the entries in use; with the same number of entries, all are
-        # equally likely.
-        first, chances = hits_law(self.dimension, total, self.size)
-        weights = np.zeros(total + 1)
-        for number, chance in enumerate(chances.tolist(), first):
-            weights[number] = chance / comb(total, number)
-        share = np.tensordot(weights, law, 1)
-        found = {}
-        for pattern in product((0, 1), repeat=3):
-            met = [favours if favour else ~favours for favour in pattern]
-            found[pattern] = float(share[np.ix_(*met)].sum())
-        return found
-
-    @abstractmethod
-    def _walk(self) -> Walk:
-        """Return the initial agreements, how an entry changes them, and which ones suffice."""
-
-
-def _splits(count: int) -> NDArray[np.int64]:
-    """Return all pairs of numbers (agreeing, opposing) among ``count`` entries."""
-    return np.array([(f, g) for f in range(count + 1) for g in range(count + 1 - f)])
-
-
-def _split(count: int, index: int) -> tuple[int, int]:
-    agree, oppose = _splits(count)[index].tolist()
-    return agree, oppose
-
-
-class _Hit(_Form):
+class _Hit(CoverForm):
     """Subsets that are favoured if they contain at least one symbol of the vector."""
 
     @cached_property
@@ -222,11 +123,11 @@ class _Hit(_Form):
         both = self._missed[agreed + 2 * own, opposite]
         return float(2 * (self._missed[self.sparsity, 0] - both))
 
-    def _exposed(self, pair: Pair) -> _Exposed:
+    def _exposed(self, pair: Pair) -> Exposed:
         opposite, agreed = pair
         s, missed = self.sparsity, self._missed
         own = s - opposite - agreed
-        groups = [_splits(each) for each in (opposite, agreed, own, own)]
+        groups = [splits_of(each) for each in (opposite, agreed, own, own)]
         grid = np.meshgrid(*(np.arange(len(group)) for group in groups), indexing="ij")
         (f1, g1), (f2, g2), (f3, g3), (f4, g4) = (
             group[index].reshape(-1, 2).T for group, index in zip(groups, grid, strict=True)
@@ -246,9 +147,7 @@ class _Hit(_Form):
         found = first + second - 2 * every
         place = int(np.flatnonzero(fits)[int(found.argmax())])
         splits = ((f1, g1), (f2, g2), (f3, g3), (f4, g4))
-        return _Exposed(
-            float(found.max()), tuple((int(f[place]), int(g[place])) for f, g in splits)
-        )
+        return Exposed(float(found.max()), tuple((int(f[place]), int(g[place])) for f, g in splits))
 
     def _walk(self) -> Walk:
         start = np.zeros((2, 2, 2))
@@ -265,7 +164,7 @@ class _Hit(_Form):
         return start, step, np.array([False, True])
 
 
-class _Agree(_Form):
+class _Agree(CoverForm):
     """Subsets that are favoured if they agree with the vector by at least a threshold."""
 
     def __init__(self, dimension: int, sparsity: int, size: int, threshold: int) -> None:
@@ -301,7 +200,7 @@ class _Agree(_Form):
     def _group_law(self, count: int) -> Complex:
         """Return the law of a group's sum for each split, by [split, sum, point]."""
         laws = []
-        for agree, oppose in _splits(count).tolist():
+        for agree, oppose in splits_of(count).tolist():
             law = np.ones((1, len(self.z)), dtype=np.complex128)
             for sign in [1] * agree + [-1] * oppose + [0] * (count - agree - oppose):
                 law = self._grown(law, sign)
@@ -332,7 +231,7 @@ class _Agree(_Form):
         # Without a third vector there is nothing to agree with, so it refuses everything.
         return self._most(*pair, alone=True).share
 
-    def _exposed(self, pair: Pair) -> _Exposed:
+    def _exposed(self, pair: Pair) -> Exposed:
         return self._most(*pair, alone=False)
 
     def _walk(self) -> Walk:
@@ -346,12 +245,12 @@ class _Agree(_Form):
 
         return start, step, np.arange(-s, s + 1) >= self.threshold
 
-    def _most(self, opposite: int, agreed: int, *, alone: bool) -> _Exposed:
+    def _most(self, opposite: int, agreed: int, *, alone: bool) -> Exposed:
         s, own = self.sparsity, self.sparsity - opposite - agreed
         special = opposite + agreed + 2 * own
         some = slice(0, 1) if alone else slice(None)
         groups = [self._group(count)[some] for count in (opposite, agreed, own)]
-        used = [_splits(count).sum(axis=1)[some] for count in (opposite, agreed, own)]
+        used = [splits_of(count).sum(axis=1)[some] for count in (opposite, agreed, own)]
         turned, kept, private = groups
         sums = [np.arange(-count, count + 1) for count in (opposite, agreed)]
         t, q = (each.ravel() for each in np.meshgrid(*sums, indexing="ij"))
@@ -360,7 +259,7 @@ class _Agree(_Form):
         used_left = np.add.outer(used[0], used[1]).ravel()
         one_high, one_low = self._sides(private, self.threshold - t - q)
         two_high, two_low = self._sides(private, self.threshold + t - q)
-        best = _Exposed(-1.0, ())
+        best = Exposed(-1.0, ())
         for index, count in enumerate(used[2].tolist()):
             right = one_high[index] * two_low + one_low[index] * two_high
             flat = right.reshape(len(right), -1)
@@ -382,8 +281,8 @@ class _Agree(_Form):
                                 (own, index),
                                 (own, int(np.flatnonzero(columns)[column])),
                             )
-                            splits = tuple(_split(*each) for each in chosen)
-                            best = _Exposed(float(found.max()), splits)
+                            splits = tuple(split_at(*each) for each in chosen)
+                            best = Exposed(float(found.max()), splits)
         return best
 
 
@@ -395,7 +294,7 @@ def _binomial(count: int, chance: float) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _form(dimension: int, sparsity: int, size: int, threshold: int | None) -> _Form:
+def _form(dimension: int, sparsity: int, size: int, threshold: int | None) -> CoverForm:
     if threshold is None:
         return _Hit(dimension, sparsity, size)
     return _Agree(dimension, sparsity, size, threshold)

@@ -1,0 +1,212 @@
+"""Every bound by its name: what it needs, what it rests on, and the epsilon it gives.
+
+*Rigorous*: proven here or in its paper, without conditions beyond those checked, and computed with
+outward rounding. *Published*: a theorem of the literature under the conditions checked, taken on
+trust. *Printed*: as a paper prints it, known not to be an upper bound (or not proven to be one);
+for comparison only.
+
+The stronger clones are rigorous for every mechanism of a given local epsilon: under any two inputs
+a, b every person sends each report y at least with probability e^-epsilon max(P_a(y), P_b(y)).
+That part alone hides as well as the same part of binary randomized response does: split each pair
+of probabilities (P_a(y), P_b(y)) into multiples of (e^epsilon, 1) and (1, e^epsilon); this keeps
+the mean of G and moves it, and the zeros that this takes, to the two ends of its range. (A whole
+report of another mechanism may hide less than one of randomized response.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, Protocol
+
+from sfumato.accounting.shuffle import closed
+from sfumato.accounting.shuffle.covered import covered_epsilon
+from sfumato.accounting.shuffle.profile import both_ways, epsilon_above
+from sfumato.core.contrast import Contrast, Contrasts, favoured
+from sfumato.core.mechanism import Mechanism
+
+__all__ = [
+    "BOUNDS",
+    "BoundCase",
+    "Hiding",
+    "NotApplicable",
+    "Status",
+    "clones",
+    "stronger_clones",
+    "variation_ratio",
+]
+
+
+Status = Literal["rigorous", "published", "printed"]
+
+
+class Hiding(Protocol):
+    """What hides among others: a mechanism, or something put together from several."""
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of two inputs' probabilities of one report."""
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return how far two inputs can be told apart among other people's reports."""
+
+
+@dataclass(frozen=True)
+class BoundCase:
+    """What a bound may look at."""
+
+    mechanism: Hiding
+    contrasts: Contrasts | None
+    n: int
+    delta: float
+    local: float
+
+
+class NotApplicable(Exception):
+    """Why a bound does not apply."""
+
+
+@dataclass(frozen=True)
+class NamedBound:
+    status: Status
+    epsilon: Callable[[BoundCase], float]
+    note: str = ""
+
+
+def _need(claim: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not claim:
+        raise NotApplicable(otherwise)
+
+
+def _known(case: BoundCase) -> Contrasts:
+    if case.contrasts is None:
+        raise NotApplicable("the mechanism's law is too large to list and has no short description")
+    return case.contrasts
+
+
+def _positive(case: BoundCase) -> None:
+    _need(case.delta > 0, "needs delta above 0")
+
+
+def _blanket(case: BoundCase) -> float:
+    return epsilon_above(_known(case).bounding, case.n, case.delta, case.local)
+
+
+def _covered(case: BoundCase) -> float:
+    cover = _known(case).cover
+    if cover is None:
+        raise NotApplicable("it is not known how much others' own reports cover")
+    found = covered_epsilon(cover, case.n, case.delta, case.local)
+    _need(found < case.local, "others' own reports cover nothing, or there are too few of them")
+    return found
+
+
+def _hoeffding(case: BoundCase) -> float:
+    _positive(case)
+    ways = both_ways(_known(case).bounding)
+    return closed.hoeffding(ways, case.n, case.delta, case.local)
+
+
+def _bennett(case: BoundCase) -> float:
+    _positive(case)
+    ways = both_ways(_known(case).bounding)
+    return closed.bennett(ways, case.n, case.delta, case.local)
+
+
+def clones(ratio: Fraction) -> Contrast:
+    """Return two inputs against a share 1/ratio of clones of each of them."""
+    part = 1 / (2 * ratio)
+    near, far = ratio / (ratio + 1) / part, 1 / (ratio + 1) / part
+    return Contrast.of({(near, far): part, (far, near): part})
+
+
+def stronger_clones(ratio: Fraction) -> Contrast:
+    """Return binary randomized response against what it sends whatever one holds."""
+    half = Fraction(1, 2)
+    return favoured(ratio, {(1, 0): half, (0, 1): half})
+
+
+def _clones(case: BoundCase) -> float:
+    ratio = case.mechanism.worst_ratio
+    return epsilon_above([clones(ratio)], case.n, case.delta, case.local)
+
+
+def _stronger_clones(case: BoundCase) -> float:
+    ratio = case.mechanism.worst_ratio
+    return epsilon_above([stronger_clones(ratio)], case.n, case.delta, case.local)
+
+
+def _clones_closed(case: BoundCase) -> float:
+    _positive(case)
+    most = math.log(case.n / (16 * math.log(2 / case.delta)))
+    _need(case.local <= most, f"proven for epsilon up to log(n/(16 log(2/delta))) = {most:.3g}")
+    return closed.clones_closed(case.local, case.n, case.delta)
+
+
+def _stronger_clones_closed(case: BoundCase) -> float:
+    _positive(case)
+    room = case.n / (8 * math.log(2 / case.delta)) - 1
+    most = math.log(room) if room > 0 else -math.inf
+    _need(case.local <= most, f"proven for epsilon up to log(n/(8 log(2/delta)) - 1) = {most:.3g}")
+    return closed.stronger_clones_closed(case.local, case.n, case.delta)
+
+
+def _erlingsson(case: BoundCase) -> float:
+    _positive(case)
+    fits = case.local < 0.5 and case.n >= 1000 and case.delta < 0.01
+    _need(fits, "proven for epsilon below 1/2, 1000 people or more and delta below 1/100")
+    return closed.erlingsson(case.local, case.n, case.delta)
+
+
+def _variation_ratio(case: BoundCase) -> float:
+    ratio = float(case.mechanism.worst_ratio)
+    distance = max(contrast.distance for contrast in _known(case).bounding)
+    mixture = min(distance / (ratio - 1), 1 / (ratio + 1))
+    return epsilon_above([variation_ratio(ratio, mixture)], case.n, case.delta, case.local)
+
+
+def variation_ratio(ratio: float, mixture: float) -> Contrast:
+    """Return the pair of laws to which everything is claimed to reduce."""
+    rest = 1 - 2 * mixture
+    shared = (1 - (1 + ratio) * mixture) / rest
+    kinds = {
+        (Fraction(ratio), Fraction(1)): Fraction(mixture),
+        (Fraction(1), Fraction(ratio)): Fraction(mixture),
+        (Fraction(shared), Fraction(shared)): Fraction(rest),
+    }
+    return Contrast.of(kinds)
+
+
+def _online(case: BoundCase) -> float:
+    _positive(case)
+    mechanism = case.mechanism
+    size, dimension = getattr(mechanism, "size", None), getattr(mechanism, "padded_dimension", 0)
+    named = isinstance(mechanism, Mechanism) and mechanism.name == "exsub"
+    _need(named and size == 2, "stated for exsub with subsets of two symbols")
+    few = 16 * math.exp(case.local) * math.log(4 / case.delta)
+    fits = case.local <= math.log(3) and case.n >= few
+    _need(fits, "stated for epsilon up to log 3 and 16 e^epsilon log(4/delta) people or more")
+    sparsity = getattr(mechanism, "sparsity", 0)
+    return closed.online_printed(case.local, case.n, case.delta, dimension, sparsity)
+
+
+BOUNDS: Final = {
+    "blanket": NamedBound("rigorous", _blanket),
+    "covered_blanket": NamedBound("rigorous", _covered),
+    "blanket_bennett": NamedBound("rigorous", _bennett),
+    "blanket_hoeffding": NamedBound("rigorous", _hoeffding),
+    "stronger_clones": NamedBound("rigorous", _stronger_clones),
+    "clones": NamedBound("rigorous", _clones),
+    "stronger_clones_closed": NamedBound("published", _stronger_clones_closed),
+    "clones_closed": NamedBound("published", _clones_closed),
+    "erlingsson": NamedBound("published", _erlingsson),
+    "variation_ratio": NamedBound(
+        "printed", _variation_ratio, "not an upper bound in general; for comparison only"
+    ),
+    "online": NamedBound(
+        "printed", _online, "rests on a lemma that does not hold; for comparison only"
+    ),
+}
+"""All bounds by name; mechanisms that hash add ``hashed_blanket``."""

@@ -1,0 +1,132 @@
+"""What the paths of every sampler must show: exactly the stated probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.checks.branching import STEP, PathLaw, path_law
+from sfumato.checks.paths import Unlisted
+from sfumato.checks.verdict import CheckFailed, demand
+from sfumato.core.mechanism import Mechanism
+from sfumato.core.noise import Noise
+from sfumato.randomness import Source
+
+__all__ = ["every_path_adds_the_noise_of_the_law", "every_path_follows_the_law"]
+
+
+ROOM: Final = 8_000  # paths of one instance that batches are chosen to stay within
+ALONE: Final = 1_500  # paths of one instance after which no further value is begun
+LEFT: Final = Fraction(1, 1 << 20)  # what the paths of a loop that were not followed may weigh
+BATCHES: Final = ((0, 1), (0, 0), (0, 2, 1))  # whose values are randomized together
+
+
+def every_path_follows_the_law(mechanism: Mechanism) -> None:
+    """Reports have exactly the stated probabilities, alone and beside others in a batch.
+
+    The reports of two and of three people must be independent: their probabilities multiply. Of
+    large instances one person's paths are followed alone, for as many values as there is room.
+    """
+    values = _ends_first(mechanism)
+    law_of = lru_cache(lambda place: _stated(mechanism, values[place]))
+    counts: list[int] = []
+
+    def follow(places: Sequence[int]) -> int:
+        return _follow(mechanism, [values[p] for p in places], [law_of(p) for p in places])
+
+    for place in range(len(values)):
+        counts.append(follow([place]))
+        if sum(counts) > ALONE:
+            break
+    followed = sum(counts)
+    for batch in BATCHES:
+        if max(batch) < len(counts) and followed + prod(counts[p] for p in batch) <= ROOM:
+            followed += follow(batch)
+
+
+def _ends_first(mechanism: Mechanism) -> list[Any]:
+    """Return all values worth a look: the ends and the middle of the inputs, then all others."""
+    inputs = mechanism.inputs()
+    front = list(dict.fromkeys((0, len(inputs) - 1, len(inputs) // 2)))
+    rest = [value for place, value in enumerate(inputs) if place not in front]
+    return [*(inputs[place] for place in front), *mechanism.probes(), *rest]
+
+
+def _stated(mechanism: Mechanism, value: Any) -> dict[bytes, Fraction]:
+    """Return the probability of each report of a value, its public part included."""
+    laws = mechanism.laws(value)
+    chances: dict[bytes, Fraction] = {}
+    for law in laws:
+        for output, numerator in zip(law.outputs, law.numerators, strict=True):
+            chances[output.tobytes()] = Fraction(numerator, law.denominator * len(laws))
+    return chances
+
+
+def _follow(mechanism: Mechanism, batch: list[Any], laws: list[dict[bytes, Fraction]]) -> int:
+    """Compare the law of a batch's reports with the laws of its values; return how many paths."""
+    size = mechanism.report_bytes
+    try:
+        listed = path_law(lambda rng: mechanism.randomize(batch, rng).tobytes())
+    except Unlisted as reason:
+        raise CheckFailed(f"the paths of {batch} cannot be followed: {reason}") from reason
+
+    def stated(sent: bytes) -> Fraction:
+        parts = [sent[start : start + size] for start in range(0, len(sent), size)]
+        return prod(
+            (law.get(part, Fraction(0)) for law, part in zip(laws, parts, strict=True)),
+            start=Fraction(1),
+        )
+
+    def shown(sent: bytes) -> str:
+        return f"{batch} sends {np.frombuffer(sent, dtype=mechanism.report_dtype).tolist()}"
+
+    _compare(listed, stated, shown)
+    return listed.paths
+
+
+def _compare(
+    listed: PathLaw, stated: Callable[[Any], Fraction], shown: Callable[[Any], str]
+) -> None:
+    """Raise unless every outcome has its stated probability, but for what was not followed.
+
+    All listed chances sum up to one with what is left. So if none is above what is stated, no
+    outcome that was not seen can be stated to weigh more than what is left.
+    """
+    demand(listed.left <= LEFT, f"paths of weight {float(listed.left):.2g} are too long to follow")
+    for outcome, chance in listed.chances.items():
+        law = stated(outcome)
+        demand(
+            law - listed.left <= chance <= law,
+            f"{shown(outcome)} with probability {float(chance):.9g}, which is "
+            f"{float(chance - law):+.2g} off the law",
+        )
+
+
+def every_path_adds_the_noise_of_the_law(noise: Noise) -> None:
+    """What is added to one and to two integers has exactly the stated probabilities.
+
+    They are powers of x = e^-rate; see :class:`Branching` for the x at which they are compared.
+    """
+    for integers in ([5], [-3, 1 << 40]):
+        before = np.array(integers)
+        try:
+            listed = path_law(partial(_added, noise, before), unit=noise.law().rate)
+        except Unlisted as reason:
+            raise CheckFailed(f"the noise on {integers} cannot be followed: {reason}") from reason
+        _compare(listed, _laplace, partial("to {} is added {}".format, integers))
+
+
+def _added(noise: Noise, integers: NDArray[np.int64], rng: Source) -> tuple[int, ...]:
+    return tuple((noise.add(integers, rng) - integers).tolist())
+
+
+def _laplace(numbers: tuple[int, ...]) -> Fraction:
+    """Return the probability of independent two-sided geometric numbers."""
+    zero = Fraction(STEP - 1, STEP + 1)
+    return prod((zero / STEP ** abs(z) for z in numbers), start=Fraction(1))
