@@ -11,7 +11,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.queries.history import History
 from sfumato.randomness import seeded
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Synthetic
+from sfumato.simulation.made_up_lives import Synthetic
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Attributes, Binary, Category
 from sfumato.streams.posterior.believed_periods import BelievedPeriods

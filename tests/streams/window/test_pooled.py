@@ -11,7 +11,7 @@ from sfumato.core.stream import Ask, Timestep
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import seeded
 from sfumato.simulation import simulate
-from sfumato.simulation.populations import Drifting
+from sfumato.simulation.drifting import Drifting
 from sfumato.streams.bank import MOTIONS, STILL, Bank, pooled
 from sfumato.streams.window import Window
 from sfumato.streams.window.pooled import Pooled
