@@ -23,6 +23,22 @@ def looked(truth: np.ndarray, noise: float, seed: int = 1) -> Information:
     return Information.of(np.ones(len(truth)), sightings)
 
 
+def watched(truth: np.ndarray, seed: int) -> Information:
+    """Return what weak looks and differences from period to period say of curves."""
+    draw = np.random.default_rng(seed)
+    ends = np.arange(1, len(truth) + 1)
+    start = np.concatenate([0 * ends, ends[:-1]])
+    end = np.concatenate([ends, ends[1:]])
+    known = np.concatenate([np.full(ends.size, 0.02), np.full(ends.size - 1, 0.01)])
+    order = np.argsort(end, kind="stable")
+    start, end, known = start[order], end[order], known[order]
+    whole = np.concatenate([np.zeros((1, truth.shape[1])), truth])
+    right = whole[end] - whole[start]
+    value = right + draw.normal(size=right.shape) * np.sqrt(known)[:, None]
+    noise = np.broadcast_to(known[:, None], value.shape)
+    return Information.of(np.ones(ends.size), Sightings(start, end, value, known, noise))
+
+
 def first_round(seen: Information) -> Mixture:
     """Return the posterior by shapes that have learnt nothing of when the curves move."""
     some = sizes(seen.periods, seen.unit)
@@ -81,6 +97,31 @@ def test_noise_is_settled_by_the_curves_of_the_first_round() -> None:
     loud = posterior(looked(truth, 0.01), lambda curves: np.full(curves.shape[1], 4.0))
     few = np.ones((1, 30)) / 30
     assert (loud.combined(few)[1] > 2.5 * calm.combined(few)[1]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.05, 0.1, 0.2, 0.35])
+@pytest.mark.parametrize("length", [4, 10, 28])
+def test_a_weak_single_curve_with_a_steep_start_is_covered(length: int, level: float) -> None:
+    """Its start is hardly seen in the noise, and differences to it must say so."""
+    truth = level * np.minimum(1, np.arange(1, 101) / length)[:, None]
+    inside: dict[str, list[float]] = {"mean": [], "range": [], "difference": []}
+    for run in range(24):
+        mixture = posterior(watched(truth, run))
+        pairs = np.sort(
+            [np.random.default_rng([run, k]).permutation(100)[:2] for k in range(48)], axis=1
+        )
+        unit = np.eye(100)
+        asked = {
+            "mean": unit,
+            "range": np.array([unit[first : last + 1].sum(axis=0) for first, last in pairs]),
+            "difference": unit[pairs[:, 1]] - unit[pairs[:, 0]],
+        }
+        for kind, rows in asked.items():
+            mean, variance = mixture.combined(rows)
+            inside[kind].append(float((np.abs(mean - rows @ truth) < 1.96 * variance**0.5).mean()))
+    for kind, shares in inside.items():
+        assert np.mean(shares) >= 0.94, kind
 
 
 @pytest.mark.slow
