@@ -69,7 +69,7 @@ class ReleaseOptions:
     block
         Values per published sum; the method chooses by default.
     smoother
-        How values of an unfinished block are guessed.
+        How values of an unfinished block are guessed: recent, mean, median, moving or exponential.
     invalid
         Negative values and what is no number: to the nearer end, to 0, or stop; stop by default,
         clip with --follow.
