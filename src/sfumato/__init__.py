@@ -1,6 +1,6 @@
 """Statistics over time from many people's devices, without anyone handing over their data.
 
-``from sfumato import ...`` has what people need to begin with; the stub beside this file lists it.
+The names that most people need can be imported from here; the stub beside this file lists them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What `sfumato check --certificate` writes: laws by their digest, and what each spends, exactly.
+"""Certificates of `sfumato check`: digests of laws, and the exact epsilon that each spends.
 
-Ratios come from the checks. :mod:`sfumato.checks.verify` computes them once more, in its own way,
-from the parameters that a certificate names.
+Ratios come from the checks. :mod:`sfumato.checks.verify` computes them again, with its own code,
+from the parameters in a certificate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["certificate"]
 
 
 def certificate(subjects: Iterable[Certified]) -> dict[str, Any]:
-    """Return what can be verified of small mechanisms, noises and streams, as plain data.
+    """Return a certificate of small mechanisms, noises and streams, as plain data.
 
     A stream has a record for each of its tiers.
 
@@ -47,7 +47,7 @@ def certificate(subjects: Iterable[Certified]) -> dict[str, Any]:
 
 
 def _record(subject: Certified, tier: int) -> dict[str, Any]:
-    """Return what is certified, and what the checks have computed of it."""
+    """Return the record of one subject: its parameters, and what the checks have computed."""
     servers = servers_of(subject, tier) if isinstance(subject, Stream) else ()
     asks = list(dict.fromkeys(ask for server in servers for period in server for ask in period))
     asked: dict[str, Any] = {
@@ -67,7 +67,7 @@ def _record(subject: Certified, tier: int) -> dict[str, Any]:
 
 
 def _spent(subject: Certified, tier: int) -> tuple[Fraction, Fraction | None, Fraction]:
-    """Return the epsilon that is claimed, the largest ratio, and the epsilon that is spent."""
+    """Return the claimed epsilon, the largest ratio (None for noise), and the epsilon spent."""
     if isinstance(subject, Noise):
         spent = subject.law().epsilon(subject.sensitivity)
         return exact_epsilon(subject.epsilon), None, spent

@@ -1,12 +1,12 @@
-"""Verifies a certificate of `sfumato check`, apart from the code that wrote it.
+"""Verification of a certificate of `sfumato check`, independent of the code that wrote it.
 
     python -m sfumato.checks.verify certificate.json
 
-Of sfumato it uses only what the certificate speaks of: mechanisms, noise and streams, made of the
-parameters in the file, and the laws that they list (of a stream those of its real device, with all
-coins tossed all ways). Whatever judges is here, in fractions and with Python's own library: the
-digest of the laws, their largest ratio, and an epsilon that is proven to be at or above its
-logarithm. A certificate is refused if any field says something else than what comes out here.
+From sfumato it only uses the certified objects: mechanisms, noise and streams with the parameters
+in the file, and the laws that they list (for a stream those of its real device, over all outcomes
+of its coins). Everything that decides is computed here, in fractions and with Python's standard
+library: the digest of the laws, their largest ratio, and an epsilon that is proven to be at or
+above its logarithm. A certificate is refused if any field differs from what is computed here.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ FORMAT: Final = 1
 CERTIFICATE: Final = {"format", "sfumato", "python", "records", "digest"}
 RECORD: Final = {"parameters", "tier", "asks", "servers", "law", "ratio", "epsilon", "spent"}
 TERMS: Final = 200
-"""How many terms of the series of e^x are added up: for x up to 20 the rest is below 1e-100."""
+"""The number of terms of the series of e^x; for x up to 20 the rest is below 1e-100."""
 
 Certified = Mechanism | Noise | Stream
 Laws = dict[tuple[int, ...], dict[str, Fraction]]
-"""How likely each output is, for each sequence of inputs; an input is told by its number."""
+"""The probability of each output, by the sequence of inputs, which are given as indices."""
 
 
 class Untrue(Exception):
-    """A certificate says something else than what comes out when it is verified."""
+    """A certificate differs from what its verification computes."""
 
 
 def verify(certificate: Any) -> int:
-    """Return how many records a certificate has; raise Untrue if anything in it is not so."""
+    """Return the number of records of a certificate; raise Untrue if anything in it is wrong."""
     _has(certificate, CERTIFICATE, "the certificate")
     _agree(certificate["digest"], sealed(certificate)["digest"], "digest")
     _agree(certificate["format"], FORMAT, "format")
@@ -56,7 +56,7 @@ def verify(certificate: Any) -> int:
         _has(record, RECORD, f"records[{number}]")
         try:
             computed = _computed(record)
-        except Exception as error:  # whatever cannot be computed is not so
+        except Exception as error:  # what cannot be computed is wrong
             raise Untrue(f"records[{number}] cannot be verified: {error}") from error
         for field, value in computed.items():
             _agree(record[field], value, f"{field} of records[{number}]")
@@ -66,7 +66,7 @@ def verify(certificate: Any) -> int:
 
 
 def sealed(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a certificate with the digest of all else that it says."""
+    """Return a certificate with a digest of all its other fields."""
     rest = {key: value for key, value in certificate.items() if key != "digest"}
     return rest | {"digest": hashlib.sha256(_text(rest).encode()).hexdigest()}
 
@@ -86,14 +86,14 @@ def _agree(stated: Any, computed: Any, name: str) -> None:
 
 
 def _computed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a record has to say of the laws that its parameters make."""
+    """Return the fields that a record must have, computed from its parameters."""
     subject, tier = _certified(record["parameters"]), record["tier"]
     promises = subject.offers if isinstance(subject, Stream) else (subject,)
     if tier not in range(len(promises)):
         raise Untrue(f"nothing is promised to tier {tier!r}.")
     asked = {field: record[field] for field in ("asks", "servers")}
     tables = list(listed(subject, tier, **asked))
-    if isinstance(subject, Noise):  # P[z] and P[z + 1] differ by e^rate for every z, and no more
+    if isinstance(subject, Noise):  # P[z] and P[z + 1] differ by exactly e^rate for every z
         claimed, ratio = Fraction(str(subject.epsilon)), None
         spent = subject.law().rate * subject.sensitivity
     else:
@@ -113,12 +113,12 @@ def _computed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parameters(subject: Certified) -> dict[str, Any]:
-    """Return what makes a mechanism, noise or stream, as plain data."""
+    """Return the parameters of a mechanism, noise or stream, as plain data."""
     return subject.spec() if isinstance(subject, Stream) else subject.configuration()
 
 
 def _certified(parameters: Mapping[str, Any]) -> Certified:
-    """Return the mechanism, noise or stream of some parameters."""
+    """Return the mechanism, noise or stream with these parameters."""
     if "stream" in parameters:
         return registry.stream_of(parameters)
     if "noise" in parameters:
@@ -133,23 +133,23 @@ def listed(
     asks: Sequence[Mapping[str, Any]],
     servers: Sequence[Sequence[Sequence[int]]],
 ) -> Iterator[Laws]:
-    """Yield laws that are compared with each other: of a public part of reports, or of a server.
+    """Yield tables of laws to compare: one for each public part of a report, or each server.
 
     Parameters
     ----------
     subject, tier
-        What is certified, and of a stream to which of its tiers.
+        The certified object and, for a stream, the index of the tier.
     asks
-        Questions that the devices of a stream may be asked, as plain data.
+        The questions to the devices of a stream, as plain data.
     servers
-        What each server asks: the numbers of the questions of each period.
+        The questions of each server in each period, as indices in ``asks``.
 
     """
     if isinstance(subject, Noise):
         yield {(): {"rate": subject.law().rate}}
     elif isinstance(subject, Stream):
         devices, window = Devices(subject, tier), subject.offers[tier].window
-        # Where windows are compared and values last, no news is a value once more.
+        # If windows are compared and values last, no news is the same as one of the values.
         values = range(len(subject.inputs()) + (window is None or not subject.lasts))
         questions = [_question(ask) for ask in asks]
         for server in servers:
@@ -168,7 +168,7 @@ def _question(ask: Mapping[str, Any]) -> Ask:
 
 
 def _heard(law: Mapping[Transcript, Fraction]) -> dict[str, Fraction]:
-    """Return how likely each transcript is: where its messages belong, and their bytes."""
+    """Return the probability of each transcript, by the places and bytes of its messages."""
     return {
         " ".join(f"{'.'.join(map(str, each.place))}:{each.payload.hex()}" for each in heard): chance
         for heard, chance in law.items()
@@ -176,7 +176,7 @@ def _heard(law: Mapping[Transcript, Fraction]) -> dict[str, Fraction]:
 
 
 def _reported(law: Law) -> dict[str, Fraction]:
-    """Return how likely each report is, by its bytes."""
+    """Return the probability of each report, by its bytes."""
     outputs = [output.tobytes().hex() for output in law.outputs]
     if len(set(outputs)) < len(outputs):
         raise Untrue("a law lists a report twice.")
@@ -185,7 +185,7 @@ def _reported(law: Law) -> dict[str, Fraction]:
 
 
 def _neighbours(laws: Laws, window: int | None) -> Iterator[list[dict[str, Fraction]]]:
-    """Yield the laws of inputs that differ within one window alone; without one, of all inputs."""
+    """Yield groups of laws whose inputs differ within one window; without a window, all laws."""
     length = len(next(iter(laws)))
     width = length if window is None else window
     for start in range(max(1, length - width + 1)):
@@ -196,7 +196,7 @@ def _neighbours(laws: Laws, window: int | None) -> Iterator[list[dict[str, Fract
 
 
 def _largest_ratio(laws: Sequence[Mapping[str, Fraction]]) -> Fraction:
-    """Return how much more likely an output can be under one law than under another."""
+    """Return the largest ratio of an output's probabilities under two of the laws."""
     if any(sum(law.values()) != 1 or min(law.values()) < 0 for law in laws):
         raise Untrue("the chances of a law do not sum to 1.")
     worst = Fraction(1)
@@ -209,7 +209,7 @@ def _largest_ratio(laws: Sequence[Mapping[str, Fraction]]) -> Fraction:
 
 
 def digest(tables: Iterable[Laws]) -> str:
-    """Return the SHA-256 of laws: a line for each output that is possible, in one order."""
+    """Return the SHA-256 of laws, written as one line for each possible output, sorted."""
     hashed = hashlib.sha256()
     for laws in tables:
         for inputs, law in sorted(laws.items()):
@@ -230,7 +230,7 @@ def _log_above(ratio: Fraction) -> float:
 
 
 def _exp_below(x: Fraction) -> Fraction:
-    """Return the first terms of 1 + x + x^2/2! + ..., which are at most e^x for x from 0 on."""
+    """Return a partial sum of 1 + x + x^2/2! + ..., which is at most e^x for x >= 0."""
     term = total = Fraction(1)
     for number in range(1, TERMS):
         term *= x / number

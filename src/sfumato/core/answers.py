@@ -88,8 +88,8 @@ class Answers:
     band
         Whether ``level`` holds for all intervals at once instead of for each on its own.
     interpolated
-        The periods of a sum that no report tells about: their part of the value is interpolated
-        between the periods beside them, and the interval allows for all that they can be.
+        The periods of a sum without reports: their part of the value is interpolated between the
+        periods beside them, and the interval allows for all possible values of them.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class Answers:
 
     @property
     def _filled(self) -> str:
-        """Which periods are interpolated, in words."""
+        """The interpolated periods in words; empty if there are none."""
         *others, last = map(str, self.interpolated or ("",))
         listed = f"periods {', '.join(others)} and {last}" if others else f"period {last}"
         return f"{listed} interpolated" if last else ""

@@ -37,7 +37,7 @@ def shortened(labels: Sequence[Label]) -> str:
 
 
 def printable(label: Any) -> str:
-    r"""Return a label as text that can be shown, whatever characters somebody put into it.
+    r"""Return a label as printable text, for any characters in it.
 
     Examples
     --------

@@ -1,17 +1,17 @@
-"""Intervals for sums of shares whose noise depends on the very shares that are asked for.
+"""Intervals for sums of shares whose noise depends on the shares themselves.
 
-An answer is a weighted sum of observations. Some of them are *looks* at a share: one report of a
-look at a share f has the variance base + tilt f - f^2, so the noise of an answer depends on what is
-true. A value a0 is in the interval if the answer a is within z standard deviations *as they would
-be if a0 were true*: Wilson's idea, for fused estimates. If the truth differs from the answer by
-delta, each share that was looked at is taken to differ from its estimate by slope x delta, the
-slope being the regression of its estimate on the answer, and to stay between 0 and 1.
+An answer is a weighted sum of observations. Some of them are *looks* (snapshots) of a share: one
+report of a look at a share f has the variance base + tilt f - f^2, so the noise of an answer
+depends on the truth. A value a0 is in the interval if the answer a is within z standard deviations
+*under a0*: Wilson's idea, for fused estimates. If the truth differs from the answer by delta, each
+observed share is assumed to differ from its estimate by slope x delta, clipped to 0..1; the slope
+is the regression of its estimate on the answer.
 
-Counts that are small are skewed, too. For the share of a single period the third moment K of the
-answer moves the middle of the interval by (z^2 - 1) / 6 x K / variance (Cornish and Fisher, 1938).
+Small counts are also skewed. For the share of a single period the third moment K of the answer
+shifts the middle of the interval by (z^2 - 1) / 6 x K / variance (Cornish and Fisher, 1938).
 
-Periods of which nothing is known may add anything that is possible to an answer: its interval is
-widened by that. All intervals are cut to what is possible.
+Unknown periods may add any possible value to an answer, and its interval is widened by that. All
+intervals are clipped to what is possible.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ __all__ = ["Looks", "ScoredEstimate"]
 Floats = NDArray[np.float64]
 
 ROUNDS: Final = 12
-"""Each round about halves the distance to an interval's end, from that of the quadratic form."""
+"""The number of rounds; each about halves the distance to an interval's end."""
 
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """What the noise of some answers owes to looks at shares: one row a look, one column an answer.
+    """The role of looks in the noise of answers: one row for each look, one column for each answer.
 
     Parameters
     ----------
     shares
-        What is estimated of the share that was looked at.
+        The estimate of the observed share.
     slopes
-        By how much that share moves if the answer moves by one.
+        The change of that share for each unit that the answer changes.
     squares
-        The squared weight of the look in the answer, over its reports.
+        The squared weight of the look in the answer, divided by its number of reports.
     cubes
-        The third power of the weight over the squared number of reports; zero where the third
-        moment is not counted on.
+        The third power of the weight, divided by the squared number of reports; zero if the third
+        moment is not used.
     base, tilt
-        Of each answer: the variance of one report is base + tilt f - f^2 at a share f.
+        The coefficients of each answer: one report has the variance base + tilt f - f^2 at a share
+        f.
 
     """
 
@@ -65,7 +66,7 @@ class Looks:
 
     @classmethod
     def none(cls, answers: int) -> Self:
-        """Return that no answer rests on looks."""
+        """Return the looks of answers that have none."""
         empty = np.zeros((0, answers))
         return cls(empty, empty, empty, empty, np.zeros(answers), np.zeros(answers))
 
@@ -82,11 +83,11 @@ class Looks:
         return cls(*columns)
 
     def only(self, places: Any) -> Looks:
-        """Return what concerns some of the answers."""
+        """Return the looks of some of the answers, by index."""
         return Looks(*(getattr(self, part.name)[..., places] for part in fields(self)))
 
     def moments(self, delta: Floats) -> tuple[Floats, Floats]:
-        """Return how much variance the truth's distance adds, and the third moment there."""
+        """Return the variance that a distance of the truth adds, and the third moment there."""
         seen = np.clip(self.shares, 0.0, 1.0)
         share = np.clip(self.shares + self.slopes * delta, 0.0, 1.0)
         one = self.base + self.tilt * share - share**2
@@ -96,7 +97,7 @@ class Looks:
         return added, (self.cubes * one * (self.tilt - 2 * share)).sum(axis=0)
 
     def quadratic(self, variances: Floats, z: float) -> tuple[Floats, Floats]:
-        """Return how far intervals reach to both sides if no share is kept within 0 and 1."""
+        """Return the distances to both ends of intervals if shares are not clipped to 0..1."""
         linear = (self.squares * self.slopes * (self.tilt - 2 * self.shares)).sum(axis=0)
         square = 1 + z * z * (self.squares * self.slopes**2).sum(axis=0)
         middle = z * z * linear / 2
@@ -106,22 +107,21 @@ class Looks:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoredEstimate(Estimate):
-    """Sums of shares over periods, with intervals by the noise that each possible truth has.
+    """Sums of shares over periods, with intervals from the noise under each possible truth.
 
     Parameters
     ----------
     looks
-        The part of the noise that depends on what is true.
+        The part of the noise that depends on the truth.
     known, noise
-        Of each answer: the sum over the periods of which something is known, and its variance if
-        its estimate were true.
+        For each answer, the sum over the known periods, and its variance if its estimate were true.
     least, most
-        The smallest and the largest value that is possible.
+        The smallest and the largest possible value.
     spare
-        What the periods of which nothing is known may add, at least and at most.
+        The least and the most that unknown periods may add.
     interpolated
-        The periods of which nothing is known, whose part of the values lies between that of the
-        periods beside them.
+        The unknown periods, whose part of the values is interpolated between the periods beside
+        them.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class ScoredEstimate(Estimate):
     quantity: Quantity = field(default=SHARE, kw_only=True)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return each value's interval, by the noise that each possible truth has."""
+        """Return each value's interval, from the noise under each possible truth."""
         z = z_score(checked_level(level))
         return self._end(z, -1), self._end(z, 1)
 
@@ -165,7 +165,7 @@ class ScoredEstimate(Estimate):
         return np.clip(self.known + delta + self.spare[(side + 1) // 2], self.least, self.most)
 
     def only(self, places: Sequence[int]) -> ScoredEstimate:
-        """Return some of the values, by place."""
+        """Return an estimate of the values with these indices alone."""
         index = np.asarray(places, dtype=np.int64)
         sides = ("known", "noise", "least", "most")
         return replace(
@@ -179,5 +179,5 @@ class ScoredEstimate(Estimate):
         )
 
     def answers(self, level: float = 0.95, *, band: bool = False) -> Answers:
-        """Return the values with their intervals as a table, which says what was interpolated."""
+        """Return the values with their intervals as a table, with the interpolated periods."""
         return replace(super().answers(level, band=band), interpolated=self.interpolated)

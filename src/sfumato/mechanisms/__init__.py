@@ -1,7 +1,7 @@
-"""One file, one mechanism. A new one needs its file and its line in ``__init__.pyi``, nothing else.
+"""The mechanisms, one file each; a new one needs its file and its line in ``__init__.pyi``.
 
-A file is imported when its mechanism is first asked for, so that a device which uses one does not
-pay for all. The lines of the stub beside this file say which file that is.
+A file is imported when its mechanism is first used, so that a device does not import all of them.
+The stub beside this file says in which file each mechanism is.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ __all__ = ["LEVEL", "Driver"]
 Floats = NDArray[np.float64]
 
 LEVEL: Final = 0.95
-"""How often the intervals of releases hold the truth."""
+"""The level of the intervals of releases."""
 
 
 class Driver:
@@ -64,7 +64,7 @@ class Driver:
         self.asked: dict[Place, Ask] = {}
         """All questions so far, by the place of their answers."""
         self.ends: list[tuple[Floats, Floats]] = []
-        """The two ends of the intervals of each period that was released."""
+        """The two ends of the intervals of each closed period."""
         self.restore(closed)
 
     def restore(self, closed: int) -> None:

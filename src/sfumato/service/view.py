@@ -92,7 +92,7 @@ class View:
 
 
 def _last_known(running: RunningTask, releases: Sequence[Release]) -> tuple[Answers, Ints]:
-    """Return what was last known of each item, and its period; 0 if nothing ever was."""
+    """Return the last known value of each item, and its period (0 if there never was one)."""
     n, nothing = releases[-1].n if releases else 0, np.full(len(running.labels), np.nan)
     values, low, high = np.full((3, nothing.size), np.nan)
     periods = np.zeros(nothing.size, dtype=np.int64)

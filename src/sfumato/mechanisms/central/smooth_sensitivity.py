@@ -17,9 +17,9 @@ from sfumato.randomness import Source
 __all__ = ["SmoothQuantile", "smooth_sensitivity"]
 
 _SLACK: Final = 2.0**-28
-"""By how much, relatively, the sensitivity is raised to cover the rounding of floats."""
+"""The relative increase of the sensitivity, which covers the rounding of floats."""
 _CLOSER: Final = 2.0**-40
-"""By how much b is lowered: the noise of neighbours, and its rates, may be rounded differently."""
+"""The decrease of b, because the noise of neighbours, and its rates, may be rounded differently."""
 
 
 def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: float) -> float:
@@ -76,11 +76,11 @@ def _hidden(
 class SmoothQuantile:
     """The p-quantile of integers, with discrete Laplace noise scaled to its smooth sensitivity.
 
-    With S the smooth sensitivity at b = epsilon / (2 ln(1/delta)), plus one unit for rounding to
-    integers, and a = epsilon / 2, the plain quantile is x_P + (S/a) Z. PAK adds a safety term, so
-    that the result is below the true quantile only with probability ``beta``: x_P + (K S/a) (Z +
-    G), where G is the (1 - beta)-quantile of Z and K = 1/(1 - (e^b - 1) G/a) accounts for the
-    sensitivity of the term itself.
+    With S the smooth sensitivity at b = ln(1 + epsilon / (2 ln(1/delta))), plus one unit for
+    rounding to integers, and a = epsilon / 2, the plain quantile is x_P + (S/a) Z. PAK adds a
+    safety term, so that the result is below the true quantile only with probability ``beta``: x_P +
+    (K S/a) (Z + G), where G is the (1 - beta)-quantile of Z and K = 1/(1 - (e^b - 1) G/a) accounts
+    for the sensitivity of the term itself.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""Quantiles without a model: unbiased cumulative shares, and that they never fall.
+"""Bounds of quantiles without a model, from unbiased cumulative shares, which never fall.
 
-A place y is more likely by the share of people in its window, which is the difference of the
+The share of people in the window of a place y raises its probability; it is the difference of the
 cumulative shares at y and at y - width. Adding up such differences, ``width`` places apart, from
-either end gives every cumulative share without bias, but with much noise; the mean of it over a
-run of buckets has little. Cumulative shares never fall, so a mean over buckets to the right of a
-point is too large, one to the left too small, and both are bounds whatever the distribution is.
+either end gives every cumulative share without bias, but with much noise; its mean over a run of
+buckets has little. Cumulative shares never fall, so a mean over buckets to the right of a point is
+an upper bound, one to the left a lower bound, for any distribution.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Ints = NDArray[np.int64]
 
 
 def cumulative(band: Band, counts: Ints, chances: Floats) -> tuple[Floats, Floats]:
-    """Return the unbiased mean of the cumulative share over each bucket, and its variance.
+    """Return the unbiased mean cumulative share over each bucket, and its variance.
 
-    Estimates of buckets less than ``width`` apart come from different places; to take them as
+    Estimates of buckets less than ``width`` apart come from different places; treating them as
     independent overstates the variance of their sum.
     """
     n = int(counts.sum())
@@ -34,8 +34,8 @@ def cumulative(band: Band, counts: Ints, chances: Floats) -> tuple[Floats, Float
     gained = np.pad((counts / n - band.floor) / band.rise, padding).reshape(shape)
     noise = np.pad(chances / (n * band.rise**2), padding).reshape(shape)
     left, left_noise = np.cumsum(gained, axis=0), np.cumsum(noise, axis=0)
-    # From the left the estimate is `left`, from the right 1 - (all - left). They have independent
-    # noise, so each is weighted by the other's.
+    # From the left the estimate is `left`, from the right it is 1 - (all - left). Their noise is
+    # independent, so each is weighted by the variance of the other.
     weight = left_noise / left_noise[-1]
     estimate = left - weight * (left[-1] - 1)
     variance = (1 - weight) ** 2 * left_noise + weight**2 * (left_noise[-1] - left_noise)
@@ -47,8 +47,8 @@ def quantile_bounds(
 ) -> tuple[Ints, Ints]:
     """Return the grid points between which each wanted quantile lies.
 
-    The shares of a fit only choose how long the runs are, by the width they would lead to; a bad
-    fit makes the bounds wider, not wrong.
+    The shares of a fit only decide how many buckets are averaged, to make the bounds narrow; a bad
+    fit makes them wider, not wrong.
     """
     estimate, variance = cumulative(band, counts, band.places(shares))
     fitted = np.concatenate([[0.0], np.cumsum(shares)])
@@ -56,7 +56,8 @@ def quantile_bounds(
     reach = min(band.width, band.grid)
     runs = np.unique(np.geomspace(1, reach, 24).round().astype(np.int64))
     z = z_score(level)
-    # Of each run to the right of each point: how far above the fit it would lead, and the bound.
+    # For each run to the right of each point: the excess over the fit it would lead to, and the
+    # bound.
     noise = z * np.sqrt(_means(variance, runs, 0.0) / runs[:, None])
     excess = _means(even, runs, 1.0) + noise - fitted
     above = _means(estimate, runs, 1.0) + noise
@@ -71,7 +72,7 @@ def quantile_bounds(
         low[index] = np.argmax(possible) if possible.any() else band.grid
         possible = below[np.argmin(lack[:, point])] <= share
         high[index] = band.grid - np.argmax(possible[::-1]) if possible.any() else 0
-    # A quantile lies between grid points; noise alone can turn the two ends round.
+    # A quantile lies between grid points; noise alone can exchange the two ends.
     low, high = np.maximum(low - 1, 0), np.minimum(high + 1, band.grid)
     return np.minimum(low, high), np.maximum(low, high)
 

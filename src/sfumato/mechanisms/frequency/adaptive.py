@@ -61,7 +61,7 @@ class Adaptive(FrequencyOracle):
 
     Cost
     ----
-    That of the mechanism chosen.
+    The cost of the chosen mechanism.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Sparse vectors and sets: key-value data, gradients, changes of a stream, baskets.
 
-A file is imported when what it has is first asked for: a device uses one of them.
+A file is imported at its first use, because a device uses only one.
 """
 
 from __future__ import annotations

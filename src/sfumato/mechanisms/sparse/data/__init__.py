@@ -1,1 +1,1 @@
-"""What people hold, as sparse vectors: keys with values, sets of items, vectors of real numbers."""
+"""The data of people as sparse vectors: keys with values, sets of items, real vectors."""

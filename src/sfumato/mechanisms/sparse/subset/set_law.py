@@ -13,20 +13,20 @@ __all__ = ["SetLaw", "set_law"]
 
 @dataclass(frozen=True)
 class SetLaw:
-    """What a subset without signs says of one item.
+    """The law of a subset without signs, for one item.
 
     Parameters
     ----------
     dimension, sparsity
-        Of the padded set: items and stubs, and how many of them are held.
+        The number of items and stubs, and how many of them are in the padded set.
     size
-        Members of the subset.
+        The number of members of the subset.
     p_true, p_false
-        Probability that an item is in the subset, if it is held and if not.
+        The probability that an item is in the subset if it is held, and if it is not.
     gap
-        p_true - p_false, without cancellation.
+        p_true - p_false, computed without cancellation.
     pair_held, pair_free
-        Probability that two items are both in the subset, if one of them is held (or both) and
+        The probability that two items are both in the subset if at least one of them is held, and
         if none is.
 
     """
@@ -48,17 +48,17 @@ class SetLaw:
         return q * (1 - q) / scale, p * (1 - p) / scale
 
     def mse(self, items: int) -> float:
-        """Return the total variance over so many real items, s of them held."""
+        """Return the total variance over ``items`` real items, s of which are held."""
         absent, present = self.variances()
         return (items - self.sparsity) * absent + self.sparsity * present
 
 
 @lru_cache(maxsize=1 << 14)
 def set_law(epsilon: float, dimension: int, sparsity: int, size: int) -> SetLaw:
-    """Return the law of a subset without signs of this size, accepted if it hits the set."""
+    """Return the law of subsets without signs of this size, accepted if they hit the set."""
     share = size / dimension
     both = share * (size - 1) / max(dimension - 1, 1)
-    # All subsets that hold a held item are accepted; of the others those that miss are not.
+    # Subsets with a held item are accepted; of the others, those that miss the set are not.
     norm = _weight(epsilon, dimension, sparsity, size)
     free = _weight(epsilon, dimension - 1, sparsity, size - 1)
     neither = _weight(epsilon, dimension - 2, sparsity, size - 2) if both else 1.0
@@ -82,7 +82,7 @@ def _weight(epsilon: float, dimension: int, sparsity: int, size: int) -> float:
 
 
 def _log_missed(dimension: int, sparsity: int, size: int) -> float:
-    """Return log C(dimension - sparsity, size)/C(dimension, size), of a subset without a hit."""
+    """Return log C(dimension - sparsity, size)/C(dimension, size), the log-chance of a miss."""
     fewer, more = sorted((size, sparsity))
     if fewer + more > dimension:
         return -inf

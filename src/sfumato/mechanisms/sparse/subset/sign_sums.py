@@ -1,4 +1,4 @@
-"""Sums over the signs of the non-zeros that a subset hits: of those accepted and those refused."""
+"""Sums over the sign patterns of the non-zeros in a subset, of accepted and of refused ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["RefusedSigns", "SignSums", "refused_signs", "sign_sums"]
 
 Floats = NDArray[np.float64]
 
-LONGEST_EXACT: Final = 255  # signs up to which sums are exact integers
+LONGEST_EXACT: Final = 255  # the largest number of signs whose sums are exact integers
 
 
 class SignSums(NamedTuple):
-    """Sums over J ~ Binomial(K, 1/2) agreeing signs, for each K: of those accepted and refused."""
+    """Sums over the number J ~ Binomial(K, 1/2) of agreeing signs, for each K, by acceptance."""
 
     accepted: Floats
     accepted_agree: Floats
@@ -32,7 +32,7 @@ class SignSums(NamedTuple):
 
 
 def sign_sums(hits: NDArray[np.int64], threshold: int | None) -> SignSums:
-    """Return the sums for each number of hits; up to 255 of them by exact integers."""
+    """Return the sums for each number of hits; up to 255 hits from exact integers."""
     few = hits[hits <= LONGEST_EXACT]
     parts = []
     if few.size:
@@ -45,18 +45,20 @@ def sign_sums(hits: NDArray[np.int64], threshold: int | None) -> SignSums:
 
 
 def _many_signs(hits: Floats, threshold: int | None) -> Floats:
-    """Return the same for large K, in floating point to about 1e-13.
+    """Return the fields of :class:`SignSums` for large K, in floating point to about 1e-13.
 
-    2J - K is symmetric, so at least ``threshold`` has half of what is left without the middle. The
-    middle one of K = 2n signs has probability C(2n, n)/4^n, by Stirling's series.
+    2J - K is symmetric, so the probability of at least ``threshold`` is half of what lies outside
+    the middle part. The middle value for K = 2n signs has probability C(2n, n)/4^n, computed by
+    Stirling's series.
     """
-    if threshold is None:  # one in 2^K is refused: nothing
+    if threshold is None:  # only one sign pattern in 2^K is refused, which is negligible
         none = np.zeros_like(hits)
         return np.array([none + 1, hits / 2, hits / 2, none, none, none, none, none])
     odd = hits % 2
     n = (hits + odd) / 2
     chance = np.exp(-np.log(np.pi * n) / 2 - 1 / (8 * n) + 1 / (192 * n**3) - 1 / (640 * n**5))
-    # The sign sums x = 2J - K that are next to be counted, and what lies strictly between.
+    # x is the next sign sum 2J - K to be counted, and ``middle`` the probability strictly between
+    # -x and x.
     x, middle = odd.copy(), np.zeros_like(hits)
     while bool((x < threshold).any()):
         inside = x < threshold
@@ -64,7 +66,7 @@ def _many_signs(hits: Floats, threshold: int | None) -> Floats:
         chance = np.where(inside, chance * (hits - x) / (hits + x + 2), chance)
         x = np.where(inside, x + 2, x)
     accepted = (1 - middle) / 2
-    # E[2J - K; accepted] telescopes to least x P[J = least], with 2 least - K = x.
+    # E[2J - K; accepted] telescopes to least P[J = least], with 2 least - K = x.
     pull = (hits + x) / 2 * chance
     agree = (hits * accepted + pull) / 2
     oppose = hits * accepted - agree
@@ -74,21 +76,21 @@ def _many_signs(hits: Floats, threshold: int | None) -> Floats:
 
 
 class RefusedSigns(NamedTuple):
-    """Which signs of K hit non-zeros are refused: those with fewer than ``least`` that agree."""
+    """The refused sign patterns of K non-zeros: those with fewer than ``least`` agreeing signs."""
 
     least: int
     ways: int
-    """How many of the 2^K signs that is."""
+    """How many of the 2^K patterns are refused."""
     last: int
-    """How many of them have least - 1 that agree."""
+    """How many of these have exactly least - 1 agreeing signs."""
 
 
 def refused_signs(most: int, threshold: int | None) -> Iterator[RefusedSigns]:
-    """Yield what is refused for K = 0..most, each from the one before it."""
+    """Yield the refused sign patterns for K = 0..most, each computed from the one before."""
     least, ways, last = 1, 1, 1
     for k in range(most + 1):
         if k:
-            # Pascal's rule, summed: twice as many as before have J < l, less the C(K-1, l-1).
+            # Pascal's rule, summed: twice as many patterns as before have J < l, minus C(K-1, l-1).
             ways = 2 * ways - last
             last = last * k // (k + 1 - least)
             if (1 if threshold is None else min((k + threshold + 1) // 2, k + 1)) > least:
@@ -99,7 +101,7 @@ def refused_signs(most: int, threshold: int | None) -> Iterator[RefusedSigns]:
 
 @lru_cache(maxsize=1 << 10)
 def _sign_table(most: int, threshold: int | None) -> Floats:
-    """Return what :class:`SignSums` names for K = 0..most, by exact integers."""
+    """Return the fields of :class:`SignSums` for K = 0..most, from exact integers."""
     columns = []
     for k, (least, below, last) in enumerate(refused_signs(most, threshold)):
         edge = last * (k + 1 - least) // max(k, 1)  # C(K - 1, least - 1)

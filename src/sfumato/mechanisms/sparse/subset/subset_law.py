@@ -1,10 +1,10 @@
-"""Exact probabilities of signed-subset mechanisms (ExSub, Concord), stable to large dimensions.
+"""Exact probabilities of signed-subset mechanisms (ExSub, Concord), stable in large dimensions.
 
 The padded input has D entries, exactly s of them non-zero. The output is a signed subset of m
-positions. Under the uniform base measure K ~ Hypergeometric(D, s, m) of its positions carry a
-non-zero, and J | K ~ Binomial(K, 1/2) of those have the input's sign. Outputs in the accept set
-weigh 1, all others r >= e^-epsilon; how many outputs have given (J, K) does not depend on the
-input, so the normaliser is the same for all inputs and the worst ratio is exactly 1/r.
+positions. Under the uniform base measure K ~ Hypergeometric(D, s, m) of its positions are
+non-zeros, and J | K ~ Binomial(K, 1/2) of those have the input's sign. Outputs in the accept set
+have weight 1, all others r >= e^-epsilon; the number of outputs with given (J, K) is the same for
+all inputs, so the normaliser is the same for all inputs and the worst ratio is exactly 1/r.
 
 ExSub accepts J >= 1 (at least one hit), Concord 2J - K >= threshold (more agreement than
 opposition). Both are thresholds on a hit count, so both are summed over K alone.
@@ -27,30 +27,30 @@ __all__ = ["SubsetLaw", "count_covariance", "pair_moments", "subset_law"]
 
 Floats = NDArray[np.float64]
 
-FAINTEST: Final = 1e-24  # share of the likeliest number of hits below which others are left out
+FAINTEST: Final = 1e-24  # relative probability below which numbers of hits are ignored
 
 
 @dataclass(frozen=True)
 class SubsetLaw(EntryLaw):
-    """What a signed subset says of one entry.
+    """The law of a signed subset, for one entry.
 
     Parameters
     ----------
     dimension, sparsity
-        Of the padded vector: entries, and non-zeros.
+        The numbers of entries and of non-zeros of the padded vector.
     size
-        Positions in the subset.
+        The number of positions in the subset.
     threshold
-        Least agreement that is accepted; None for ExSub's "at least one hit".
+        The least agreement that is accepted; None for ExSub's "at least one hit".
     p_true, p_reverse, p_false
-        Probability that a symbol is in the subset: the sign of a non-zero entry, its opposite,
-        and either sign of a zero entry.
+        The probability that the subset contains the true sign of a non-zero entry, its opposite
+        sign, and a given sign of a zero entry.
     contrast
-        p_true - p_reverse, without cancellation.
+        p_true - p_reverse, computed without cancellation.
     presence
-        p_true + p_reverse - 2 p_false, without cancellation.
+        p_true + p_reverse - 2 p_false, computed without cancellation.
     accepted
-        Probability of the accept set under the base measure.
+        The probability of the accept set under the base measure.
 
     """
 
@@ -81,14 +81,14 @@ class SubsetLaw(EntryLaw):
 
 
 def _hits(dimension: int, sparsity: int, size: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return the support and the probabilities of the number K of non-zeros that are hit.
+    """Return the possible numbers K of non-zeros in a subset, and their probabilities.
 
-    The law is that of ``hits_law``, rounded otherwise: what tasks publish was chosen by these
-    numbers, and stays the same to the last bit.
+    The law is that of ``hits_law``, but rounded differently: the sizes in published tasks were
+    chosen with these numbers, which must stay the same to the last bit.
     """
     first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
     hits = np.arange(first, last + 1)
-    # Ratios of neighbours are exact in floating point to a few ulp; start at the largest.
+    # Ratios of neighbours have errors of a few ulp; the largest weight is 1.
     k = hits[:-1].astype(np.float64)
     ratio = (sparsity - k) * (size - k) / ((k + 1) * (dimension - sparsity - size + k + 1))
     steps = np.concatenate([[0.0], np.cumsum(np.log(ratio))]) if k.size else np.zeros(1)
@@ -100,9 +100,9 @@ def _hits(dimension: int, sparsity: int, size: int) -> tuple[NDArray[np.int64], 
 def subset_law(
     epsilon: float, dimension: int, sparsity: int, size: int, threshold: int | None
 ) -> SubsetLaw:
-    """Return the law of a subset of this size and accept set, at refusal weight e^-epsilon."""
+    """Return the law of subsets of this size and accept set, with refusal weight e^-epsilon."""
     hits, chance = _hits(dimension, sparsity, size)
-    if threshold is not None:  # then nothing grows or fades like 2^K, and tails do not matter
+    if threshold is not None:  # nothing grows or fades like 2^K then, and the tails do not matter
         near = chance > FAINTEST * chance.max()
         hits, chance = hits[near], chance[near]
     signs = sign_sums(hits, threshold)
@@ -130,10 +130,11 @@ def subset_law(
 
 
 def pair_moments(epsilon: float, law: SubsetLaw) -> tuple[float, float, float, float]:
-    """Return what a subset says of two entries at once.
+    """Return the joint moments of two entries of a subset, as four numbers.
 
-    The mean product of their signs, each times the input's, if both are non-zero (otherwise it is
-    0); and the probability that both are in the subset if none, one or both of them are non-zero.
+    The first is the mean product of their signs, each times the input's sign, if both are non-zero
+    (otherwise it is 0). The others are the probabilities that both are in the subset if none, one
+    or both of them are non-zero.
     """
     hits, chance = _hits(law.dimension, law.sparsity, law.size)
     signs = sign_sums(hits, law.threshold)
@@ -153,11 +154,11 @@ def pair_moments(epsilon: float, law: SubsetLaw) -> tuple[float, float, float, f
 def count_covariance(
     held: Floats, supports: tuple[float, float], pairs: tuple[float, float, float]
 ) -> Floats:
-    """Return how the counts of entries vary together, given who holds which (a row per person).
+    """Return the covariance of the counts of entries, given who holds which (a row per person).
 
-    ``supports`` are the probabilities that an entry is in the subset if it is zero and if not,
-    ``pairs`` those that two are if none, one and both of them are non-zero. The diagonal is left
-    to whoever knows the variances.
+    ``supports`` has the probabilities that an entry is in the subset if it is zero and if it is
+    not, ``pairs`` those that two entries are both in it if none, one and both of them are non-zero.
+    The caller must fill in the diagonal.
     """
     n, holders, both = len(held), held.sum(axis=0), held.T @ held
     one = holders[:, None] + holders - 2 * both

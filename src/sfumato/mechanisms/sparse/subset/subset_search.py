@@ -12,10 +12,11 @@ from sfumato.mechanisms.sparse.subset.subset_law import SubsetLaw, subset_law
 
 __all__ = ["best_law", "best_set_law", "best_threshold"]
 
-MOST_WORSE: Final = 6  # thresholds without a gain after which no further one is tried
-FAR_OFF: Final = 12  # sizes in a row that are far from the best, after which no larger one is tried
-MANY_NONZEROS: Final = 1 << 12  # beyond so many, large sizes are tried farther apart
-MANY_THRESHOLDS: Final = 64  # beyond so many they are not tried one by one
+MOST_WORSE: Final = 6  # thresholds in a row without a gain after which the search ends
+FAR_OFF: Final = 12  # sizes in a row far from the best after which the search ends
+# With more non-zeros than this, large sizes are tried at larger steps.
+MANY_NONZEROS: Final = 1 << 12
+MANY_THRESHOLDS: Final = 64  # above this number, thresholds are not tried one by one
 
 
 def best_law(  # noqa: PLR0913 - what the exact error depends on
@@ -40,7 +41,7 @@ def best_law(  # noqa: PLR0913 - what the exact error depends on
     def error(size: int) -> float:
         return law_of(size).mse(estimate, entries)
 
-    # So many non-zeros are best told by few positions, all of which are tried, or by all.
+    # With many non-zeros, either few positions are best, all of which are tried, or all positions.
     step = 1.3 if sparsity > MANY_NONZEROS else 1.05
     return law_of(_best_size(dimension, error, fits, step))
 
@@ -48,10 +49,10 @@ def best_law(  # noqa: PLR0913 - what the exact error depends on
 def best_threshold(
     epsilon: float, dimension: int, sparsity: int, size: int, estimate: str, entries: int
 ) -> SubsetLaw:
-    """Return the law of least exact error over all thresholds."""
+    """Return the law of least exact error over all thresholds, for subsets of this size."""
     best = subset_law(epsilon, dimension, sparsity, size, 1)
     if estimate == "frequency" and size == dimension:
-        return best  # where every entry is sent, no threshold tells which are there
+        return best  # if every entry is sent, no threshold tells which ones are non-zero
     if estimate == "value" and min(sparsity, size) > MANY_THRESHOLDS:
         return _settled_threshold(best, epsilon, entries)
     worse = 0
@@ -61,8 +62,9 @@ def best_threshold(
             best, worse = law, 0
         elif isfinite(best.mse(estimate, entries)):
             worse += 1
-        # Of values by Neyman and Pearson: accept what agrees more than the mean; past it errors
-        # only grow. Of frequencies they may rise and fall again, so a few more are tried.
+        # For values, by Neyman and Pearson: accept what agrees more than the mean; beyond that
+        # errors only grow. For frequencies errors may rise and fall again, so a few more thresholds
+        # are tried.
         past = sparsity * law.contrast + 2 if estimate == "value" else inf
         if tried > past or worse > MOST_WORSE:
             break
@@ -70,9 +72,9 @@ def best_threshold(
 
 
 def _settled_threshold(law: SubsetLaw, epsilon: float, entries: int) -> SubsetLaw:
-    """Return the law whose threshold is just above the mean agreement it leads to, or the next.
+    """Return the law whose threshold is just above its own mean agreement, or a neighbour of it.
 
-    By Neyman and Pearson the best test for a value accepts what agrees more than the mean.
+    By Neyman and Pearson, the best test for a value accepts what agrees more than the mean.
     """
     dimension, sparsity, size = law.dimension, law.sparsity, law.size
     tried = {1: law}
@@ -95,7 +97,7 @@ def best_set_law(
     items: int,
     fits: Callable[[int], bool] = lambda _: True,
 ) -> SetLaw:
-    """Return the law of least exact error over all sizes that leave room for a miss."""
+    """Return the law of least exact error over all sizes for which a miss is possible."""
 
     def error(size: int) -> float:
         return set_law(epsilon, dimension, sparsity, size).mse(items)
@@ -108,9 +110,9 @@ def _best_size(
 ) -> int:
     """Return the size of least error among those that fit.
 
-    All sizes are tried up to 512; beyond, sizes a twentieth apart and then those around the best,
-    twice: the error is smooth on that scale. Once many in a row are far off, only the largest is
-    left to try.
+    Up to 512 all sizes are tried. Above that, sizes 5% apart are tried, then finer steps around the
+    best one, twice, because the error is smooth on that scale. After many sizes in a row that are
+    far from the best, only the largest one is tried.
     """
     tried = []
     least, worse = inf, 0
@@ -130,7 +132,7 @@ def _best_size(
 
 
 def _spaced(dimension: int, step: float) -> list[int]:
-    """Return all sizes up to 512 and, beyond, sizes a step apart up to the largest."""
+    """Return all sizes up to 512 and then sizes a factor ``step`` apart, up to the largest."""
     sizes = list(range(1, min(dimension, 512) + 1))
     while sizes[-1] < dimension:
         sizes.append(min(dimension, int(sizes[-1] * step)))
