@@ -172,5 +172,5 @@ def check_answers(running: RunningTask, stream: Stream, release: Release) -> Non
     answers = running.history().mean(release.period)
     assert answers.labels == stream.labels
     assert answers.guarantee == stream.guarantee
-    assert (answers.low[known] <= answers.values[known]).all()
+    assert (answers.low[known] <= answers.high[known]).all()
     assert np.array_equal(answers.values[known], release.values[known])

@@ -88,14 +88,18 @@ def _steadily(shares: Floats, weights: Floats) -> Floats:
 def looked(
     look: Snapshot,
     weights: Floats,
-    edges: tuple[Any, Any],
+    edges: tuple[Any, Any, Any],
     spread: Any,
     shares: Floats,
     kept: Floats,
     *,
-    single: bool,
-) -> Looks:
-    """Return the role of a block's snapshots in the noise of some answers.
+    skewed: bool,
+) -> tuple[Looks, Floats]:
+    """Return the role of a block's snapshots in the noise of some answers, and noise to be added.
+
+    The noise at the estimated shares is too small on average, because f - f^2 is smaller at values
+    that vary about f. The variance of each share that the answer does not explain is therefore
+    added to it.
 
     Parameters
     ----------
@@ -104,27 +108,31 @@ def looked(
     weights
         The weight of each snapshot (rows) in each answer (columns, or one for all).
     edges
-        The number of reports of each snapshot, and the variance of a report that weights assume.
+        The number of reports of each snapshot, the variance of a report that weights assume, and
+        the variance of its period's estimate under that assumption.
     spread
         The variance of each answer under the variances that weights assume.
     shares
         The estimated share at each snapshot, for each answer.
     kept
         The part of each answer's variance that remains around the devices that take part.
-    single
-        Whether each answer is the share of one period, so that its third moment is used.
+    skewed
+        Whether the answers are about one or two periods, so that their third moment is used.
 
     """
-    n, working = (np.asarray(column, dtype=np.float64)[:, None] for column in edges)
+    n, working, plan = (np.asarray(column, dtype=np.float64)[:, None] for column in edges)
     squares = weights**2 / n
     squares = np.where(squares > SLIGHT * squares.sum(axis=0), squares, 0.0)
     used = squares.any(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         slopes = np.nan_to_num(weights * working / n / spread)
-    cubes = weights**3 / n**2 if single and look.skewed else np.zeros_like(weights)
-    rows = np.broadcast_arrays(shares, slopes, squares * kept, cubes)
+    untold = np.clip((plan - slopes**2 * spread) / working, 0.0, 1.0)
+    larger = squares * kept * (1 + untold)
+    cubes = weights**3 / n**2 if skewed and look.skewed else np.zeros_like(weights)
+    rows = [row[used] for row in np.broadcast_arrays(shares, slopes, larger, cubes)]
     bends = (np.full(kept.shape, part) for part in look.coefficients)
-    return Looks(*(row[used] for row in rows), *bends)
+    more = ((larger - squares * kept) * look.variance_at_share(np.clip(shares, 0.0, 1.0)))[used]
+    return Looks(*rows, *bends), more.sum(axis=0)
 
 
 def _looked(
@@ -132,21 +140,23 @@ def _looked(
     look: Snapshot,
     weights: Floats,
     curve: Floats,
+    rows: Floats,
     kept: Floats,
     *,
-    single: bool,
-) -> Looks:
-    """Return the same for weighted sums of all edges, with one row for each answer."""
+    skewed: bool,
+) -> tuple[Looks, Floats]:
+    """Return the same for weighted sums of all edges, one row for each answer, of a curve."""
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
     snapshots = snapshots[seen.end[snapshots] <= len(curve)]
+    ends, planned = seen.end[snapshots] - 1, seen.working / seen.n
     return looked(
         look,
         weights[:, snapshots].T,
-        (seen.n[snapshots], seen.working[snapshots]),
-        (weights**2) @ (seen.working / seen.n),
-        curve[seen.end[snapshots] - 1],
+        (seen.n[snapshots], seen.working[snapshots], rows[ends] ** 2 @ planned),
+        weights**2 @ planned,
+        curve[ends],
         kept,
-        single=single,
+        skewed=skewed,
     )
 
 
@@ -166,7 +176,7 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
     """
     asked = np.flatnonzero(weights)
     width = curve.values.shape[1]
-    values, known, noise = np.zeros((3, width))
+    values, known, noise, stated = np.zeros((4, width))
     low, high = np.zeros((2, width))
     missing: set[int] = set()
     looks = []
@@ -177,6 +187,7 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
         omega = weights[own] @ rows[own]
         whole = seen.variances(omega[None])[0]
         noise[entries] = less_sampled(whole, spread_of(curve, own, weights[own], entries), behind)
+        stated[entries] = noise[entries]
         known[entries] = weights[own] @ curve.values[own, entries]
         values[entries] = known[entries] + weights[gone] @ _between(curve.values[:, entries], gone)
         if gone.size:
@@ -188,12 +199,14 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
         if curve.looks:
             shares = curve.values[:, entries]
             kept = _kept(noise[entries], whole)
-            single = asked.size == 1
-            looks[-1] = _looked(seen, curve.looks[place], omega[None], shares, kept, single=single)
+            looks[-1], more = _looked(
+                seen, curve.looks[place], omega[None], shares, rows, kept, skewed=asked.size <= 2
+            )
+            noise[entries] += more
     least, most = possible(weights, curve.lowest)
     return ScoredEstimate(
         values=values,
-        covariance=Covariance(np.where(high > low, np.inf, noise), joint=False),
+        covariance=Covariance(np.where(high > low, np.inf, stated), joint=False),
         labels=curve.labels,
         n=curve.n,
         guarantee=curve.guarantee,
@@ -234,7 +247,8 @@ def along(curve: Curve, place: int) -> ScoredEstimate:
         kept = _kept(noise, whole.diagonal())
         weights = np.where(there[:, None], rows, 0.0)
         shares = curve.values[:, place, None]
-        looks = _looked(seen, curve.looks[block], weights, shares, kept, single=True)
+        looks, more = _looked(seen, curve.looks[block], weights, shares, rows, kept, skewed=True)
+        noise = noise + more
     ones = np.ones(curve.periods)
     return ScoredEstimate(
         values=curve.values[:, place],

@@ -90,10 +90,13 @@ class WeaveCurator(Curator):
         there = ~np.isnan(values)
         noise, known = np.where(there, noise, 0.0), np.where(there, values, 0.0)
         kept = np.where(there & (whole > 0), noise / np.where(whole > 0, whole, 1.0), 1.0)
-        looks = [
-            block.looked(kept[entries])
-            for block, entries in zip(self._blocks, self._protocol.values.blocks, strict=True)
-        ]
+        looks, more = zip(
+            *(
+                block.looked(kept[entries])
+                for block, entries in zip(self._blocks, self._protocol.values.blocks, strict=True)
+            ),
+            strict=True,
+        )
         return ScoredEstimate(
             values=values,
             covariance=Covariance(np.where(there, noise, np.inf), joint=False),
@@ -102,7 +105,7 @@ class WeaveCurator(Curator):
             guarantee=self._protocol.guarantee,
             looks=Looks.beside(looks),
             known=known,
-            noise=noise,
+            noise=noise + np.concatenate(more),
             least=np.zeros(values.size),
             most=np.ones(values.size),
             spare=(np.zeros(values.size), np.where(there, 0.0, 1.0)),
@@ -129,8 +132,9 @@ class _Block:
         self._count = 0
         self._threads: dict[int, _Along] = {}
         self._room = max(counts)
-        # The edge, reports, working variance, devices and period estimate of each snapshot.
-        self._snapshots: list[tuple[int, int, float, float, Floats]] = []
+        # The edge, reports, working variance, planned variance of the period, devices and period
+        # estimate of each snapshot.
+        self._snapshots: list[tuple[int, int, float, float, float, Floats]] = []
         self._weights, self._plan, self._growth = np.zeros(0), 1.0, 1.0
 
     def close(
@@ -179,35 +183,33 @@ class _Block:
         self._weights[edges] = weights
         spread = self._weights
         values = spread @ self._values[: self._count] / growth
+        self._growth, self._plan = growth, self._growing.covariance[period, period] / growth**2
         for edge, n, working in looks:
             # All reports together know the share better than the snapshots alone.
             self._noise[edge] = growth**2 * self._look.variance_at_share(in_range(values)) / n
-            self._snapshots.append((edge, n, working, growth, values))
-        self._plan = float(self._growing.covariance[period, period])
-        self._growth = growth
+            self._snapshots.append((edge, n, working, self._plan, growth, values))
         variances = spread**2 @ self._noise[: self._count]
         for along in self._threads.values():
             variances -= along.squared(spread)
         return values, variances / growth**2
 
-    def looked(self, kept: Floats) -> Looks:
+    def looked(self, kept: Floats) -> tuple[Looks, Floats]:
         """Return the role of snapshots in the noise of the period that has just closed.
 
         ``kept`` is the part of each entry's variance around the devices that take part.
         """
         if not self._weights.any() or not self._snapshots:
-            return Looks.none(self._width)
-        edges, n, working, growths, shares = zip(*self._snapshots, strict=True)
+            return Looks.none(self._width), np.zeros(self._width)
+        edges, n, working, plans, growths, shares = zip(*self._snapshots, strict=True)
         weights = self._weights[list(edges)] * np.array(growths) / self._growth
-        spread = self._plan / self._growth**2
         return looked(
             self._look,
             weights[:, None],
-            (n, working),
-            spread,
+            (n, working, plans),
+            self._plan,
             np.array(shares),
             kept,
-            single=True,
+            skewed=True,
         )
 
 
