@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,9 +22,10 @@ from sfumato.simulation.populations import LIVES, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curve import Reports
+from sfumato.streams.weave.expected import sent
 from sfumato.streams.weave.weave_fleet import collect
 
-__all__ = ["DRAWN", "KINDS", "NAMED", "SEED", "Cell", "Cover", "counted", "covers"]
+__all__ = ["DRAWN", "KINDS", "NAMED", "SEED", "Cell", "Cover", "counted", "covers", "reports"]
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +34,12 @@ KINDS: Final = ("online", "smoothed", "range", "difference")
 LARGEST: Final = 12_000_000
 """Devices x periods x items of a drawn cell, at most."""
 ASKED: Final = 6
-"""Ranges and differences that are asked of each simulation, of each kind."""
+"""Ranges, and differences, that are asked of each simulation online, and as many smoothed."""
+CROWDS: Final = 8
+"""So many crowds take turns: intervals speak of whoever takes part."""
+
+
+_best = cache(Weave.best)
 
 
 class Cell(NamedTuple):
@@ -55,7 +62,7 @@ class Cell(NamedTuple):
     @property
     def stream(self) -> Weave:
         changes = max(self.changes, self.values.least_changes)
-        return Weave.best(self.values, self.periods, changes, self.epsilon)
+        return _best(self.values, self.periods, changes, self.epsilon)
 
     def __str__(self) -> str:
         return (
@@ -165,22 +172,20 @@ def _sides(estimate: Estimate, truth: Floats) -> tuple[Any, ...]:
     return (estimate.values, *estimate.interval(0.95), estimate.standard_errors, truth)
 
 
-def counted(
-    stream: Weave, streams: NDArray[Any], seed: Any
-) -> dict[str, list[tuple[Any, ...]]]:
+def counted(stream: Weave, streams: NDArray[Any], seed: Any) -> dict[str, list[tuple[Any, ...]]]:
     """Return value, ends, standard error and truth of all answers to one simulation."""
     truth = stream.values.totals(streams) / len(streams)
-    reports = Reports(stream, collect(stream, streams, seeded(seed)))
+    seen = Reports(stream, collect(stream, streams, seeded(seed)))
     draw = np.random.default_rng(seed)
     width, periods = truth.shape[1], stream.periods
-    online, smoothed = reports.online(), reports.smoothed()
+    online, smoothed = seen.online(), seen.smoothed()
     sides: dict[str, list[tuple[Any, ...]]] = {kind: [] for kind in KINDS}
     for place in range(width):
         sides["online"].append(_sides(online.entry(place), truth[:, place]))
         sides["smoothed"].append(_sides(smoothed.entry(place), truth[:, place]))
     for number in range(2 * ASKED):
         first, last = np.sort(draw.choice(periods, 2, replace=False))
-        curve = smoothed if number % 2 else reports.smoothed(int(last) + 1)
+        curve = smoothed if number % 2 else seen.smoothed(int(last) + 1)
         weights = np.zeros((2, curve.periods))
         weights[0, first : last + 1] = 1 / (last - first + 1)
         weights[1, [first, last]] = -1, 1
@@ -189,17 +194,25 @@ def counted(
     return sides
 
 
-def covers(cell: Cell, runs: int, seed: int) -> tuple[dict[str, Cover], float]:
-    """Return what was counted of each kind of answers, and how many reports a period has."""
+def covers(cell: Cell, runs: int, seed: int) -> dict[str, Cover]:
+    """Return what was counted of each kind of answers."""
     stream = cell.stream
-    found = {kind: Cover() for kind in KINDS}
-    values, changes = cell.values, stream.changes
+    counts = {kind: Cover() for kind in KINDS}
     for run in range(runs):
         population = Synthetic(
-            values, cell.periods, changes, cell.devices, cell.life, seed=seed + run % 8
+            cell.values,
+            cell.periods,
+            stream.changes,
+            cell.devices,
+            cell.life,
+            seed=seed + run % CROWDS,
         )
         sides = counted(stream, population.streams(), 1000 * seed + run)
-        for kind, cover in found.items():
+        for kind, cover in counts.items():
             cover.add(sides[kind])
-    sent = stream.sent.messages if hasattr(stream, "sent") else np.nan
-    return found, float(sent) * cell.devices / cell.periods
+    return counts
+
+
+def reports(cell: Cell) -> float:
+    """Return how many reports a period has, on average."""
+    return sent(cell.stream).messages * cell.devices / cell.periods
