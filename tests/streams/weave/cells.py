@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.estimate import Estimate
 from sfumato.core.intervals import z_score
 from sfumato.randomness import seeded
-from sfumato.simulation.populations import LIVES, Synthetic
+from sfumato.simulation.made_up_lives import LIVES, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curve import Reports
