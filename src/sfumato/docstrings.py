@@ -1,4 +1,4 @@
-"""The docstring of a mechanism, taken apart: what is written once is shown everywhere."""
+"""The parts of a mechanism's docstring, so that what is written once can be shown everywhere."""
 
 from __future__ import annotations
 

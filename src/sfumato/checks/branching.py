@@ -1,11 +1,10 @@
-"""Every path of a sampler: all its coins fall all ways, and its law comes out as exact fractions.
+"""All paths of a sampler: every coin falls both ways, which gives its law in exact fractions.
 
-What many draws show is right to a few hundredths; what all paths show is right to the last of the
-64 bits, however rarely a path is taken. All coins of a sampler come from the few draws of
-:class:`~sfumato.randomness.Source` that have a law of their own. :class:`Branching` makes each of
-them a choice, the sampler runs once for every sequence of choices, and the chances of those that
-lead to the same reports are added up. That the draws follow their laws, word by word, is what the
-tests of the sources show.
+Many draws show a law to a few hundredths; all paths show it to the last of the 64 bits, even for
+rare paths. All coins of a sampler come from the few draws of :class:`~sfumato.randomness.Source`
+that have a law of their own. :class:`Branching` makes each of them a choice, the sampler runs once
+for every sequence of choices, and the probabilities of those with the same reports are added up.
+The tests of the sources show that the draws themselves follow their laws.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ from sfumato.randomness import ONE, Source, Wheel
 __all__ = ["STEP", "Branching", "PathLaw", "path_law"]
 
 
-REACH: Final = 7  # how far from zero noise is followed
-STEP: Final = 10  # how many times less likely noise is one unit farther out; see Branching
+REACH: Final = 7  # the largest absolute value of noise that is followed
+STEP: Final = 10  # the factor by which noise becomes less likely per unit; see Branching
 
 
 @dataclass(frozen=True)
 class PathLaw:
-    """The law of a sampler as its paths tell it.
+    """The law of a sampler, computed from its paths.
 
     Parameters
     ----------
     chances
         The exact probability of each outcome.
     paths
-        How many paths lead to them.
+        The number of paths that were followed.
     left
-        The probability of all paths that were not followed to their end: those of loops that may
-        go on for ever, and of noise beyond reach.
+        The total probability of the paths that were not followed to their end, which are long loops
+        and large noise.
 
     """
 
@@ -55,9 +54,9 @@ class PathLaw:
 
 
 def path_law(run: Callable[[Branching], Any], unit: Fraction | None = None) -> PathLaw:
-    """Return the exact law of what a sampler returns, by following all of its paths.
+    """Return the exact law of a sampler's results, by following all of its paths.
 
-    Raises :class:`Unlisted` if there are too many. With a ``unit`` noise is followed, too; see
+    Raises :class:`Unlisted` if there are too many. With a ``unit``, noise is followed as well; see
     :class:`Branching`.
 
     Examples
@@ -79,19 +78,18 @@ def path_law(run: Callable[[Branching], Any], unit: Fraction | None = None) -> P
 
 
 class Branching(Source):
-    """Coins that follow a path: every draw with a law of its own is a choice of the path.
+    """A source whose draws follow a path: each draw with a law of its own is one choice.
 
-    Nothing else can be drawn: bytes and words have too many values to follow, and a sampler that
-    takes them raw is refused.
+    Raw bytes and words have too many values to follow, so a sampler that takes them is refused.
 
     Parameters
     ----------
     path
-        The path that is followed: it decides every draw.
+        The path, which decides every draw.
     unit
-        The rate of the noise, if any is drawn. The chances of noise of this rate are powers of
-        x = e^-rate, which is no fraction; 1/10 stands for it, as what is claimed of the noise must
-        hold for every x.
+        The rate of the noise, if any is drawn. The probabilities of such noise are powers of x =
+        e^-rate, which is irrational; 1/10 is used instead, because claims about the noise must hold
+        for every x.
 
     """
 
@@ -99,7 +97,7 @@ class Branching(Source):
         self.path, self.unit = path, unit
 
     def take(self, size: int) -> NoReturn:
-        """Refuse: what becomes of raw bytes cannot be listed."""
+        """Raise Unlisted, because the outcomes of raw bytes cannot be listed."""
         raise Unlisted(
             f"it takes {size} raw bytes; draw coins by bernoulli, bits, below and their like, "
             "each of which has a law that can be followed"
@@ -109,58 +107,58 @@ class Branching(Source):
         return [self.path.weigh(weights) for _ in range(n)]
 
     def coins(self) -> PathCoins:
-        """Return whole numbers one at a time, each of them any one."""
+        """Return coins that draw whole numbers, one at a time, along the path."""
         return PathCoins(self.path)
 
     def bernoulli(self, threshold: int, n: int) -> NDArray[np.bool_]:
-        """Return n coins, each both ways."""
+        """Return n coins, as the path decides."""
         return np.array(self._coins(_two_ways(threshold, ONE), n), dtype=bool)
 
     def bernoulli_each(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return a coin for each threshold, both ways."""
+        """Return a coin for each threshold, as the path decides."""
         tossed = [self.path.weigh(_two_ways(t, ONE)) for t in thresholds.tolist()]
         return np.array(tossed, dtype=bool)
 
     def rational(
         self, numerator: NDArray[Any] | int, denominator: int, n: int
     ) -> NDArray[np.bool_]:
-        """Return n coins, each both ways."""
+        """Return n coins with rational probabilities, as the path decides."""
         each = np.clip(np.broadcast_to(numerator, n), 0, denominator).tolist()
         return np.array([self.path.weigh(_two_ways(t, denominator)) for t in each], dtype=bool)
 
     def bits(self, n: int) -> NDArray[np.uint8]:
-        """Return n fair bits, each both ways."""
+        """Return n fair bits, as the path decides."""
         return np.array(self._coins((1, 1), n), dtype=np.uint8)
 
     def bit_lanes(self, k: int, n: int) -> NDArray[np.uint64]:
-        """Return n rows of k fair bits, each both ways."""
+        """Return n rows of k fair bits, as the path decides."""
         return _lanes([self._coins((1, 1), k) for _ in range(n)], k)
 
     def bernoulli_lanes(self, threshold: int, k: int, n: int) -> NDArray[np.uint64]:
-        """Return n rows of k coins, each both ways."""
+        """Return n rows of k coins, as the path decides."""
         weights = _two_ways(threshold, ONE)
         return _lanes([self._coins(weights, k) for _ in range(n)], k)
 
     def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
-        """Return n integers, each of them any one below k."""
+        """Return n integers below k, as the path decides."""
         return np.array([self.path.uniform(k) for _ in range(n)], dtype=dtype)
 
     def below_each(self, sizes: NDArray[Any], least: int, most: int) -> NDArray[np.int64]:
-        """Return any integer below each of the sizes."""
+        """Return an integer below each of the sizes, as the path decides."""
         outside = [size for size in sizes.tolist() if not least <= size <= most]
         if outside:
             raise ConfigurationError(f"a size is {outside[0]}; they lie in {least}..{most}.")
         return np.array([self.path.uniform(size) for size in sizes.tolist()], dtype=np.int64)
 
     def permutation(self, k: int) -> NDArray[np.int64]:
-        """Return any order of 0..k-1."""
+        """Return an order of 0..k-1, as the path decides."""
         if factorial(k) > MOST_CHOICES:
             raise Unlisted(f"it draws an order of {k} things, too many to list")
         order = list(permutations(range(k)))[self.path.uniform(factorial(k))]
         return np.array(order, dtype=np.int64)
 
     def subset_columns(self, k: int, m: int, n: int) -> NDArray[Any]:
-        """Return n subsets, each of them any one, in an order that tells of the subset."""
+        """Return n subsets, as the path decides, in an order that depends on the subset."""
         kinds = _subsets(k, m)
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
         for column in range(n):
@@ -169,13 +167,13 @@ class Branching(Source):
         return chosen
 
     def subset_lanes(self, k: int, m: int, n: int) -> NDArray[np.uint64]:
-        """Return n subsets, each of them any one."""
+        """Return n subsets, as the path decides."""
         kinds = _subsets(k, m)
         drawn = [kinds[self.path.uniform(len(kinds))] for _ in range(n)]
         return _lanes([[int(item in kind) for item in range(k)] for kind in drawn], k)
 
     def outside(self, lanes: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
-        """Return any item outside of each subset."""
+        """Return an item outside of each subset, as the path decides."""
         items = []
         for column in lanes.T.tolist():
             free = [item for item in range(k) if not column[item >> 6] >> (item & 63) & 1]
@@ -183,18 +181,18 @@ class Branching(Source):
         return np.array(items, dtype=np.int64)
 
     def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
-        """Return n outcomes of a wheel, each of them any one."""
+        """Return n outcomes of a wheel, as the path decides."""
         weights = list(wheel.weights())
         return np.array(self._coins(weights, n), dtype=np.min_scalar_type(len(weights)))
 
     # ---- noise -----------------------------------------------------------------------------
 
     def geometric(self, rate: Fraction | int, n: int) -> NDArray[np.int64]:
-        """Return n numbers, each of them any one within reach."""
+        """Return n geometric numbers within reach, as the path decides."""
         return self._noise(rate, n, range(REACH + 1))
 
     def discrete_laplace(self, rate: Fraction | int, n: int) -> NDArray[np.int64]:
-        """Return n numbers, each of them any one within reach."""
+        """Return n two-sided geometric numbers within reach, as the path decides."""
         return self._noise(rate, n, range(-REACH, REACH + 1))
 
     def _noise(self, rate: Fraction | int, n: int, numbers: range) -> NDArray[np.int64]:
@@ -203,7 +201,8 @@ class Branching(Source):
             raise Unlisted(f"it draws noise of rate {rate}; {self.unit} is expected")
         base = STEP ** int(times)  # P[z] is proportional to base^-|z|
         weights = [base ** (REACH - abs(z)) for z in numbers]
-        # What lies beyond weighs 1/(base - 1) on each side; all weights are made whole by that.
+        # Numbers beyond reach weigh 1/(base - 1) on each side; multiplying by that makes all
+        # weights whole.
         weights = [weight * (base - 1) for weight in weights] + [1 if numbers[0] == 0 else 2]
         places = self._coins(weights, n)
         if len(numbers) in places:
@@ -218,7 +217,7 @@ def _two_ways(threshold: int, whole: int) -> tuple[int, int]:
 
 
 def _lanes(rows: list[list[int]], k: int) -> NDArray[np.uint64]:
-    """Return rows of k bits as lanes."""
+    """Return rows of k bits as lanes: columns of 64-bit words."""
     lanes = np.zeros(((k + 63) // 64, len(rows)), dtype=np.uint64)
     for column, row in enumerate(rows):
         for item, bit in enumerate(row):

@@ -1,4 +1,4 @@
-"""What the paths of every sampler must show: exactly the stated probabilities."""
+"""Checks of all paths of a sampler: outcomes have exactly the stated probabilities."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from sfumato.randomness import Source
 __all__ = ["every_path_adds_the_noise_of_the_law", "every_path_follows_the_law"]
 
 
-ROOM: Final = 8_000  # paths of one instance that batches are chosen to stay within
-ALONE: Final = 1_500  # paths of one instance after which no further value is begun
-LEFT: Final = Fraction(1, 1 << 20)  # what the paths of a loop that were not followed may weigh
-BATCHES: Final = ((0, 1), (0, 0), (0, 2, 1))  # whose values are randomized together
+ROOM: Final = 8_000  # the number of paths that the batches of one instance should not exceed
+ALONE: Final = 1_500  # the number of paths of one instance after which no further value is started
+LEFT: Final = Fraction(1, 1 << 20)  # the largest weight of loop paths that were not followed
+BATCHES: Final = ((0, 1), (0, 0), (0, 2, 1))  # the indices of values that are randomized together
 
 
 def every_path_follows_the_law(mechanism: Mechanism) -> None:
-    """Reports have exactly the stated probabilities, alone and beside others in a batch.
+    """Reports have exactly the stated probabilities, alone and together in a batch.
 
-    The reports of two and of three people must be independent: their probabilities multiply. Of
-    large instances one person's paths are followed alone, for as many values as there is room.
+    The reports of two and of three people must be independent, so that their probabilities
+    multiply. For large instances only one person's paths are followed, for as many values as
+    possible.
     """
     values = _ends_first(mechanism)
     law_of = lru_cache(lambda place: _stated(mechanism, values[place]))
@@ -51,7 +52,7 @@ def every_path_follows_the_law(mechanism: Mechanism) -> None:
 
 
 def _ends_first(mechanism: Mechanism) -> list[Any]:
-    """Return all values worth a look: the ends and the middle of the inputs, then all others."""
+    """Return the values to check: the ends and the middle of the inputs first, then all others."""
     inputs = mechanism.inputs()
     front = list(dict.fromkeys((0, len(inputs) - 1, len(inputs) // 2)))
     rest = [value for place, value in enumerate(inputs) if place not in front]
@@ -59,7 +60,7 @@ def _ends_first(mechanism: Mechanism) -> list[Any]:
 
 
 def _stated(mechanism: Mechanism, value: Any) -> dict[bytes, Fraction]:
-    """Return the probability of each report of a value, its public part included."""
+    """Return the probability of each report of a value, including its public part."""
     laws = mechanism.laws(value)
     chances: dict[bytes, Fraction] = {}
     for law in laws:
@@ -69,7 +70,7 @@ def _stated(mechanism: Mechanism, value: Any) -> dict[bytes, Fraction]:
 
 
 def _follow(mechanism: Mechanism, batch: list[Any], laws: list[dict[bytes, Fraction]]) -> int:
-    """Compare the law of a batch's reports with the laws of its values; return how many paths."""
+    """Compare the law of a batch's reports with its values' laws; return the number of paths."""
     size = mechanism.report_bytes
     try:
         listed = path_law(lambda rng: mechanism.randomize(batch, rng).tobytes())
@@ -93,10 +94,10 @@ def _follow(mechanism: Mechanism, batch: list[Any], laws: list[dict[bytes, Fract
 def _compare(
     listed: PathLaw, stated: Callable[[Any], Fraction], shown: Callable[[Any], str]
 ) -> None:
-    """Raise unless every outcome has its stated probability, but for what was not followed.
+    """Raise CheckFailed unless every outcome has its stated probability.
 
-    All listed chances sum up to one with what is left. So if none is above what is stated, no
-    outcome that was not seen can be stated to weigh more than what is left.
+    The listed probabilities and the part that was not followed sum to one. So if none exceeds what
+    is stated, outcomes that were not seen have at most the probability of that part.
     """
     demand(listed.left <= LEFT, f"paths of weight {float(listed.left):.2g} are too long to follow")
     for outcome, chance in listed.chances.items():
@@ -109,9 +110,9 @@ def _compare(
 
 
 def every_path_adds_the_noise_of_the_law(noise: Noise) -> None:
-    """What is added to one and to two integers has exactly the stated probabilities.
+    """The noise on one and on two integers has exactly the stated probabilities.
 
-    They are powers of x = e^-rate; see :class:`Branching` for the x at which they are compared.
+    These are powers of x = e^-rate; see :class:`Branching` for the x that is used.
     """
     for integers in ([5], [-3, 1 << 40]):
         before = np.array(integers)

@@ -1,7 +1,7 @@
-"""Every path through a sampler's choices, one after the other.
+"""All paths of a sampler's choices, one after the other.
 
-A path is a sequence of choices; the sampler runs once for each. What the choices are is up to the
-coins that it is handed: see :mod:`sfumato.checks.branching`.
+A path is a sequence of choices; the sampler runs once for each. The coins that it gets determine
+the choices: see :mod:`sfumato.checks.branching`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 __all__ = ["MOST_CHOICES", "Abandoned", "Path", "Unlisted", "outcomes", "paths"]
 
-MOST_CHOICES: Final = 200_000  # of one batch: a mechanism with more needs a smaller example
+MOST_CHOICES: Final = 200_000  # in one batch; a mechanism with more needs a smaller example
 DEEPEST: Final = 64  # choices on a path; only loops have more
 
 T = TypeVar("T")
@@ -22,17 +22,17 @@ P = TypeVar("P", bound="Path")
 
 
 class Unlisted(Exception):
-    """The paths of a sampler cannot be listed, and why."""
+    """The paths of a sampler cannot be listed; the message says why."""
 
 
 class Abandoned(Exception):
-    """A path goes on for too long, or out of the noise's reach."""
+    """A path is too long, or its noise is too large to follow."""
 
 
 class Path:
-    """One way through a sampler: follows a script, and beyond it the first outcome that can come.
+    """One path of a sampler: it follows a script, and after it takes the first possible outcomes.
 
-    Remembers what else could have come, and with what chance it came to where it is.
+    It records the other possible outcomes, and its probability so far.
     """
 
     def __init__(self, script: Sequence[int] = ()) -> None:
@@ -42,7 +42,7 @@ class Path:
         self.numerator = self.denominator = 1
 
     def weigh(self, weights: Sequence[int]) -> int:
-        """Return one of several outcomes, with a chance proportional to its whole weight."""
+        """Return the index of an outcome, whose probability is proportional to its whole weight."""
         depth = len(self.places)
         if depth == DEEPEST:
             raise Abandoned
@@ -71,7 +71,7 @@ class Path:
 
 
 def _following(weights: Sequence[int], place: int) -> int:
-    """Return the next outcome that can come, or how many outcomes there are."""
+    """Return the index of the next possible outcome, or the number of outcomes if there is none."""
     return next((i for i in range(place + 1, len(weights)) if weights[i]), len(weights))
 
 
@@ -83,9 +83,9 @@ def _ones(k: int) -> tuple[int, ...]:
 
 
 def paths(run: Callable[[P], T], kind: type[P], most: float = inf) -> Iterator[tuple[T, P]]:
-    """Yield what a sampler makes of every path, and the path; abandoned ones are left out.
+    """Yield the result of a sampler for every path, with the path; abandoned ones are left out.
 
-    Raises :class:`Unlisted` if there are more than ``most`` choices on all paths together.
+    Raises :class:`Unlisted` if all paths together have more than ``most`` choices.
     """
     script: list[int] | None = []
     choices = 0
@@ -107,6 +107,6 @@ def paths(run: Callable[[P], T], kind: type[P], most: float = inf) -> Iterator[t
 
 
 def outcomes(run: Callable[[P], T], kind: type[P]) -> Iterator[tuple[T, Fraction]]:
-    """Yield what a sampler makes of every path, with its chance."""
+    """Yield the result of a sampler for every path, with its probability."""
     for outcome, path in paths(run, kind):
         yield outcome, Fraction(path.numerator, path.denominator)

@@ -26,7 +26,7 @@ class StreamDesign(ABC):
     takes_pilots: ClassVar[bool] = False
     """Whether a plan can use prior knowledge of people's streams (a pilot)."""
     foreseen: ClassVar[type[Outlook]] = Outlook
-    """What says beforehand how a task of this stream can be run, and how well."""
+    """The class that predicts how a task of this stream can be run, and how well."""
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:

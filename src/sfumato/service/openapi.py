@@ -51,13 +51,13 @@ def _ref(name: str) -> dict[str, str]:
 
 
 def _in(place: str, name: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a parameter of an address: in its path, or in its query."""
+    """Return a parameter of an address, in its path or in its query."""
     return {"name": name, "in": place, "schema": schema} | more
 
 
 @dataclass(frozen=True)
 class _Operation:
-    """One thing that can be asked of an address.
+    """One operation of the HTTP interface.
 
     Parameters
     ----------
@@ -66,17 +66,17 @@ class _Operation:
     name, summary
         The name for programs, and a sentence for people.
     content
-        The name of the schema of the answer; of an answer that is not JSON, its media type.
+        The name of the schema of the response or, if it is not JSON, its media type.
     problems
-        The codes of refusals, beside those of a task that is unknown or a token that is missing.
+        The status codes of refusals, beside those for an unknown task or a missing token.
     secure
-        Whether a token is asked for.
+        Whether a token is needed.
     status
-        The code if all goes well.
+        The status code of success.
     query
         The parameters in the query.
     body
-        The media type and the schema of what is sent.
+        The media type and the schema of the request body.
 
     """
 
@@ -92,7 +92,7 @@ class _Operation:
     body: tuple[str, dict[str, Any]] | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Return the operation as the document has it."""
+        """Return the operation in the form of the document."""
         of_task = "{task_id}" in self.path
         about = "The SHA-256 of the task's spec."
         task_id = {"type": "string", "pattern": "^[0-9a-f]{64}$"}

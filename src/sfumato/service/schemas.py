@@ -1,4 +1,4 @@
-"""JSON schemas of the service's dataclasses, with what their docstrings say of each field."""
+"""JSON schemas of the service's dataclasses, with their docstrings' texts on each field."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def schema_of(cls: Any, *, complete: bool = True, **details: dict[str, Any]) -> 
     cls
         The dataclass.
     complete
-        Whether every field is always there; else those with a default may be missing.
+        Whether every field is always present; if not, fields with a default may be missing.
     details
-        What is to be said of a field beside its type, or instead of it.
+        Further parts of the schema of a field, beside its type or instead of it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def schema_of(cls: Any, *, complete: bool = True, **details: dict[str, Any]) -> 
 
 
 def table(**properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object of which every field is always there."""
+    """Return the schema of an object whose fields are all always present."""
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -62,7 +62,7 @@ def array(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(hint: Any) -> dict[str, Any]:
-    """Return the schema of a type; of one that JSON does not know, that of any object."""
+    """Return the schema of a type; for one that JSON does not have, that of any object."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return {"enum": list(inner)}

@@ -1,6 +1,6 @@
 """Made-up devices whose values are made one period at a time.
 
-Nothing is held but one period: any number of periods fits in the same memory.
+Only one period is held at a time, so any number of periods fits in the same memory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["DRIFT", "TIDE", "ByPeriod", "Drifting", "DriftingLevels"]
 
 
 DRIFT: Final = 0.03
-"""The usual deviation of a step of a share's logarithm."""
+"""The usual standard deviation of a step of a share's logarithm."""
 TIDE: Final = 0.01
-"""The usual deviation of a step of a level's tide."""
+"""The usual standard deviation of a step of a level's tide."""
 SPREAD: Final = 0.15
-"""How far made-up numbers lie about their level, as a share of the interval."""
+"""The standard deviation of made-up numbers around their level, as a part of the interval."""
 
 
 class ByPeriod(Population):
@@ -33,16 +33,16 @@ class ByPeriod(Population):
     Parameters
     ----------
     devices, periods
-        How many devices there are, and for how many periods they live.
+        The numbers of devices and of periods.
     seed
-        What everything is drawn from.
+        The seed of all draws.
 
     """
 
     labels: tuple[Label, ...] = ()
-    """The items; none if devices hold numbers."""
+    """The items; empty if devices hold numbers."""
     interval: tuple[float, float] | None = None
-    """Where the numbers lie, if they are numbers."""
+    """The interval of the numbers; None if devices hold items."""
 
     def __init__(self, devices: int, periods: int, seed: int) -> None:
         super().__init__(devices, periods)
@@ -51,21 +51,21 @@ class ByPeriod(Population):
 
     @cached_property
     def _places(self) -> NDArray[np.int32]:
-        """Where each device stands in a ring, in a random order."""
+        """The position of each device in a ring, in a random order."""
         rng = np.random.default_rng([self.seed, 0, 1])
         return rng.permutation(self.devices).astype(np.int32)
 
     def _around(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int16]:
-        """Lay so many of each item around the ring, turned at random."""
+        """Return the item of each device: counts[i] of item i around the ring, randomly rotated."""
         held = np.repeat(np.arange(counts.size, dtype=np.int16), counts)
         return np.roll(held, int(rng.integers(self.devices)))[self._places]
 
     @abstractmethod
     def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return what each device holds."""
+        """Return the value of each device in a period."""
 
     def values(self, period: int) -> NDArray[Any]:
-        """Return the item of each device as a code, or its number."""
+        """Return the item of each device as a code, or its number, in a period."""
         if not 1 <= period <= self.periods:
             raise InputError(f"period is {period}; a period in 1..{self.periods} is expected.")
         if self._last[0] != period:
@@ -79,16 +79,16 @@ class ByPeriod(Population):
 
 
 class Drifting(ByPeriod):
-    """Many items whose shares drift: their logarithms are random walks from Zipf's law on.
+    """Items whose shares drift: their logarithms are random walks that start at Zipf's law.
 
     Parameters
     ----------
     domain
-        How many items there are, or what they are called.
+        The number of items, or their labels.
     devices, periods, seed
-        How many devices there are, for how many periods, and what all draws follow from.
+        The numbers of devices and of periods, and the seed of all draws.
     pace
-        The deviation of a step of a share's logarithm.
+        The standard deviation of a step of a share's logarithm.
 
     """
 
@@ -116,16 +116,16 @@ class Drifting(ByPeriod):
 
 
 class DriftingLevels(ByPeriod):
-    """Numbers of an interval about a level that drifts like a tide, each device with a bias.
+    """Numbers in an interval around a level that drifts like a tide, with a bias for each device.
 
     Parameters
     ----------
     interval
-        Where the numbers lie.
+        The ends of the interval.
     devices, periods, seed
-        How many devices there are, for how many periods, and what all draws follow from.
+        The numbers of devices and of periods, and the seed of all draws.
     pace
-        The deviation of a step of the tide.
+        The standard deviation of a step of the tide.
 
     Examples
     --------

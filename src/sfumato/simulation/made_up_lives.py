@@ -1,9 +1,9 @@
-"""Made-up devices, the same for the same seed.
+"""Made-up devices, which are the same for the same seed.
 
-Streams live in one of three ways: *uniform* ones change at any time to any item; *moving* ones
+Streams have one of three lives: *uniform* ones change at any time to any item; *moving* ones
 change in waves, most devices together, so that curves rise and fall; *slow* ones change once or
-twice. No stream has more changes than it is allowed, counted as a task counts them: from the empty
-state on, entry by entry.
+twice. No stream has more changes than allowed, counted as a task counts them: by entry, starting
+from the empty state.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Synthetic(ByDevice):
     Parameters
     ----------
     kind
-        What a device observes.
+        The kind of values.
     periods
-        For how many periods.
+        The number of periods.
     changes
-        How many entries change over the horizon, at most, and in uniform and moving streams for
-        most devices nearly as many.
+        The largest number of changed entries over the horizon; in uniform and moving streams most
+        devices have nearly as many.
     devices
-        How many there are.
+        The number of devices.
     life
-        How values change: uniform, moving or slow.
+        The way in which values change: uniform, moving or slow.
     seed
-        What everything is drawn from.
+        The seed of all draws.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Synthetic(ByDevice):
     # ---- times -----------------------------------------------------------------------------
 
     def _times(self, rng: np.random.Generator, n: int, most: int) -> Times:
-        """Return when each of n devices changes (from 0 on; the number of periods is never)."""
+        """Return the times of each device's changes, from 0; the number of periods means never."""
         if most <= 0:
             return np.full((n, 0), self.periods, dtype=np.int64)
         used = rng.integers(0, min(most, 2), (n, 1), endpoint=True)
@@ -110,7 +110,7 @@ class Synthetic(ByDevice):
         return np.where(np.arange(most) < used, times, self.periods)
 
     def _counted(self, rng: np.random.Generator, n: int, most: int) -> NDArray[np.int16]:
-        """Return how many of its changes each device has made by each period."""
+        """Return how many changes each device has made by each period."""
         times = self._times(rng, n, most)
         made = np.zeros((n, self.periods + 1), dtype=np.int16)
         rows = np.arange(n)
@@ -123,7 +123,7 @@ class Synthetic(ByDevice):
     def _category(
         self, rng: np.random.Generator, n: int, items: int, changes: int
     ) -> NDArray[np.int16]:
-        """Return items: the first appears (one change), each later one replaces another (two)."""
+        """Return items: the first one is one change, each replacement is two."""
         moves = max((changes - 1) // 2, 0)
         made = self._counted(rng, n, moves)
         weights = 1 / np.arange(1, items + 1)
@@ -136,7 +136,7 @@ class Synthetic(ByDevice):
         return np.take_along_axis(held.astype(np.int16), made.astype(np.intp), axis=1)
 
     def _set(self, rng: np.random.Generator, n: int, values: Items) -> NDArray[np.int8]:
-        """Return sets of which one item after the other comes or goes."""
+        """Return sets in which one item after the other is added or removed."""
         times = self._times(rng, n, self.changes)
         weights = 1 / np.arange(1, values.width + 1)
         which = rng.choice(values.width, times.shape, p=weights / weights.sum())
@@ -148,16 +148,16 @@ class Synthetic(ByDevice):
 
 
 class Moving(ByDevice):
-    """Made-up rises and falls: most devices see the same item rise or fall at about one time.
+    """Made-up rises and falls, which are similar for most devices.
 
     Parameters
     ----------
     items
-        How many items there are.
+        The number of items.
     periods, changes, devices, seed
-        The same as in :class:`Synthetic`; ``changes`` are the moves that a device sees, at most.
+        The same as in :class:`Synthetic`; ``changes`` is the largest number of moves of a device.
     kind
-        How a device is told its moves.
+        The kind of values, which converts codes.
 
     Examples
     --------
@@ -188,7 +188,8 @@ class Moving(ByDevice):
         phase = np.random.default_rng(self.seed).random()
         trend = np.sin(2 * np.pi * (np.arange(entries) / entries + phase))
         rng = np.random.default_rng([self.seed, place])
-        # The entries with the smallest exponential times are drawn without replacement, by weight.
+        # Taking the entries with the smallest exponential times draws by weight without
+        # replacement.
         times = rng.exponential(1.0, (devices, entries)) / (0.2 + np.abs(trend))
         count = min(self.changes, entries)
         used = rng.binomial(count, 0.85, (devices, 1))

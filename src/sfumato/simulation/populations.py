@@ -1,4 +1,4 @@
-"""Devices whose streams are made some thousands at a time, and recorded ones among them."""
+"""Devices whose streams are made in parts of some thousands, and recorded streams."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from sfumato.errors import ConfigurationError
 __all__ = ["ByDevice", "Recorded", "Saying"]
 
 CHUNK: Final = 1 << 15
-"""Devices that are made together; their streams do not depend on how they are asked for."""
+"""The number of devices that are made together; streams do not depend on the order of requests."""
 
 
 class Saying(Protocol):
-    """A kind of values that knows how a device is told one."""
+    """A kind of values that can convert a code to what an app passes to a device."""
 
     def said(self, cell: Any) -> Any:
-        """Return what a device holds, as an app says it to a device."""
+        """Return a coded value in the form in which an app passes it to a device."""
 
 
 class ByDevice(Population):
-    """Devices whose streams are made some thousands at a time.
+    """Devices whose streams are made in parts of some thousands.
 
     Parameters
     ----------
     kind
-        How a device is told a value; None if no device will be told.
+        The kind of values, which converts codes; None if no conversion is needed.
     devices, periods
-        How many devices there are, and for how many periods they live.
+        The numbers of devices and of periods.
 
     """
 
@@ -58,7 +58,7 @@ class ByDevice(Population):
         return self._streams
 
     def said(self, cell: Any) -> Any:
-        """Return what a device holds, as an app says it to a device."""
+        """Return a coded value in the form in which an app passes it to a device."""
         return cell if self.kind is None else self.kind.said(cell)
 
     def _size(self, place: int) -> int:
@@ -66,18 +66,18 @@ class ByDevice(Population):
 
 
 class Recorded(ByDevice):
-    """Recorded streams: each once, or as many as are wanted, drawn with replacement.
+    """Recorded streams: each once, or any number of them drawn with replacement.
 
     Parameters
     ----------
     recorded
-        What each recorded device (rows) holds in each period (columns).
+        The values of each recorded device (rows) in each period (columns).
     devices
-        How many to draw; each is taken once, if left out.
+        The number of devices to draw; by default each recorded device is taken once.
     seed
-        What the draw follows from.
+        The seed of the draw.
     kind
-        How a device is told a value.
+        The kind of values, which converts codes.
 
     Examples
     --------
@@ -118,5 +118,5 @@ class Recorded(ByDevice):
         return np.concatenate([self._drawn(place) for place in range(self.parts)])
 
     def values(self, period: int) -> NDArray[Any]:
-        """Return what each device holds in a period."""
+        """Return the value of each device in a period."""
         return np.asarray(self._recorded[:, period - 1][self._everybody])

@@ -50,7 +50,7 @@ STEPS: Final = tuple(Motion(4.0**power) for power in range(-8, 3))
 """The motions of curves without slope or jitter."""
 
 STILL: Final = (Motion(0.0), Motion(4.0**-10), Motion(4.0**-9))
-"""Curves that do not move at all, or hardly."""
+"""The motions of curves that do not move, or hardly."""
 
 MOTIONS: Final = (
     *STEPS,
@@ -71,10 +71,10 @@ SWITCH: Final = 0.01
 """The probability that a curve changes to another law of motion in the next period."""
 
 ROUNDS: Final = 10
-"""How often the mixture of motions that entries are drawn from is estimated again."""
+"""The number of times that the mixture of motions of all entries is estimated again."""
 
 CALM: Final = 4.0
-"""How many entries the assumption counts for that all motions are equally likely."""
+"""The number of entries that the assumption of equally likely motions counts for."""
 
 FIRST_SLOPE: Final = 256.0
 """The variance of a curve's first slope, in units of the variance of slope changes."""
@@ -100,8 +100,8 @@ class Bank:
         The probability below which an observation restarts its entry, if entries are apart; 0 for
         never.
     pooled
-        Whether the entries learn from each other how they move: then each is taken to be drawn
-        from one unknown mixture of the motions, which all of them estimate together.
+        Whether the entries learn from each other how they move: the motion of each is then assumed
+        to be drawn from one unknown mixture, which all entries estimate together.
     unit
         The noise of a usual period, as a multiple of the first period's noise. Motions are stated
         in this unit.
@@ -302,18 +302,18 @@ class Bank:
 
 
 def pooled(weights: Floats, rounds: int = ROUNDS) -> Floats:
-    """Return weights of motions for each entry that take the other entries for its likes.
+    """Return weights of motions for each entry that also use the other entries.
 
-    The entries' motions are taken to be independent draws from one unknown mixture, and a few
-    rounds of expectation and maximization estimate it. With no more than a few entries the mixture
-    stays close to one in which all motions are equally likely.
+    The entries' motions are assumed to be independent draws from one unknown mixture, which a few
+    rounds of expectation maximization estimate. With no more than a few entries the mixture stays
+    close to one in which all motions are equally likely.
 
     Parameters
     ----------
     weights
-        How much each motion (rows) is believed in by each entry (columns) alone.
+        The probability of each motion (rows) from each entry (columns) alone.
     rounds
-        How often the mixture is estimated again.
+        The number of times that the mixture is estimated again.
 
     Examples
     --------

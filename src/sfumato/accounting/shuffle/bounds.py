@@ -1,4 +1,4 @@
-"""What shuffling does to a mechanism's epsilon, by every bound that is known."""
+"""The epsilon of shuffled reports, by all known bounds."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MOST_PEOPLE: Final = 10**15
 
 
 def described(mechanism: Hiding, *, assuming: bool) -> tuple[Contrasts, ...]:
-    """Return what is known of a mechanism by its law alone or, if told so, under assumptions."""
+    """Return a mechanism's contrasts: those from its law alone or, if ``assuming``, all of them."""
     return tuple(each for each in mechanism.contrasts() if assuming or not each.assumption)
 
 
 def assumption_of(mechanism: Hiding) -> str:
-    """Return what the bounds of a mechanism rest on if assumptions are made; empty for nothing.
+    """Return what bounds of a mechanism assume beyond its law, as a clause; empty if nothing.
 
     Examples
     --------
@@ -51,28 +51,27 @@ def assumption_of(mechanism: Hiding) -> str:
 
 @dataclass(frozen=True)
 class Amplified:
-    """What one bound says of shuffled reports.
+    """The result of one bound for shuffled reports.
 
     Parameters
     ----------
     bound
-        Its name.
+        The name of the bound.
     epsilon
-        What holds together with ``delta``; None if the bound does not apply. Never above the local
-        epsilon, which holds anyway.
+        The epsilon that holds together with ``delta``, never above the local epsilon, which always
+        holds; None if the bound does not apply.
     delta, n
-        What was asked for: a probability, and how many people's reports are shuffled.
+        The delta, and the number of people whose reports are shuffled.
     status
-        Rigorous, published or printed.
+        ``rigorous``, ``published`` or ``printed``.
     lower
-        No smaller epsilon can hold: there are people whose reports reach this one. None if nothing
-        is known.
+        A lower bound: no smaller epsilon can hold for all people. None if no lower bound is known.
     assumes
-        What has to hold for ``epsilon`` beyond the mechanism's law; empty for nothing.
+        What must be true for ``epsilon`` beyond the mechanism's law; empty if nothing.
     lower_if
-        What has to hold for ``lower``; empty for nothing.
+        What must be true for ``lower``; empty if nothing.
     note
-        Why it does not apply, or what is wrong with it.
+        Why the bound does not apply, or what is wrong with it.
 
     """
 
@@ -88,12 +87,12 @@ class Amplified:
 
     @property
     def rigorous(self) -> bool:
-        """Whether epsilon is an upper bound in the mathematical sense."""
+        """Whether epsilon is a proven upper bound."""
         return self.status == "rigorous" and self.epsilon is not None
 
 
 def check_people(n: int, name: str = "n") -> int:
-    """Return a number of people if it is one."""
+    """Return a number of people in 1..1e15; raise ConfigurationError otherwise."""
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_PEOPLE:
         raise ConfigurationError(
             f"{name} is {n!r}; a whole number of people in 1..{MOST_PEOPLE:g} is expected."
@@ -102,7 +101,7 @@ def check_people(n: int, name: str = "n") -> int:
 
 
 def check_delta(delta: float) -> float:
-    """Return a delta if it is one."""
+    """Return a delta from 0 to below 1; raise ConfigurationError otherwise."""
     if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not 0 <= delta < 1:
         raise ConfigurationError(f"delta is {delta!r}; a number from 0 to below 1 is expected.")
     return float(delta)
@@ -111,18 +110,19 @@ def check_delta(delta: float) -> float:
 def amplify(
     mechanism: Hiding, n: int, delta: float, bounds: Sequence[str] = tuple(BOUNDS)
 ) -> list[Amplified]:
-    """Return what these bounds say of n people's shuffled reports, in the order asked for.
+    """Return the results of some bounds for n people's shuffled reports, in the given order.
 
     Parameters
     ----------
     mechanism
-        What everybody's device does.
+        The mechanism that every device uses.
     n
-        How many people's reports are shuffled together, with the one in question.
+        How many people's reports are shuffled together, including the one that is to be hidden.
     delta
         The probability with which epsilon may be exceeded, from 0 to below 1.
     bounds
-        Names; mechanisms that hash their input add ``hashed_blanket`` after ``blanket``.
+        The names of the bounds; mechanisms that hash also have ``hashed_blanket`` after
+        ``blanket``.
 
     Examples
     --------
@@ -157,14 +157,14 @@ def amplify(
 
 
 def _cases(name: str, known: Sequence[Contrasts]) -> list[tuple[int, Contrasts | None]]:
-    """Return which descriptions of the mechanism a bound is computed from."""
+    """Return the contrasts that a bound is computed from, with their indices."""
     if not known:
         return [(-1, None)]
     if name == "blanket":
         return list(enumerate(known))
     if name == "hashed_blanket":
         return [(index, each) for index, each in enumerate(known) if each.name]
-    # What holds for every hash has to be compared with what can happen on average over them.
+    # A bound for every hash is compared with what is attained on average over hashes.
     return [(len(known) - 1, known[0])]
 
 
@@ -192,7 +192,7 @@ def _amplified(name: str, case: BoundCase, lower: float | None, lower_if: str) -
 
 
 def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
-    """Return the rigorous bound of least epsilon.
+    """Return the rigorous bound with the smallest epsilon.
 
     Examples
     --------
@@ -205,11 +205,12 @@ def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
     known = mechanism.contrasts()
     if len(known) == 1 and known[0].cover is not None:
         covered = amplify(mechanism, n, delta, ["covered_blanket"])[0]
-        # One look tells whether the blanket would be smaller: then delta holds there, too.
+        # One evaluation shows whether the blanket would be smaller: if so, its delta is small
+        # enough.
         reached = covered.epsilon
         if reached is not None and delta_above(known[0].bounding, n, reached) > delta:
             return covered
-    # What is known of the epsilon alone is never better than what is known of the law.
+    # A bound that uses only the local epsilon is never better than one that uses the law.
     names = ["blanket", "covered_blanket"] if known else ["stronger_clones"]
     found = amplify(mechanism, n, delta, names)
     usable = [each for each in found if each.rigorous]

@@ -1,4 +1,4 @@
-"""Every bound by its name: what it needs, what it rests on, and the epsilon it gives.
+"""All bounds of the shuffle model by name: their conditions, status and epsilon.
 
 *Rigorous*: proven here or in its paper, without conditions beyond those checked, and computed with
 outward rounding. *Published*: a theorem of the literature under the conditions checked, taken on
@@ -9,7 +9,7 @@ The stronger clones are rigorous for every mechanism of a given local epsilon: u
 a, b every person sends each report y at least with probability e^-epsilon max(P_a(y), P_b(y)).
 That part alone hides as well as the same part of binary randomized response does: split each pair
 of probabilities (P_a(y), P_b(y)) into multiples of (e^epsilon, 1) and (1, e^epsilon); this keeps
-the mean of G and moves it, and the zeros that this takes, to the two ends of its range. (A whole
+the mean of G (see :mod:`.profile`) and moves all values to the two ends of its range. (A whole
 report of another mechanism may hide less than one of randomized response.)
 """
 
@@ -43,7 +43,7 @@ Status = Literal["rigorous", "published", "printed"]
 
 
 class Hiding(Protocol):
-    """What hides among others: a mechanism, or something put together from several."""
+    """Anything whose reports are shuffled: a mechanism, or a combination of several."""
 
     @property
     def worst_ratio(self) -> Fraction:
@@ -55,7 +55,7 @@ class Hiding(Protocol):
 
 @dataclass(frozen=True)
 class BoundCase:
-    """What a bound may look at."""
+    """The inputs of a bound: mechanism, contrasts, people, delta and local epsilon."""
 
     mechanism: Hiding
     contrasts: Contrasts | None
@@ -65,7 +65,7 @@ class BoundCase:
 
 
 class NotApplicable(Exception):
-    """Why a bound does not apply."""
+    """A bound does not apply; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,14 @@ def _bennett(case: BoundCase) -> float:
 
 
 def clones(ratio: Fraction) -> Contrast:
-    """Return two inputs against a share 1/ratio of clones of each of them."""
+    """Return the contrast of two inputs if others are clones of them with probability 1/ratio."""
     part = 1 / (2 * ratio)
     near, far = ratio / (ratio + 1) / part, 1 / (ratio + 1) / part
     return Contrast.of({(near, far): part, (far, near): part})
 
 
 def stronger_clones(ratio: Fraction) -> Contrast:
-    """Return binary randomized response against what it sends whatever one holds."""
+    """Return the contrast of binary randomized response with the part sent for any input."""
     half = Fraction(1, 2)
     return favoured(ratio, {(1, 0): half, (0, 1): half})
 
@@ -168,7 +168,7 @@ def _variation_ratio(case: BoundCase) -> float:
 
 
 def variation_ratio(ratio: float, mixture: float) -> Contrast:
-    """Return the pair of laws to which everything is claimed to reduce."""
+    """Return the pair of laws that the variation-ratio bound reduces all mechanisms to."""
     rest = 1 - 2 * mixture
     shared = (1 - (1 + ratio) * mixture) / rest
     kinds = {
@@ -209,4 +209,4 @@ BOUNDS: Final = {
         "printed", _online, "rests on a lemma that does not hold; for comparison only"
     ),
 }
-"""All bounds by name; mechanisms that hash add ``hashed_blanket``."""
+"""All bounds by name; mechanisms that hash also have ``hashed_blanket``."""

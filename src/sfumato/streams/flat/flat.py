@@ -1,7 +1,7 @@
-"""Streams of -1, 0 and 1 that are asked for as they are: how many rise and fall in each period.
+"""Streams of -1, 0 and 1: how many devices rise and fall in each period.
 
-The whole stream is one sparse vector that arrives entry by entry. There is nothing to add up over
-time, so neither levels nor snapshots are needed.
+The whole stream is one sparse vector that arrives entry by entry. Nothing is added up over time, so
+neither levels nor snapshots are needed.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Flat(Stream):
     Parameters
     ----------
     items
-        What rises and falls.
+        The number of items that rise and fall, or their labels.
     periods
-        How many periods the horizon has.
+        The number of periods of the horizon.
     changes
-        How many entries of a device's stream are not zero, at most; later ones count as zero.
+        The largest number of non-zero entries of a device's stream; later ones count as zero.
     epsilon
-        Privacy of a device's whole stream.
+        The privacy of a device's whole stream.
     mechanism
-        What carries it: auto, concord, exsub or exsub-printed.
+        The mechanism that carries the stream: auto, concord, exsub or exsub-printed.
 
     Guarantee
     ---------
@@ -75,7 +75,8 @@ class Flat(Stream):
 
     Error
     -----
-    Of one period's mean: the mechanism's variance over n; periods are uncorrelated.
+    The variance of one period's mean is that of the mechanism divided by n; periods are
+    uncorrelated.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class Flat(Stream):
     foreseen: ClassVar[type[Outlook]] = FlatOutlook
 
     def __post_init__(self) -> None:
-        """Refuse what no stream can have."""
+        """Raise ConfigurationError unless all fields are in their ranges."""
         given = self.items if isinstance(self.items, int) else tuple(self.items)
         object.__setattr__(self, "items", given)
         if isinstance(given, int) and given < 1:
@@ -121,27 +122,27 @@ class Flat(Stream):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The items' names."""
+        """The names of the items."""
         return tuple(range(self.items)) if isinstance(self.items, int) else self.items
 
     @property
     def width(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return self.items if isinstance(self.items, int) else len(self.items)
 
     @property
     def quantity(self) -> Quantity:
-        """What the values of a release are."""
+        """The quantity of the released values."""
         return MOVE
 
     @property
     def horizon(self) -> int:
-        """How many periods there are."""
+        """The number of periods."""
         return self.periods
 
     @property
     def separate(self) -> bool:
-        """Each period's moves are asked for on their own."""
+        """Whether errors of different periods are uncorrelated: yes."""
         return True
 
     @property
@@ -151,28 +152,28 @@ class Flat(Stream):
 
     @cached_property
     def strand(self) -> Strand:
-        """What carries the stream."""
+        """The mechanism that carries the stream, as a strand."""
         entries = self.periods * self.width
         made = carrier(self.epsilon, entries, self.changes, self.mechanism)
         return Strand(made, self.periods, self.changes)
 
     @cached_property
     def difference(self) -> Difference:
-        """How one period's message is written."""
+        """The form of one period's message."""
         return Difference(self.width, self.strand.mechanism.form.dense)
 
     @property
     def payload(self) -> int:
-        """The bytes of a message."""
+        """The number of bytes of a message."""
         return self.difference.dtype.itemsize
 
     @property
     def tracks(self) -> tuple[tuple[int, int], ...]:
-        """All messages are of one kind."""
+        """The spans and parts of messages: all messages are of one kind."""
         return ((SPAN, 0),)
 
     def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return how the messages of a period are read."""
+        """Return the form of the messages of a place; None if there are none."""
         del ask
         if (place.span, place.part) not in self.tracks or not 1 <= place.period <= self.periods:
             return None
@@ -180,25 +181,25 @@ class Flat(Stream):
         return Form(written.dtype, written.valid, written.counted)
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen: what carries the moves."""
+        """Return the choices made: the mechanism that carries the moves."""
         return {"changes": self.changes, "mechanism": self.strand.mechanism.name}
 
     def planned_variance(self, devices: int) -> float:
-        """Return the variance of a mean move, if devices see all the moves they may."""
+        """Return the variance of a mean move if devices make all the moves they may."""
         return predicted(self, devices).reported
 
     def influence(self, devices: int) -> float:
-        """Return how far one forged device can move the mean move of a period."""
+        """Return the most that one forged device can change the mean move of a period."""
         return self.strand.mechanism.influence / devices
 
     def plain(self) -> dict[str, Any]:
-        """Return what a published task is told of the design."""
-        # Below the task's epsilon if less is enough, because reports are mixed.
+        """Return the fields of a published task that belong to this stream."""
+        # It is below the task's epsilon if the promise about shuffled reports needs that.
         return {"epsilon": self.epsilon}
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a published task."""
+        """Return the stream that a published task describes."""
         items: Any = TaskValues.of_spec(spec).items
         design = (spec["periods"], spec["changes"], spec["epsilon"], spec["mechanism"])
         return cls(items, *design)
@@ -218,7 +219,7 @@ class Flat(Stream):
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a task from a stranger, if it is quick to draw."""
+        """Return the stream of a stranger's task; ConfigurationError if it is too costly."""
         refuse_wide(spec, MOST_ITEMS)
         refuse_heavy(spec)
         stream = cls.of(spec)
@@ -227,12 +228,12 @@ class Flat(Stream):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances: one item and two, by both kinds of subsets."""
+        """Yield small instances: one item and two, with both kinds of subsets."""
         yield cls(("ACME",), periods=3, changes=2, epsilon=1.0, mechanism="concord")
         yield cls(2, periods=2, changes=2, epsilon=1.0, mechanism="exsub")
 
     def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream."""
+        """Return plain data that are enough to make this stream again."""
         values = TaskValues(
             "moves", self.items if isinstance(self.items, int) else tuple(self.items)
         )
@@ -257,11 +258,11 @@ class Flat(Stream):
         return replace(self, epsilon=epsilon)
 
     def message(self) -> Mechanism:
-        """Return all that a device sends over the horizon, as one message."""
+        """Return everything that a device sends over the horizon, as one message."""
         return self.strand.mechanism
 
     def moves(self, value: ArrayLike | None) -> list[int]:
-        """Return one period's moves; none for a device that was away."""
+        """Return one period's moves as a list; zeros for None, InputError for a bad value."""
         if value is None:
             return [0] * self.width
         try:
@@ -275,45 +276,45 @@ class Flat(Stream):
         return [int(move) for move in moves]
 
     def inputs(self) -> Sequence[Any]:
-        """Return every period's moves."""
+        """Return all possible moves of one period."""
         return [list(moves) for moves in product((0, 1, -1), repeat=self.width)]
 
     def check(self, value: Any) -> None:
-        """Raise InputError unless there is a move for each item."""
+        """Raise InputError unless a value has one move for each item."""
         self.moves(value)
 
     @property
     def default(self) -> list[int]:
-        """Nothing moves before the first value."""
+        """The value of a device before its first observation: no move."""
         return self.moves(None)
 
     @property
     def lasts(self) -> bool:
-        """A move is of one period."""
+        """Whether a value stays until the next one: no, a move belongs to one period."""
         return False
 
     @property
     def work(self) -> int:
-        """How many entries a device goes through in each period."""
+        """The number of entries that a device processes in each period."""
         return self.width
 
     def device(self, coins: Source, tier: int = 0) -> FlatDevice:
-        """Return a new device; its secret counters are drawn before any data."""
+        """Return a new device, whose secret counters are drawn before any data."""
         self.offer(tier)
         return FlatDevice(self, begin(self.strand.mechanism, coins))
 
     def restore(self, state: Any) -> FlatDevice:
-        """Return the device that goes on from a saved state."""
+        """Return the device that continues from a saved state."""
         return FlatDevice.restore(self, state)
 
     def fleet(self, population: Population, rng: Source) -> FlatFleet:
-        """Return simulated devices, whose moves of all periods are blurred at once."""
+        """Return simulated devices, whose moves of all periods are randomized at once."""
         return FlatFleet(self, population, rng)
 
     def released(
         self, values: NDArray[np.float64], variances: NDArray[np.float64], n: Sequence[int]
     ) -> BelievedPeriods:
-        """Return closed periods by what was released of them, also under a prior."""
+        """Return closed periods from their releases, which can also be read under a prior."""
         return BelievedPeriods(
             self.labels, values, variances, tuple(n), self.guarantee, self.separate
         )
@@ -323,7 +324,7 @@ class Flat(Stream):
         return FlatCurator(self)
 
     def curve(self, tallies: Tallies[Any]) -> Curve:
-        """Return the mean of each item in each period, from tallies keyed (1, period, 0)."""
+        """Return the mean of each item in each period, from tallies with keys (1, period, 0)."""
         values = np.full((self.periods, self.width), np.nan)
         noise = np.zeros((self.periods, self.width))
         weights = np.diag(np.full(self.periods, np.nan))
@@ -334,13 +335,13 @@ class Flat(Stream):
                 weights[period - 1, period - 1] = 1.0
         ends, n = np.arange(1, self.periods + 1), sum(tally.n for tally in tallies.values())
         spans, ones = np.full(self.periods, SPAN), np.ones(self.periods)
-        # Each period is a question of its own: moves may go together or not.
+        # Each period is a separate question: moves may be correlated or not.
         edges = Observations(ends - 1, ends, spans, ends, spans, values, noise, ones)
         whole = (slice(0, self.width), weights, edges)
         return Curve(values, self.labels, (whole,), n, None, self.guarantee, lowest=-1.0)
 
     def read(self, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a period's means and their variances, by the reports' own second moments."""
+        """Return a period's means and their variances, from the reports' second moments."""
         if tally.sums.shape != (2, self.width):
             raise MismatchError(
                 f"the tally has shape {tally.sums.shape}; (2, {self.width}) is expected."
@@ -348,7 +349,7 @@ class Flat(Stream):
         contrast = self.strand.contrast
         plus, minus = tally.sums / tally.n
         value = (plus - minus) / contrast
-        # One more report as planned, so that a handful never claims to be certain.
+        # One more report with the planned moment, so that a few reports never seem certain.
         moment = (tally.n * (plus + minus) / contrast**2 + self.strand.variance) / (tally.n + 1)
         square = np.clip(value**2 - moment / tally.n, 0.0, 1.0)
         return value, (moment - square) / tally.n
@@ -361,6 +362,6 @@ class FlatCurator(Curator):
         self._protocol = protocol
 
     def timestep(self, period: int) -> Steps:
-        """Take in the tally of a period; release its means."""
+        """Ask for the tallies of a period; release its means."""
         tallies = yield Due(period)
         return self._protocol.curve(tallies).at(period)

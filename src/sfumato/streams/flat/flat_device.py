@@ -1,4 +1,4 @@
-"""The device of a flat stream: it sends each period's moves, blurred, as they come."""
+"""The device's half of Flat, which sends each period's randomized moves as they come."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:  # a stream makes its devices
 __all__ = ["SPAN", "FlatDevice"]
 
 SPAN: Final = 1
-"""Each message speaks of one period."""
+"""The span of a message, which is about one period."""
 
 
 @dataclass
 class FlatDevice(StreamDevice):
-    """One device: what it has left to send, and how far it is."""
+    """One device: the rest of its secret counts, and its period."""
 
     protocol: Flat
     stream: SubsetStream | DenseStream
@@ -33,13 +33,13 @@ class FlatDevice(StreamDevice):
 
     @property
     def message_bytes(self) -> int:
-        """The size of each of its messages."""
+        """The number of bytes of each message."""
         return self.protocol.payload
 
     def observe(self, value: ArrayLike | None, coins: Source) -> Message:
-        """Take in the next period's moves, one for each item; return the message due now.
+        """Observe the next period's moves, one for each item; return the message that is due.
 
-        None, and whatever is no move, counts as a period in which nothing has moved.
+        None, and anything that is not a list of moves, counts as no move.
         """
         if self.period == self.protocol.periods:
             raise MismatchError(f"all {self.period} periods have been observed; join a new task.")
@@ -54,12 +54,12 @@ class FlatDevice(StreamDevice):
         return Message(Place(SPAN, self.period), message.tobytes())
 
     def save(self) -> dict[str, Any]:
-        """Return the state as plain data; it is as secret as the stream itself."""
+        """Return the state as plain data, which is as secret as the stream itself."""
         return {"period": self.period, "stream": list(self.stream.save())}
 
     @classmethod
     def restore(cls, protocol: Flat, state: Any) -> Self:
-        """Go on from a saved state; raise MismatchError on what no device of this design saved."""
+        """Return the device of a saved state; MismatchError if no device can have saved it."""
         saved.check_flat(protocol.strand.mechanism, protocol.periods, protocol.width, state)
         kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream
         return cls(protocol, kind.restore(tuple(state["stream"])), state["period"])

@@ -1,8 +1,8 @@
-"""ToPL: range sums of a stream that nobody is trusted with; each device blurs its own value.
+"""ToPL: range sums of a stream in the local model, where each device randomizes its value.
 
 Wang et al., "Continuous Release of Data Streams under both Centralized and Local Differential
-Privacy" (2021): the first periods' devices report with the square wave mechanism, the distribution
-behind their reports tells where to cut, and all later devices cut their value there and report it
+Privacy" (2021): in the first periods devices report with the square wave mechanism, the estimated
+distribution gives a threshold, and in all later periods devices clip their values to it and report
 with the hybrid mechanism.
 """
 
@@ -41,42 +41,42 @@ __all__ = ["ToPL"]
 
 Floats = NDArray[np.float64]
 
-_SMALL: Final = 1e-4  # a density below this, so many times in a row, is taken for none
+_SMALL: Final = 1e-4  # a density below this, this many times in a row, is taken as zero
 _IN_A_ROW: Final = 5
 VARIANTS: Final = ("white", "plain")
 
 
 @dataclass(frozen=True)
 class ToPL(AskedStream):
-    """Sums of amounts over any periods, each value epsilon-private on its device.
+    """Sums of amounts over any periods, with each value epsilon-private on its device.
 
     Parameters
     ----------
     epsilon
-        Privacy of each value.
+        The privacy of each value.
     bound
-        The public bound of a value; larger ones are cut to it.
+        The public bound of a value; larger values are clipped to it.
     learning
-        How many first periods choose the threshold, and more until somebody has answered; their
-        values are not summed.
+        The number of first periods from which the threshold is learnt (more if nobody answers);
+        their values are not summed.
     limit
-        How many values a long range has: what is cut off counts by its square.
+        The number of values in a long range, for which the clipping error is weighed against noise.
     variant
         ``white`` prunes a density fitted without smoothing (SW-W); ``plain`` smooths it (SW).
     grid
-        How many steps the learnt distribution has.
+        The number of steps of the learnt distribution.
     unit
-        What is printed after an amount.
+        The text that is printed after an amount.
 
     Guarantee
     ---------
-    epsilon-LDP for each value: a device answers once for each, whoever asks. All other answers are
-    for the public default, so that how many there are tells nothing.
+    epsilon-LDP for each value: a device answers at most once for each, whoever asks. All other
+    answers are for the public default, so that their number reveals nothing.
 
     Error
     -----
-    Of a sum of n values: n times the worst variance of the hybrid mechanism on [0, threshold], and
-    what is cut off.
+    The variance of a sum of n values is at most n times the worst variance of the hybrid mechanism
+    on [0, threshold]; the bias is what is cut off.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class ToPL(AskedStream):
     fewest_periods: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Raise ConfigurationError unless all fields are allowed."""
         if not is_finite_number(self.bound) or self.bound <= 0:
             raise ConfigurationError(f"bound is {self.bound!r}; a number above 0 is expected.")
         if self.learning < 1:
@@ -118,11 +118,11 @@ class ToPL(AskedStream):
             raise ConfigurationError(f"grid is {self.grid}; it must be at least {_IN_A_ROW}.")
         if self.variant not in VARIANTS:
             raise ConfigurationError(f"variant is {self.variant!r}; white or plain is expected.")
-        _ = self.learner  # refuses an epsilon that cannot be
+        _ = self.learner  # raises an error if epsilon is not allowed
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to a device for each value: it has one in a period."""
+        """What is promised to a device for each value, of which it has one per period."""
         return Guarantee(
             "local",
             "what a device sends",
@@ -133,53 +133,53 @@ class ToPL(AskedStream):
 
     @property
     def quantity(self) -> Quantity:
-        """What the values of a release are."""
+        """The quantity of the released values."""
         return Quantity("amount", "Sum of amounts").measured_in(self.unit)
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What a release is about: the sum of a period's values."""
+        """The name of the only entry: the sum of a period's values."""
         return ("sum",)
 
     @property
     def separate(self) -> bool:
-        """The reports of different periods are blurred independently."""
+        """Whether errors of different periods are uncorrelated: yes."""
         return True
 
     @property
     def rounds(self) -> int:
-        """Each period has one question."""
+        """The number of questions in a period: one."""
         return 1
 
     @property
     def payload(self) -> int:
-        """The bytes of the longest report: both mechanisms' symbols fit into eight."""
+        """The number of bytes of the longest report; a symbol of either mechanism fits in it."""
         return LARGEST_SYMBOL
 
     def facts(self) -> dict[str, Any]:
-        """Return how the threshold is learnt."""
+        """Return the choices about learning the threshold, as plain data."""
         return {"learning": self.learning, "variant": self.variant}
 
     def plain(self) -> dict[str, Any]:
-        """Return the whole design as plain data; not the usual grid, nor what its values tell."""
+        """Return the fields as plain data, without the usual grid and the unit."""
         told = {name: part for name, part in asdict(self).items() if name not in ("grid", "unit")}
         usual = self.grid == type(self).grid
         return {"stream": self.name, **told} | ({} if usual else {"grid": self.grid})
 
     def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream."""
+        """Return plain data that are enough to make this stream again."""
         return self.plain() | ({"values": {"unit": self.unit}} if self.unit else {})
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of plain data."""
+        """Return the stream that plain data describe."""
         names = [field.name for field in dataclass_fields(cls) if field.name != "unit"]
         made = {name: spec[name] for name in names if name != "grid" or name in spec}
         return cls(**made, unit=spec.get("values", {}).get("unit", ""))
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the checked fields of a task; its numbers begin at 0 and end at the bound."""
+        """Return the checked fields of a task, whose numbers go from 0 to the bound."""
         values = TaskValues.of_spec(task)
         if values.kind != "number" or values.low != 0:
             raise Problem(
@@ -196,11 +196,11 @@ class ToPL(AskedStream):
 
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Self:
-        """Return the stream for a task; the end of its numbers is the bound."""
+        """Return the stream for a task; the upper end of its numbers is the bound."""
         return cls.of({**task, "bound": TaskValues.of_spec(task).high})
 
     def estimate(self, n: int, total: float, variance: float) -> Estimate:
-        """Return a sum of cut values as an estimate."""
+        """Return a sum of clipped values as an estimate."""
         covariance = Covariance(np.array([variance]))
         return Estimate(
             np.array([total]), covariance, self.labels, n, self.guarantee, quantity=self.quantity
@@ -208,16 +208,16 @@ class ToPL(AskedStream):
 
     @cached_property
     def learner(self) -> SquareWave:
-        """What the first periods report with."""
+        """The mechanism of the first periods."""
         return SquareWave(self.epsilon, 0, self.bound, clip=True, grid=self.grid)
 
     def summer(self, threshold: float) -> Hybrid:
-        """Return what later periods report with."""
+        """Return the mechanism of later periods, for a threshold."""
         return Hybrid(self.epsilon, 0, threshold, clip=True)
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a stranger's task, if it asks for the numbers that it says."""
+        """Return the stream of a stranger's task; ConfigurationError if its values do not fit."""
         values = TaskValues.of_spec(spec)
         if (values.kind, values.low, values.high) != ("number", 0, spec["bound"]):
             raise ConfigurationError(
@@ -228,39 +228,39 @@ class ToPL(AskedStream):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances: both ways of fitting the density."""
-        # Up to epsilon 0.6 an amount is blurred by one coin, so that all reports can be listed.
+        """Yield small instances, with both ways of fitting the density."""
+        # Up to epsilon 0.6 an amount is randomized by one coin, so all reports can be listed.
         yield cls(epsilon=0.25, bound=100.0, learning=2, limit=64, variant="plain", grid=6)
         yield cls(epsilon=0.5, bound=8.0, limit=64, grid=6)
 
     def inputs(self) -> Sequence[Any]:
-        """Return amounts from nothing to more than the bound."""
+        """Return amounts from 0 to above the bound."""
         return (0.0, self.bound / 3, self.bound, 2 * self.bound)
 
     def check(self, value: Any) -> None:
-        """Raise InputError unless a value is an amount."""
+        """Raise InputError unless a value is an amount: a finite number from 0 on."""
         if not is_finite_number(value) or value < 0:
             raise InputError(f"value is {value!r}; a number from 0 on is expected.")
 
     @property
     def default(self) -> float:
-        """What a device answers for whenever it holds no value."""
+        """The value that a device answers for when it holds none."""
         return 0.0
 
     @property
     def lasts(self) -> bool:
-        """Each value is answered for once."""
+        """Whether a value stays until the next one: no, each is answered for once."""
         return False
 
     def truth(self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None) -> Floats:
-        """Return the sum of what is left of all amounts where they are cut; none while learning."""
+        """Return the sum of all amounts, clipped to the threshold; nan while learning."""
         if ask is None or not isinstance(ask.mechanism, Hybrid):
             return np.array([np.nan])
         amounts = [self.default if value is None else value for value in held]
         return np.array([np.minimum(amounts, ask.mechanism.high) @ np.array(counts)])
 
     def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism that a question describes; raise unless it is one of these."""
+        """Return the mechanism of a question; raise MismatchError unless the stream allows it."""
         usual: Mechanism = self.learner
         high = configuration.get("high")
         if configuration.get("mechanism") == Hybrid.name:
@@ -270,28 +270,28 @@ class ToPL(AskedStream):
                     f"{self.bound:g} is expected."
                 )
             usual = self.summer(float(high))  # type: ignore[arg-type]
-        for name, value in usual.configuration().items():  # before anything is built of them
+        for name, value in usual.configuration().items():  # checked before anything is built
             if name != "mechanism" and configuration.get(name) != value:
                 raise MismatchError(f"the question has another {name} than its task.")
         return described_mechanism(configuration, (SquareWave, Hybrid))
 
     def device(self, coins: Source, tier: int = 0) -> ToPLDevice:
-        """Return a new device; it draws nothing in advance."""
+        """Return a new device, which draws nothing in advance."""
         del coins
         self.offer(tier)
         return ToPLDevice(self)
 
     def restore(self, state: Any) -> ToPLDevice:
-        """Return the device that goes on from a saved state."""
+        """Return the device that continues from a saved state."""
         return ToPLDevice.restore(self, state)
 
     @property
     def averages(self) -> bool:
-        """An estimate is the sum of a period's values."""
+        """Whether an estimate is a mean over devices: no, it is a sum."""
         return False
 
     def fleet(self, population: Population, rng: Source) -> ToPLFleet:
-        """Return simulated devices, of which each has one value in each period."""
+        """Return simulated devices, each with one value in each period."""
         return ToPLFleet(population, rng, len(self.labels))
 
     def curator(self) -> ToPLCurator:
@@ -299,15 +299,15 @@ class ToPL(AskedStream):
         return ToPLCurator(self)
 
     def threshold(self, tally: Tally) -> float:
-        """Return where cutting costs least: noise of r/3 reports against what is cut off, squared.
+        """Return the best threshold: noise of r/3 reports against the squared clipping error.
 
-        A random range within r values has r/3 of them on average, and r^2/6 in the mean square.
+        A random range within r values has r/3 values on average, and a mean square of r^2/6.
         """
         shares = self.shares(tally)
         grid = self.learner.grid
         places = self.bound * np.arange(1, grid + 1) / grid
-        above = np.cumsum(shares[::-1])[::-1]  # of each bucket and all beyond it
-        # What is cut off above a place is the integral of how many are beyond each later one.
+        above = np.cumsum(shares[::-1])[::-1]  # the share of each bucket and all above it
+        # The amount cut off above a position is the integral of the share above each later one.
         beyond = np.append(above[1:], 0.0)
         between = (above + beyond) / 2
         cut = np.append(np.cumsum(between[:0:-1])[::-1], 0.0) * self.bound / grid
@@ -316,11 +316,11 @@ class ToPL(AskedStream):
 
     @cached_property
     def _noise(self) -> float:
-        """The worst variance of a report of a value up to one."""
+        """The worst variance of a report of a value in [0, 1]."""
         return self.summer(1.0).worst_variance
 
     def shares(self, tally: Tally) -> Floats:
-        """Return the estimated distribution over the learner's grid, pruned if that is asked."""
+        """Return the estimated distribution over the learner's grid; ``white`` prunes it."""
         fitted = self.learner.distribution(tally, smooth=self.variant == "plain").shares
         if self.variant == "plain":
             return fitted

@@ -1,4 +1,4 @@
-"""The server's half of ToPL, and simulated devices that answer it all at once."""
+"""The server's half of ToPL, and simulated devices that all answer at once."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ __all__ = ["PeriodSums", "ToPLCurator", "ToPLFleet"]
 
 
 class PeriodSums:
-    """The sums of all periods so far, ready for questions about any range of them.
+    """The sums of all periods so far, for questions about any range of periods.
 
-    Reports are independent, so variances add up: a range is the difference of two running totals,
-    whatever its length.
+    Reports are independent, so variances add up: any range is the difference of two running totals.
 
     Parameters
     ----------
     protocol
-        The stream whose estimates are taken in.
+        The stream of the estimates.
 
     """
 
@@ -38,7 +37,7 @@ class PeriodSums:
         self._learning = 0
 
     def append(self, estimate: Estimate) -> None:
-        """Take in what the next period released; periods that only learnt have no sum."""
+        """Add the release of the next period; periods that only learnt have no sum."""
         n, total, variance = self._before[-1]
         if np.isnan(estimate.values[0]):
             self._learning += 1
@@ -49,7 +48,7 @@ class PeriodSums:
         self._before.append((n, total, variance))
 
     def sum(self, first: int, last: int) -> Estimate:
-        """Return the sum of the cut values of the periods from one to another, both included."""
+        """Return the sum of clipped values over a range of periods, both ends included."""
         start, end = self._learning + 1, len(self._before) - 1
         if not start <= first <= last <= end:
             raise InputError(
@@ -61,22 +60,22 @@ class PeriodSums:
 
 
 class ToPLFleet(AskedFleet):
-    """Simulated devices that all answer each question, with their value cut to its threshold."""
+    """Simulated devices that all answer each question, with values clipped to its threshold."""
 
     _cut = np.inf
 
     def asked(self, period: int, ask: Ask) -> Tally:
-        """Return the tally of everybody's value."""
+        """Return the tally of all devices' values."""
         self._cut = ask.mechanism.high  # type: ignore[attr-defined]
         return super().asked(period, ask)
 
     def seen(self, period: int) -> NDArray[Any]:
-        """Return the sum of the values as they were cut."""
+        """Return the sum of the clipped values."""
         return np.array([np.minimum(self.population.values(period), self._cut).sum()])
 
 
 class ToPLCurator(Curator):
-    """Learns the threshold from the first periods and sums the others."""
+    """Learns the threshold from the first periods and sums the values of the others."""
 
     def __init__(self, protocol: ToPL) -> None:
         self.protocol = protocol
@@ -84,14 +83,15 @@ class ToPLCurator(Curator):
         self._learnt: Tally | None = None
 
     def timestep(self, period: int) -> Steps:
-        """Ask everybody; learn the threshold at first, and then release each period's sum."""
+        """Ask all devices; learn the threshold at first, then release each period's sum."""
         protocol = self.protocol
         if self.threshold is None:
             tally = yield Ask(protocol.learner, 1.0)
             if not isinstance(tally, Tally):
                 raise MismatchError(f"period {period} brought tallies; one tally was asked for.")
             self._learnt = tally if self._learnt is None else self._learnt + tally
-            if period >= protocol.learning and self._learnt.n:  # nothing is learnt from nobody
+            # Nothing can be learnt without reports.
+            if period >= protocol.learning and self._learnt.n:
                 self.threshold = protocol.threshold(self._learnt)
             return protocol.estimate(tally.n, np.nan, np.inf)
         mechanism = protocol.summer(self.threshold)

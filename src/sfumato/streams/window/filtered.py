@@ -103,7 +103,7 @@ class Filtered(WindowCurator):
         )
 
     def size(self, period: int) -> float:
-        """Return how many devices a period asks."""
+        """Return the number of devices that a period asks."""
         del period
         return self.each
 

@@ -1,7 +1,8 @@
-"""Ours, next step: filters whose items learn from each other, and a first look by more devices.
+"""Our second method: filters whose items learn from each other, and a larger first cohort.
 
-How a single item moves is hard to tell from its own noisy answers; how all items move together is
-told by all of them. And a level that is known well from the first period on serves every later one.
+The motion of a single item is hard to see in its own noisy answers, but all answers together show
+how all items move. And a level that is known well from the first period on helps in every later
+one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from sfumato.streams.window.filtered import Filtered
 __all__ = ["Pooled"]
 
 DOUBT: Final = 1.4
-"""What posterior variances are multiplied with. Items that learn from each other are surer of how
-they move, and of curves that jump a little too sure: with 1.2, 95% intervals cover 93-94% there."""
+"""The factor of posterior variances.
+
+Items that learn from each other have smaller variances, which are slightly too small for curves
+that jump: with 1.2, 95% intervals cover 93-94% there.
+"""
 
 FIRST: Final = 0.1
 """The share of the devices that the first period asks beyond its even part."""
@@ -25,12 +29,12 @@ FIRST: Final = 0.1
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Pooled(Filtered):
-    """Filters for curves whose items move alike, or not at all.
+    """The method ``filtered`` for curves whose items move alike, or not at all.
 
     Parameters
     ----------
     doubt
-        What posterior variances are multiplied with.
+        The factor of posterior variances.
     first
         The share of the devices that the first period asks beyond its even part. They are free
         again when their window is over, and answer in turn like all others.
@@ -41,7 +45,7 @@ class Pooled(Filtered):
     first: float = FIRST
 
     def __post_init__(self) -> None:
-        """Refuse a first cohort that is no share of the devices."""
+        """Raise ConfigurationError unless the first cohort is a share of the devices."""
         self._check_shares("first")
         super().__post_init__()
 

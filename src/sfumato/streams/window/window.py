@@ -1,4 +1,4 @@
-"""The public design of an endless stream: what is asked, of how many, and what is promised."""
+"""The design of an endless stream: what is asked of how many devices, and what is promised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sfumato.wire.values import TaskValues
 __all__ = ["Window"]
 
 COUNTING: Final = (GRR, OUE, OLH, SubsetSelection)
-"""What a device lets itself be asked with about an item; about a number it is the hybrid."""
+"""The mechanisms with which devices may be asked about an item; for a number it is Hybrid."""
 
 
 @lru_cache(maxsize=4096)
@@ -58,36 +58,37 @@ class Window(WindowValues):
     Parameters
     ----------
     window
-        How many consecutive periods share one budget, w.
+        The number w of consecutive periods that share one budget.
     epsilon
-        Privacy of what a device sends in any w consecutive periods.
+        The privacy of what a device sends in any w consecutive periods.
     devices
-        How many devices take part, in expectation; public.
+        The expected number of devices, which is public.
     domain
-        Of shares: how many items there are, or their labels.
+        For shares: the number of items, or their labels.
     interval
-        Of a mean: the public interval that the numbers lie in.
+        For a mean: the public interval of the numbers.
     clip
-        Of a mean: whether numbers outside are cut to the interval instead of refused.
+        For a mean: whether numbers outside are clipped to the interval instead of refused.
     method
-        Who is asked what, when: ``auto`` or one of :data:`METHODS`.
+        The method that decides who is asked what, when: ``auto`` or one of :data:`METHODS`.
     oracle
-        What asks for an item: ``auto`` (least variance), ``grr``, ``oue`` or the paper's ``ada``.
+        The oracle for items: ``auto`` (least variance), ``grr``, ``oue`` or the paper's ``ada``.
     parameters
-        What the method can be told beyond this, by name.
+        Further parameters of the method, by name.
     population
-        How many people the answers speak about, if there are more than these devices.
+        The number of people that estimates are about, if it is larger than that of devices.
     default
-        What a device answers for before its first value: public, and the same for all. If such a
-        device kept silent, it would tell that it has seen nothing yet. None for the first item, or
-        for the middle of the interval.
+        The value that a device answers for before its first one: public, and the same for all,
+        because silence would reveal that a device has no value yet. None means the first item, or
+        the middle of the interval.
     unit
-        Of a mean: what is printed after it.
+        For a mean: the text that is printed after it.
 
     Guarantee
     ---------
     Two streams that differ in any way within w consecutive periods change the probability of
-    everything a device ever sends by a factor of at most e^epsilon. The device sees to it itself.
+    everything a device ever sends by a factor of at most e^epsilon. The device itself enforces
+    this.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class Window(WindowValues):
     foreseen: ClassVar[type[Outlook]] = WindowOutlook
 
     def __post_init__(self) -> None:
-        """Refuse what no stream can have, with one sentence."""
+        """Raise ConfigurationError unless all fields are in their ranges."""
         WindowLedger(self.window, self.epsilon)
         if whole_units(self.epsilon) < 1 or self.epsilon > LARGEST_EPSILON:
             raise ConfigurationError(
@@ -140,18 +141,18 @@ class Window(WindowValues):
 
     @property
     def tiers(self) -> tuple[Window, ...]:
-        """The windows that an owner picks from: this one alone; see :class:`Tiers`."""
+        """The windows that an owner picks from: only this one; see :class:`Tiers`."""
         return (self,)
 
     # ---- what is asked ---------------------------------------------------------------------
 
     @property
     def people(self) -> int:
-        """How many people the answers speak about."""
+        """The number of people that estimates are about."""
         return self.population or self.devices
 
     def mechanism(self, units: int) -> Asking:
-        """Return the mechanism that asks for a value and spends so many units."""
+        """Return the mechanism of a question that spends this many units."""
         epsilon = affordable(units)
         if self.domain is not None:
             return _counting(self.oracle, epsilon, self.domain)
@@ -159,23 +160,23 @@ class Window(WindowValues):
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """The names of the mechanisms that devices of this task let themselves be asked with."""
+        """The names of the mechanisms with which devices of this task may be asked."""
         return (Hybrid.name,) if self.domain is None else tuple(kind.name for kind in COUNTING)
 
     @cached_property
     def _usual(self) -> Mechanism:
-        """A mechanism that devices may be asked with."""
+        """A mechanism with which devices may be asked, at the whole budget."""
         return self.mechanism(whole_units(self.epsilon))
 
     def check(self, value: Any) -> None:
-        """Raise InputError if the task knows no such value."""
+        """Raise InputError unless a value is one that the task knows."""
         self._usual.encode([value])
 
     def asked(self, configuration: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism that a question describes; raise if the task does not allow it."""
+        """Return the mechanism of a question; raise MismatchError unless the task allows it."""
         described = dict(configuration)
         usual = self._usual.configuration()
-        for name in ("domain", "low", "high", "clip"):  # before anything is built of them
+        for name in ("domain", "low", "high", "clip"):  # checked before anything is built
             if _listed(described.get(name)) != _listed(usual.get(name)):
                 raise MismatchError(f"the question has another {name} than its task.")
         if isinstance(described.get("domain"), list):
@@ -184,7 +185,7 @@ class Window(WindowValues):
         return described_mechanism(described, kinds)
 
     def check_question(self, mechanism: Mechanism) -> None:
-        """Raise MismatchError unless devices of this task let themselves be asked with it."""
+        """Raise MismatchError unless devices of this task may be asked with this mechanism."""
         if self.domain is not None:
             known = type(mechanism) in COUNTING and getattr(mechanism, "domain", 0) == self.domain
             about = f"one of {', '.join(self.oracles)} over its own items"
@@ -205,9 +206,10 @@ class Window(WindowValues):
 
     @property
     def payload(self) -> int:
-        """The bytes of the longest report: of no method's question it has more than a bit an item.
+        """The number of bytes of the longest report of any method's question.
 
-        (Or an item's number, where there are few; and the hybrid's symbols fit into eight bytes.)
+        It has at most a bit for each item, or an item's code if there are few items; a symbol of
+        Hybrid has at most eight bytes.
         """
         if self.domain is None:
             return LARGEST_SYMBOL
@@ -216,12 +218,12 @@ class Window(WindowValues):
 
     @cached_property
     def rounds(self) -> int:
-        """How many questions a period has, at most."""
+        """The largest number of questions in a period."""
         return method_of(self.method).rounds
 
     @property
     def counts_on(self) -> int:
-        """How many devices take part, in expectation."""
+        """The expected number of devices."""
         return self.devices
 
     def expecting(self, devices: int) -> Window:
@@ -229,7 +231,7 @@ class Window(WindowValues):
         return replace(self, devices=devices)
 
     def by(self, method: str) -> Window:
-        """Return the same stream by another method."""
+        """Return the same stream with another method."""
         return replace(self, method=method, parameters=())
 
     @property
@@ -239,31 +241,31 @@ class Window(WindowValues):
         return Sent(messages, messages * self.payload, float(self.rounds))
 
     def planned_variance(self, devices: int) -> float | None:
-        """Return the variance of what a period's own answers say."""
+        """Return the variance of an estimate from one period's answers; None if not known."""
         expected = predicted((self.expecting(devices),), method_of(self.method))
         return None if expected is None else expected.reported
 
     def influence(self, devices: int) -> float | None:
-        """Return how far one forged device can move a period's own answers.
+        """Return the most that one forged device can change an estimate from one period.
 
-        It may answer whenever anybody is asked. Not known where how many are asked depends on the
-        data.
+        Such a device may answer every question. It is None if the number of devices asked depends
+        on the data.
         """
         asked = question(self.expecting(devices), method_of(self.method))
         return None if asked is None else asked[0].influence / max(1.0, asked[1])
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen: who is asked, when."""
+        """Return the choices made: the method."""
         return {"method": method_of(self.method).name}
 
     # ---- as plain data ---------------------------------------------------------------------
 
     def plain(self) -> dict[str, Any]:
-        """Return what the stream fixes of a published task beyond the task itself: nothing."""
+        """Return the fields of a published task beyond the task itself: none."""
         return {}
 
     def spec(self) -> dict[str, Any]:
-        """Return plain data that make this stream."""
+        """Return plain data that are enough to make this stream again."""
         return {
             "stream": self.name,
             "values": self.task_values.plain(),
@@ -284,7 +286,7 @@ class Window(WindowValues):
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a published task."""
+        """Return the stream that a published task describes."""
         values = TaskValues.of_spec(spec)
         numbers = values.kind == "number"
         return cls(
@@ -308,18 +310,18 @@ class Window(WindowValues):
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
-        """Return the stream of a stranger's task; a bit for each item is the longest report."""
+        """Return the stream of a stranger's task; ConfigurationError if it has too many items."""
         refuse_wide(spec, MOST_ASKED)
         return cls.of(spec)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small instances: shares and a mean, of divided budgets and populations."""
+        """Yield small instances, for shares and a mean, with divided budgets and populations."""
         yield cls(2, 1.0, 4_000, domain=("home", "work"), method="lpu")
         yield cls(2, 1.0, 4_000, domain=("home", "work"), method="lbd")
         yield cls(2, 2.0, 4_000, domain=3)
         yield cls(1, 1.0, 4_000, domain=3, method="lbu", oracle="oue")
-        # Up to epsilon 0.6 a number is blurred by one coin, so that all reports can be listed.
+        # Up to epsilon 0.6 a number is randomized by one coin, so all reports can be listed.
         yield cls(2, 0.5, 4_000, interval=(-1.0, 3.0), method="lpu")
         yield cls(2, 0.5, 4_000, interval=(-1.0, 3.0), method="lpd")
 
@@ -328,7 +330,7 @@ class Window(WindowValues):
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
     ) -> NDArray[np.float64] | None:
-        """Return the shares of the items, or the mean, if the method releases them unbiased."""
+        """Return the shares of the items, or the mean, if the method estimates them unbiased."""
         del ask
         if not method_of(self.method).kind.unbiased:
             return None
@@ -341,7 +343,7 @@ class Window(WindowValues):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised to a device, for ever."""
+        """What is promised to a device, for any window at any time."""
         return Guarantee(
             "local",
             "what a device sends",
@@ -352,21 +354,21 @@ class Window(WindowValues):
         )
 
     def device(self, coins: Source, tier: int = 0) -> WindowDevice:
-        """Return a new device; there is nothing to draw beforehand."""
+        """Return a new device, which draws nothing in advance."""
         del coins
         self.offer(tier)
         return WindowDevice(self, WindowLedger(self.window, self.epsilon))
 
     def restore(self, state: Any) -> WindowDevice:
-        """Return the device that goes on from a saved state."""
+        """Return the device that continues from a saved state."""
         return WindowDevice.restore(self, state)
 
     def fleet(self, population: Population, rng: Source) -> WindowFleet:
-        """Return simulated devices, each with a ledger of its own."""
+        """Return simulated devices, each with its own ledger."""
         return WindowFleet((self,), population, rng)
 
     def curator(self) -> WindowCurator:
-        """Return a new curator of the method."""
+        """Return a new curator with this method."""
         return method_of(self.method)(self, self.parameters)
 
 

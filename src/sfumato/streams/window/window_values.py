@@ -1,4 +1,4 @@
-"""What the devices of a window hold: one of several items, or a number of an interval."""
+"""The values that the devices of a window hold: one of several items, or a number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["WindowValues"]
 
 
 class WindowValues(AskedStream):
-    """The values of a window: they have a domain, or an interval, and a public default."""
+    """The values of a window: a domain or an interval, and a public default."""
 
     domain: int | tuple[Label, ...] | None
     interval: tuple[float, float] | None
@@ -29,7 +29,7 @@ class WindowValues(AskedStream):
     unit: str
 
     def check_values(self) -> None:
-        """Refuse what no device can hold, with one sentence; write down what was left out."""
+        """Raise ConfigurationError for values that no device can hold; fill in the default."""
         if (self.domain is None) == (self.interval is None):
             raise ConfigurationError(
                 f"domain is {self.domain!r} and interval is {self.interval!r}; one of them is "
@@ -42,7 +42,7 @@ class WindowValues(AskedStream):
         self._set_default()
 
     def _set_default(self) -> None:
-        """Write down what a device answers for before its first value; refuse what none holds."""
+        """Fill in the default value; raise ConfigurationError if no device can hold it."""
         if self.default is None:
             low, high = self.bounds
             middle = low / 2 + high / 2
@@ -71,43 +71,43 @@ class WindowValues(AskedStream):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What the values of a release are about."""
+        """The names of the released values."""
         return ("mean",) if self.domain is None else tuple(Domain(self.domain).labels)
 
     @property
     def quantity(self) -> Quantity:
-        """What the values of a release are."""
+        """The quantity of the released values."""
         return MEAN.measured_in(self.unit) if self.domain is None else SHARE
 
     @property
     def wholes(self) -> tuple[slice, ...]:
-        """Of shares: each device holds exactly one item."""
+        """The groups of entries of which each device holds exactly one: all items, for shares."""
         return () if self.domain is None else (slice(0, self.width),)
 
     @property
     def width(self) -> int:
-        """How many values a release has."""
+        """The number of values in a release."""
         return 1 if self.domain is None else Domain(self.domain).size
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The public interval that every value lies in."""
+        """The public interval of all values."""
         return self.interval or (0.0, 1.0)
 
     @property
     def reach(self) -> float:
-        """How far two values can be apart."""
+        """The largest distance between two values."""
         low, high = self.bounds
         return high - low
 
     @cached_property
     def nothing(self) -> NDArray[np.float64]:
-        """What stands for a release before there was one: zero, or the number nearest to it."""
+        """The values before the first release: zero, or the nearest number in the interval."""
         nothing = np.zeros(self.width)
         return nothing if self.interval is None else np.clip(nothing, *self.interval)
 
     def inputs(self) -> Sequence[Any]:
-        """Return the items; of numbers, the ends of the interval and its middle."""
+        """Return the items or, for numbers, the ends of the interval and its middle."""
         if self.interval is None:
             return self.labels
         low, high = self.interval
@@ -115,7 +115,7 @@ class WindowValues(AskedStream):
 
     @property
     def task_values(self) -> TaskValues:
-        """What a device observes, as a task has it."""
+        """The values that a device observes, in the form of a task."""
         if self.domain is not None:
             return TaskValues("category", self.domain)
         low, high = self.interval or (0.0, 1.0)

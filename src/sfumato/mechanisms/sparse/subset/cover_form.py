@@ -1,4 +1,4 @@
-"""Two sparse vectors and a third: how they can lie to each other, and who favours which subsets."""
+"""The possible relations of two sparse vectors and a third, and who favours which subsets."""
 
 from __future__ import annotations
 
@@ -120,6 +120,6 @@ def splits_of(count: int) -> NDArray[np.int64]:
 
 
 def split_at(count: int, index: int) -> tuple[int, int]:
-    """Return one of these pairs."""
+    """Return the pair of numbers (agreeing, opposing) at an index of :func:`splits_of`."""
     agree, oppose = splits_of(count)[index].tolist()
     return agree, oppose
