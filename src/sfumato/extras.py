@@ -86,25 +86,29 @@ def are_installed(*extras: str) -> bool:
     )
 
 
-def on_demand(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package whose names are imported at their first use.
+def on_demand(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports a name at its first use.
 
     Parameters
     ----------
     package
         The name of the package.
-    names
-        The names that the package exports from each of its modules.
+    file
+        Its ``__init__.py``; the stub beside it says which module has each name.
 
     """
-    places = {name: module for module, listed in names.items() for name in listed}
 
     def resolve(name: str) -> Any:
-        if name in places:
-            return getattr(import_module(f"{package}.{places[name]}"), name)
+        if name == "__all__":
+            return names()
+        if name in (places := stub_names(file)):
+            return getattr(import_module(places[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return resolve
+    def names() -> list[str]:
+        return sorted(stub_names(file))
+
+    return resolve, names
 
 
 @cache

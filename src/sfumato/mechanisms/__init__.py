@@ -6,22 +6,6 @@ The stub beside this file says in which file each mechanism is.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, Final
+from sfumato.extras import on_demand
 
-from sfumato.extras import stub_names
-
-_FILES: Final = stub_names(__file__)
-
-__all__ = sorted(_FILES)  # noqa: PLE0605 -- one list, in one place
-
-
-def __dir__() -> list[str]:
-    """Return the names of all mechanisms."""
-    return __all__
-
-
-def __getattr__(name: str) -> Any:
-    if name in _FILES:
-        return getattr(import_module(_FILES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = on_demand(__name__, __file__)
