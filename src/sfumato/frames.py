@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import extras
 from sfumato.errors import InputError, MissingExtra
 
-__all__ = ["absent", "column", "objects", "picked", "table"]
+__all__ = ["absent", "check_column", "column", "objects", "picked", "table"]
 
 
 def column(values: Any, *, what: str = "values") -> NDArray[Any]:
@@ -62,15 +62,20 @@ def picked(frame: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             "expected."
         )
     for name in names:
-        if there.count(name) != 1:
-            found = "more than one" if name in there else "no"
-            known = ", ".join(map(str, there))
-            raise InputError(f"the table has {found} column {name!r}; it has {known}.")
+        check_column(name, there, "the table")
     cells = {name: _cells(frame[name]) for name in names}
     lengths = {array.size for array in cells.values()}
     if len(lengths) > 1:
         raise InputError(f"the columns have {sorted(lengths)} rows; one length is expected.")
     return cells
+
+
+def check_column(name: Any, names: Sequence[Any], table: str) -> None:
+    """Raise InputError unless a table, by what it is called, has one column of a name."""
+    if names.count(name) != 1:
+        many = "more than one" if name in names else "no"
+        known = ", ".join(map(str, names))
+        raise InputError(f"{table} has {many} column {name!r}; it has {known}.")
 
 
 def _cells(values: Any) -> NDArray[Any]:

@@ -1,8 +1,8 @@
-"""Columns of a CSV or Parquet file, rows as rows, batch by batch: memory stays small.
+"""Columns of CSV and Parquet files, read batch by batch so that memory stays small.
 
-All columns that are asked for come from one reader, so that a row is a row however the file is laid
-out. A CSV file has no types of its own: whoever asks for a column says what its cells are, and each
-cell is then read by itself.
+All columns that are asked for come from one reader, so that cells of one row stay together however
+the file is laid out. A CSV file has no types: whoever asks for a column says what its cells are,
+and each cell is then read by itself.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -27,35 +25,18 @@ import pyarrow.parquet as pq
 from sfumato.errors import InputError
 from sfumato.files import numerals
 from sfumato.files.dialects import USUAL, Dialect
+from sfumato.files.opening import is_parquet, readable
+from sfumato.frames import check_column
 
-__all__ = ["Kind", "RowBatch", "Table", "readable"]
+__all__ = ["Kind", "RowBatch", "Table"]
 
-_MAGIC: Final = b"PAR1"
 _ROWS: Final = 1 << 16
 _BYTES: Final = 1 << 18  # of another encoding, decoded at once
 _BLOCK: Final = 1 << 20  # bytes of a CSV file, parsed at once
 
 
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn what a reader says about a broken file into one sentence."""
-    if not S_ISREG(path.stat().st_mode):
-        msg = f"{path} is not a regular file; the name of a file is expected."
-        raise InputError(msg)
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeError, csv.Error) as error:
-        if isinstance(error, OSError) and error.filename:
-            raise
-        # A reader may quote the whole row it stumbled over: people's data have no place here.
-        said = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", str(error).splitlines()[0])
-        said = re.sub("straddling object.*", "a row is too long, or a quote is not closed", said)
-        msg = f"{path} cannot be read: {said.rstrip('.')}."
-        raise InputError(msg) from error
-
-
 class Kind(Enum):
-    """What the cells of a column are taken for; columns of a Parquet file keep their own type."""
+    """How the cells of a CSV file are read; columns of a Parquet file keep their own type."""
 
     CELLS = "bytes as they are"
     TEXT = "text"
@@ -64,20 +45,20 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Some rows, the place of the first one, and which share of the file is read.
+    """Some rows of a file.
 
     Parameters
     ----------
     columns
-        One for each column that was asked for, in that order and of one length.
+        The cells of each column that was asked for, in the order in which it was.
     names
-        What they are called.
+        The names of these columns.
     untyped
-        Whether they come from a file without types, where cells are bytes.
+        Whether the file has no types, so that cells are bytes.
     row
-        The place of the first row in the file, from 0 on.
+        The number of rows before these.
     share
-        Which share of the file is read.
+        The share of the file that has been read, up to 1.
 
     """
 
@@ -93,7 +74,16 @@ class RowBatch:
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV or Parquet file with a header."""
+    """A CSV or Parquet file with a header.
+
+    Parameters
+    ----------
+    path
+        The file.
+    dialect
+        How the file is written, if it is a CSV file.
+
+    """
 
     path: Path
     dialect: Dialect = USUAL
@@ -104,29 +94,35 @@ class Table:
             return self._names()
 
     def batches(self, wanted: Sequence[tuple[str | None, Kind]], rows: int) -> Iterator[RowBatch]:
-        """Yield at most so many rows at a time, of some columns and what their cells are.
+        """Yield the rows of some columns.
 
-        A name may be None if there is only one column.
+        Parameters
+        ----------
+        wanted
+            The name of each column, and what its cells are; the name may be None if the file has
+            only one column.
+        rows
+            The largest number of rows at a time.
+
         """
         row = 0
         with readable(self.path):
             names = self._names()
             chosen = [self._chosen(name, names) for name, _ in wanted]
-            is_parquet = self._is_parquet()
-            read = self._parquet(chosen, rows) if is_parquet else self._csv(chosen, names)
-            for table, share in read:
+            typed = is_parquet(self.path)
+            tables = self._parquet(chosen, rows) if typed else self._csv(chosen, names)
+            for table, share in tables:
                 for start in range(0, table.num_rows, rows):
                     part = table.slice(start, rows)
                     columns = []
                     for name, (_, kind) in zip(chosen, wanted, strict=True):
                         with self.located(name, row, part.num_rows):
                             column = _plain(part.column(name))
-                            columns.append(column if is_parquet else _READERS[kind](column))
-                    yield RowBatch(tuple(columns), tuple(chosen), not is_parquet, row, share)
+                            columns.append(column if typed else _READERS[kind](column))
+                    yield RowBatch(tuple(columns), tuple(chosen), not typed, row, share)
                     row += part.num_rows
         if not row:
-            msg = f"{self.path} has no rows; at least one value is expected."
-            raise InputError(msg)
+            raise InputError(f"{self.path} has no rows; at least one value is expected.")
 
     def columns(self, wanted: Mapping[str, tuple[str, Kind]]) -> dict[str, list[Any]]:
         """Return whole columns, with None where a cell is empty.
@@ -134,7 +130,7 @@ class Table:
         Parameters
         ----------
         wanted
-            The name of each column and what its cells are, by what to call it in the result.
+            The name of each column and what its cells are, by the key it has in the result.
 
         """
         # A list can hold whole numbers beside others: each is read as what it is.
@@ -151,19 +147,16 @@ class Table:
 
     @contextmanager
     def located(self, name: str, row: int, count: int) -> Iterator[None]:
-        """Say in which rows (the first one is row 1) a value stands that cannot be used."""
+        """Let an error about a value name the file, the column and the rows, counted from 1."""
         try:
             yield
         except InputError as error:
-            msg = f"{self.path}, column {name}, rows {row + 1}..{row + count}: {error}"
-            raise InputError(msg) from error
-
-    def _is_parquet(self) -> bool:
-        with readable(self.path), self.path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            raise InputError(
+                f"{self.path}, column {name}, rows {row + 1}..{row + count}: {error}"
+            ) from error
 
     def _names(self) -> list[str]:
-        if self._is_parquet():
+        if is_parquet(self.path):
             return list(pq.read_schema(self.path).names)
         encoding, errors = self.dialect.encoding, "backslashreplace"
         with self.path.open(encoding=encoding, errors=errors, newline="") as file:
@@ -202,7 +195,7 @@ class Table:
                 yield self._with_missing(batch), file.tell() / total
 
     def _with_missing(self, batch: Any) -> Any:
-        """Return rows in which the texts that mean no value are none."""
+        """Return the rows with nulls for the texts that mean "no value"."""
         if not self.dialect.missing:
             return batch
         texts = pa.array([text.strip(numerals.BLANKS).encode() for text in self.dialect.missing])
@@ -214,16 +207,13 @@ class Table:
 
     def _chosen(self, wanted: str | None, names: list[str]) -> str:
         if not names:
-            msg = f"{self.path} is empty; a table with a header is expected."
-            raise InputError(msg)
+            raise InputError(f"{self.path} is empty; a table with a header is expected.")
         name = names[0] if wanted is None and len(names) == 1 else wanted
         if name is None:
-            msg = f"{self.path} has the columns {', '.join(names)}; name one of them as the column."
-            raise InputError(msg)
-        if names.count(name) != 1:
-            many = "more than one" if name in names else "no"
-            msg = f"{self.path} has {many} column {name!r}; it has {', '.join(names)}."
-            raise InputError(msg)
+            raise InputError(
+                f"{self.path} has the columns {', '.join(names)}; name one of them as the column."
+            )
+        check_column(name, names, str(self.path))
         return name
 
 
@@ -247,7 +237,7 @@ def _apart(names: list[str]) -> list[str]:
 
 
 class _AsUtf8(io.RawIOBase):
-    """A file in another encoding, read as UTF-8; what cannot be decoded is one value's affair."""
+    """A file in another encoding, read as UTF-8; bytes that cannot be decoded are escaped."""
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""How a CSV file is written: its separator, its encoding, and what stands for no value."""
+"""How a CSV file is written: its separator, its encoding, and the texts that mean "no value"."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Dialect:
     missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what no file is written in."""
+        """Raise ConfigurationError for a separator or an encoding that no file can have."""
         mark = self.delimiter
         if len(mark) != 1 or not mark.isascii() or mark in '"\r\n\0':
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Numbers written as text: what a cell or a line means depends on its own bytes alone.
+"""Numbers that are written as text: each cell or line is read by itself, from its bytes alone.
 
 The grammar, in ASCII, with blanks (space, tab, line feed, vertical tab, form feed, carriage return)
 around it and none inside::
@@ -9,12 +9,12 @@ around it and none inside::
 
 in at most 400 bytes. Nothing else is a number: no other digits, blanks or signs, no underscores, no
 hexadecimals, no separators of thousands. A numeral means exactly the decimal number that it writes.
-``inf`` and ``infinity``, in any case, are no numbers either; what is invalid and cut to the nearer
-end (see :class:`Amounts`) is put at the upper one for them.
+``inf`` and ``infinity``, in upper or lower case, are not numbers either; where invalid values are
+moved to the nearer end (see :class:`Amounts`), they are moved to the upper one.
 
-Many cells are read at once where that provably gives the same as one by one: cells in a shorter
-form of the grammar, without a plus sign, are cast all together, and the exact number decides
-wherever rounding could.
+Many cells are read at once where the result is provably the same as one by one: cells in a shorter
+form of the grammar, without a plus sign, are cast together, and wherever rounding could matter, the
+exact number decides.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SHOWN: Final = 40
 
 
 def exact(cell: bytes) -> Fraction | None:
-    """Return the number that a cell writes, or None if it is none.
+    """Return the number in a cell, or None if the cell is not a numeral.
 
     Examples
     --------
@@ -70,7 +70,16 @@ def exact(cell: bytes) -> Fraction | None:
 
 
 def in_units(cells: Any, amounts: Amounts, first: int = 0) -> NDArray[np.int64]:
-    """Return a column of text in units, cell by cell; ``first`` is the place of the first cell.
+    """Return a column of text in units.
+
+    Parameters
+    ----------
+    cells
+        The cells, as text or bytes.
+    amounts
+        The bound and the unit of a value, and what becomes of cells that are not numerals.
+    first
+        The number of cells before these, for messages.
 
     Examples
     --------
@@ -110,7 +119,7 @@ def in_units(cells: Any, amounts: Amounts, first: int = 0) -> NDArray[np.int64]:
 
 
 def listed(cells: Any) -> list[int | float | None]:
-    """Return the number in each cell: a whole one as it is, any other as the nearest float.
+    """Return the number in each cell: a whole number as it is, any other as the nearest float.
 
     Examples
     --------
@@ -135,11 +144,7 @@ def listed(cells: Any) -> list[int | float | None]:
 
 
 def typed(cells: Any) -> Any:
-    """Return the number in each cell as a column of whole numbers, or else of floats.
-
-    A float is the nearest one to its cell in either case: of whole numbers that do not stand
-    beside others it is taken later.
-    """
+    """Return the numbers as a column of whole numbers if all are whole, or else of floats."""
     cells = as_bytes(cells)
     texts = _trimmed(cells)
     if not cells.null_count and _matches(texts, _PLAIN).all():
@@ -160,7 +165,7 @@ def as_bytes(cells: Any) -> Any:
 
 
 def as_text(cells: Any) -> Any:
-    """Return a column of bytes as text; what is no UTF-8 is written with backslashes."""
+    """Return a column of bytes as text; bytes that are not UTF-8 become escapes."""
     try:
         return cells.cast(pa.string())
     except pa.ArrowInvalid:
@@ -174,7 +179,7 @@ def blank_free(cells: Any) -> Any:
 
 
 def _trimmed(cells: Any) -> Any:
-    """Return what each cell may mean; one that is missing or too long means nothing."""
+    """Return the cells without blanks; one that is missing or too long becomes empty."""
     if cells.null_count:
         cells = pc.fill_null(cells, b"")
     short = pc.less_equal(pc.binary_length(cells), pa.scalar(LONGEST))
@@ -198,7 +203,7 @@ def _matches(texts: Any, pattern: str) -> NDArray[np.bool_]:
 
 
 def _cast(texts: Any, kind: Any) -> NDArray[Any] | None:
-    """Return texts as an array of numbers, or None if one of them is none of this kind."""
+    """Return texts as an array of numbers, or None if one of them is not of this kind."""
     try:
         numbers = pc.cast(_as_string(texts), kind)
     except pa.ArrowInvalid:
@@ -229,7 +234,7 @@ def _decoded(cell: bytes) -> str:
 
 
 def _shown(cell: bytes | None) -> str:
-    """Return a cell as its curator knows it, cut to a sane length."""
+    """Return a cell for a message, as its curator wrote it, cut to a short length."""
     if cell is None:
         return "missing"
     text = _decoded(cell)

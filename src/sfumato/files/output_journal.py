@@ -1,10 +1,10 @@
-"""A stream's journal: what a crash must not lose, and what it must not spend twice.
+"""The journal of a stream that is followed: what it needs to go on after a crash.
 
 The journal holds the key that all noise follows from, the values that are held out, and the sum of
-the block that is not complete: it is as sensitive as the input, readable by its owner only, and
-removed when the stream is complete. It is written before the output: each record says how long the
-output was and what comes next, so that after a crash the output is brought to exactly that, and
-never to anything else. A record is one line, with a checksum; a torn last line was never acted on.
+the unfinished block. It is as sensitive as the input, readable by its owner only, and removed when
+the stream is complete. It is written before the output: each record has the length of the output
+and the text that is to be appended, so that after a crash the output becomes exactly that. A record
+is one line with a checksum; a last line that was cut short by a crash has had no effect.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Progress:
     state
         The state of the publisher.
     lines
-        How many lines of the input are in.
+        The number of lines of the input that were taken in.
     offset
-        How many bytes of the input they are.
+        The number of bytes that these lines have.
     length
-        How long the output was before ``pending``.
+        The length of the output, in bytes, without ``pending``.
     pending
-        What comes next in the output.
+        The text that is appended to the output next.
     complete
         Whether the input has ended.
 
@@ -62,7 +62,7 @@ class Progress:
 
     @property
     def is_possible(self) -> bool:
-        """Whether everything but the publisher's state, which judges itself, can be."""
+        """Whether these numbers can be; the state of the publisher is checked by itself."""
         counts = (self.lines, self.offset, self.length)
         return (
             all(type(count) is int and 0 <= count < 1 << 62 for count in counts)
@@ -74,7 +74,7 @@ class Progress:
 
 
 def beside(output: Path) -> Path:
-    """Return where the journal of an output is."""
+    """Return the path of the journal of an output."""
     return output.with_name(output.name + ".journal")
 
 
@@ -86,9 +86,9 @@ class OutputJournal:
     output
         The file that is published.
     about
-        What describes the release; a journal of another one is refused.
+        The description of the release; a journal with another description is refused.
     key
-        The key to start with, if there is no journal yet.
+        The key of a new journal; one that exists has its own.
 
     """
 
@@ -110,7 +110,7 @@ class OutputJournal:
             raise
 
     def _can_go_on(self) -> bool:
-        """Return whether there is a journal; raise if there should be one."""
+        """Return whether there is a journal; raise InputError if there should be one."""
         if self.path.exists():
             return True
         if self.output.stat().st_size:
@@ -126,7 +126,7 @@ class OutputJournal:
         return self._started
 
     def commit(self) -> None:
-        """Make the progress last, then publish what is pending."""
+        """Write the progress to disk, then append the pending text to the output."""
         with named(self.output):
             self._commit()
 
@@ -145,7 +145,7 @@ class OutputJournal:
         self._publish()
 
     def close(self) -> None:
-        """Release the files; the journal stays unless the stream is complete and published."""
+        """Close the files; the journal of a stream that is complete and published is removed."""
         if self.progress.complete and not self.progress.pending:
             self.path.unlink(missing_ok=True)
             folder_to_disk(self.path.parent)
@@ -171,18 +171,17 @@ class OutputJournal:
         }
 
     def _publish(self) -> None:
-        """Append what is pending, or what a crash left of it to append."""
+        """Append the pending text, or the rest of it that a crash left to append."""
         assert self._out is not None  # noqa: S101 - open until it is closed
         progress = self.progress
         wanted = progress.pending.encode()
         self._out.seek(0, os.SEEK_END)
         there = self._out.tell() - progress.length
         if not 0 <= there <= len(wanted) or self._last(there) != wanted[:there]:
-            msg = (
+            raise InputError(
                 f"{self.output} is not what its journal says was published; "
                 "it was changed, and the journal is left as it is."
             )
-            raise InputError(msg)
         if there < len(wanted):
             self._out.write(wanted[there:])
             _to_disk(self._out)
@@ -190,13 +189,13 @@ class OutputJournal:
         progress.pending = ""
 
     def _last(self, size: int) -> bytes:
-        """Return so many bytes from the end of the output, and stay there."""
+        """Return the last bytes of the output, and leave the position at its end."""
         assert self._out is not None  # noqa: S101 - open until it is closed
         self._out.seek(-size, os.SEEK_END)
         return self._out.read(size)
 
     def _rewrite(self) -> None:
-        """Write the journal afresh: it is the old one or the new one, whatever happens."""
+        """Write the journal afresh; a crash leaves either the old one or the new one."""
         if self._file is not None:
             self._file.close()
         state = self.progress.state
@@ -223,11 +222,10 @@ class OutputJournal:
         if about != self._about:
             old = about if isinstance(about, dict) else {}
             changed = [name for name in self._about if old.get(name) != self._about[name]]
-            msg = (
+            raise InputError(
                 f"{self.path} belongs to a release with another {' and '.join(changed)}; "
                 "call it with what it was started with."
             )
-            raise InputError(msg)
         try:
             secret = bytes.fromhex(key or "")
             held = [np.array(record["held"], dtype=np.int64) for record in rest if record["held"]]
@@ -247,8 +245,8 @@ class OutputJournal:
         return secret, progress
 
     def _records(self) -> list[dict[str, Any]]:
-        """Return the records of a journal up to one that was torn."""
-        found = []
+        """Return the records of the journal, up to one that was cut short."""
+        records = []
         for line in self.path.read_bytes().splitlines(keepends=True):
             check, _, body = line.rstrip(b"\n").partition(b" ")
             if not line.endswith(b"\n") or check != b"%08x" % zlib.crc32(body):
@@ -256,10 +254,10 @@ class OutputJournal:
             record = read_json(body, f"a record of {self.path}")
             if not isinstance(record, dict):
                 raise Damaged(str(self.path), "a record is no table")
-            found.append(record)
-        if not found:
+            records.append(record)
+        if not records:
             raise Damaged(str(self.path), "it has no record")
-        return found
+        return records
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Files in, published files out: one stream, or one for each name in a column."""
+"""Publishing the values of a table: as one stream, or as one for each name in a column."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sfumato.errors import InputError
 from sfumato.files import numerals, released_files, writing
 from sfumato.files.columns import Kind, Table
 from sfumato.files.dialects import USUAL, Dialect
+from sfumato.frames import objects
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.published import Publisher, PublishingPlan
 from sfumato.streams.published.amounts import Amounts
@@ -29,24 +30,24 @@ __all__ = ["Moved", "Origin", "file_name", "publish_file", "publish_groups"]
 _ROWS: Final = 1 << 17
 
 Moved = Callable[[float, int], None]
-"""Is called with the share of the file that is read and the number of values so far."""
+"""A function that is called with the share of a file that was read, and the number of values."""
 
 
 class Origin(NamedTuple):
-    """Where values come from.
+    """The file that values come from, and its columns.
 
     Parameters
     ----------
     source
         A CSV or Parquet file.
     column
-        Its column of values; None if it has only one.
+        The column of values; None if the file has only one column.
     group
-        The column that says which stream a value belongs to, if there are several streams.
+        The column with the name of each value's stream, if there are several streams.
     person
-        The column that says whose a value is, if people are protected.
+        The column with the person that each value belongs to, if people are protected.
     dialect
-        How the file is written if it is a CSV file.
+        How the file is written, if it is a CSV file.
 
     """
 
@@ -58,7 +59,7 @@ class Origin(NamedTuple):
 
 
 class Portion(NamedTuple):
-    """Some values in units, the stream of each, and which share of the file is read."""
+    """Some values in units, the stream of each, and the share of the file that was read."""
 
     values: NDArray[np.int64]
     groups: NDArray[Any] | None
@@ -74,7 +75,29 @@ def publish_file(
     force: bool,
     moved: Moved = lambda _, __: None,
 ) -> Publisher:
-    """Publish a file."""
+    """Publish the values of a column as one stream.
+
+    Parameters
+    ----------
+    origin
+        The file and its column.
+    output
+        The CSV or Parquet file to write; it is complete or absent.
+    planned
+        How the stream is published; see :func:`sfumato.streams.published.plan`.
+    amounts
+        The bound and the unit of a value, and what becomes of values that are invalid.
+    force
+        Whether to replace an output that exists.
+    moved
+        Called whenever something was published.
+
+    Returns
+    -------
+    publisher
+        The plan, and the state in which the stream ended.
+
+    """
     _refuse_lines(origin.source)
     writing.refuse_target(output, released_files.FORMATS, force=force)
     publisher = Publisher(planned, bytes(refuse_seeded(secure()).take(32)))
@@ -112,12 +135,11 @@ def publish_groups(
             for name, blocks in due.items():
                 if name not in writers:
                     names[name] = file_name(name, len(names) + 1, suffix)
-                    made = open_.enter_context(
+                    writers[name] = open_.enter_context(
                         released_files.released_writer(folder / names[name], force=False)
                     )
                     cuts = groups.streams[name].state.thresholds
-                    made.start(groups.each, cuts, amounts.unit, groups.guarantee)
-                    writers[name] = made
+                    writers[name].start(groups.each, cuts, amounts.unit, groups.guarantee)
                 writers[name].write(blocks)
 
         for part in _parts(origin, planned, amounts):
@@ -131,7 +153,7 @@ def publish_groups(
 
 
 def file_name(stream: str, place: int, suffix: str) -> str:
-    """Return a stream's own name as that of a file, or its number if that cannot be one.
+    """Return the name of a stream's file: that of the stream, or its number if that is no name.
 
     Examples
     --------
@@ -144,7 +166,7 @@ def file_name(stream: str, place: int, suffix: str) -> str:
 
 
 def _parts(origin: Origin, planned: PublishingPlan, amounts: Amounts) -> Iterator[Portion]:
-    """Yield a file's values; of a person's those that count, the others as zero."""
+    """Yield the values of a file; those of a person beyond the most that count are zero."""
     table = Table(origin.source, origin.dialect)
     named = [(name, Kind.TEXT) for name in (origin.person, origin.group) if name is not None]
     people = None if origin.person is None else Contributions(planned.per_person)
@@ -164,7 +186,7 @@ def _parts(origin: Origin, planned: PublishingPlan, amounts: Amounts) -> Iterato
 
 
 class _Codes:
-    """Numbers names in the order in which they come: whole numbers are sorted much faster."""
+    """Gives each name a number, in the order in which names come: numbers are sorted faster."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -179,19 +201,18 @@ class _Codes:
 def _names(column: Any) -> NDArray[Any]:
     """Return a column as an array of names."""
     names, places = _distinct(column)
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array[places]
+    return objects(names)[places]
 
 
 def _distinct(column: Any) -> tuple[list[str], NDArray[np.int64]]:
-    """Return names, and the place of each row's own among them; whoever has none is named ''."""
+    """Return the distinct names, and the place of each row's name among them; '' for no name."""
     try:
         coded = column.dictionary_encode("encode")
         names = ["" if name is None else str(name) for name in coded.dictionary.to_pylist()]
     except (pa.ArrowException, ValueError, OverflowError):
-        msg = f"the names are of type {column.type}; text or whole numbers are expected."
-        raise InputError(msg) from None
+        raise InputError(
+            f"the names are of type {column.type}; text or whole numbers are expected."
+        ) from None
     return names, coded.indices.to_numpy(zero_copy_only=False)
 
 
@@ -203,8 +224,7 @@ def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> NDArr
     if untyped or str(kind) in {"string", "large_string", "string_view"}:
         return numerals.in_units(values, amounts, first)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        msg = f"the values are of type {kind}; numbers are expected."
-        raise InputError(msg)
+        raise InputError(f"the values are of type {kind}; numbers are expected.")
     missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     if values.null_count and pa.types.is_integer(kind):  # with a gap all would become floats
         values = pc.fill_null(values, pa.scalar(0, kind))
@@ -213,8 +233,7 @@ def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> NDArr
 
 def _refuse_lines(source: Path) -> None:
     if str(source) == "-":
-        msg = "the source is -; standard input can be followed, not read as a file."
-        raise InputError(msg)
+        raise InputError("the source is -; standard input can be followed, not read as a file.")
 
 
 def _too_short(source: Path, count: int, planned: PublishingPlan) -> InputError:

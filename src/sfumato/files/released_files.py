@@ -1,4 +1,4 @@
-"""Released streams as files: one row for each block, and how it was published beside them."""
+"""Released streams as files: one row for each block, and a description of the whole stream."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
-from sfumato.files.columns import readable
 from sfumato.files.encoders import RowGroups, csv_rows
+from sfumato.files.opening import describing, is_parquet, readable
 from sfumato.files.writing import complete_or_absent
 from sfumato.streams.published import PublishingPlan, Released
 from sfumato.streams.published.publisher import Blocks
@@ -185,34 +185,26 @@ def released_writer(path: Path, *, force: bool) -> Iterator[BlockWriter]:
 
 
 def read_released(path: Path) -> Released:
-    """Return a released stream; of one that still grows, what is complete."""
+    """Return the stream in a file; of one that is still being written, the complete lines."""
     with readable(path):
-        with path.open("rb") as file:
-            parquet = file.read(4) == b"PAR1"
-        about, rows = _parquet(path) if parquet else _csv(path)
-    try:
+        about, rows = _parquet(path) if is_parquet(path) else _csv(path)
+    with describing(path, "stream", InputError):
         described = read_json(about, "it")
         release = PublishingPlan.from_configuration(described["release"])
         threshold, unit = int(described["threshold"]), float(described["unit"])
         if threshold < 1 or not 0 < unit < math.inf:
             raise ConfigurationError(f"threshold is {threshold} and unit {unit}.")
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        reason = str(error).removesuffix(".")
-        msg = f"{path} describes its stream in a way that cannot be used: {reason}."
-        raise InputError(msg) from error
     if rows.column_names != _schema(release).names:
         raise _none(path)
     to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
     if to.size and not (to[0] > release.skipped and bool((np.diff(to) > 0).all())):
-        msg = f"{path} has rows that are not in order; it is no released stream."
-        raise InputError(msg)
+        raise InputError(f"{path} has rows that are not in order; it is no released stream.")
     thresholds: tuple[int, ...] = ()
     if release.renew:
         chapters, where = np.unique(release.chapter(to), return_index=True)
         cuts = np.rint(rows["cut"].to_numpy()[where] / unit).astype(np.int64)
         if chapters.tolist() != list(range(chapters.size)) or (cuts < 1).any():
-            msg = f"{path} lacks a threshold; it is no released stream."
-            raise InputError(msg)
+            raise InputError(f"{path} lacks a threshold; it is no released stream.")
         thresholds = tuple(cuts.tolist())
     return Released(release, threshold, Blocks(to, sums / unit), unit, thresholds)
 

@@ -1,4 +1,4 @@
-"""Report files: Parquet with one column of bytes, and the mechanism's configuration beside it."""
+"""Report files: one column of bytes as Parquet, with the mechanism's configuration beside it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sfumato import catalog
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ReportError
-from sfumato.files.columns import readable
 from sfumato.files.encoders import RowGroups
+from sfumato.files.opening import describing, is_parquet, readable
 from sfumato.files.writing import complete_or_absent
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
 from sfumato.wire.reading import read_json
@@ -32,7 +32,7 @@ _BATCH_BYTES: Final = 16 << 20
 
 
 def rows_at_once(mechanism: Mechanism) -> int:
-    """Return how many reports to hold in memory at a time."""
+    """Return the number of reports that are held in memory at a time."""
     return max(1, min(1 << 16, _BATCH_BYTES // mechanism.report_bytes))
 
 
@@ -85,7 +85,20 @@ def report_writer(
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A report file and the mechanism its reports come from."""
+    """A file of reports.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mechanism
+        The mechanism that its reports come from.
+    count
+        The number of reports.
+    form
+        What the entries of a vector stand for, if the reports are about keys.
+
+    """
 
     path: Path
     mechanism: Mechanism
@@ -94,25 +107,24 @@ class ReportFile:
 
     @classmethod
     def open(cls, path: Path) -> ReportFile:
-        """Read what the file says about itself; raise unless it can hold reports."""
-        with readable(path), path.open("rb") as file:
-            _refuse_tables(path, file)
-            parquet = pq.ParquetFile(file)
+        """Read the description of a file; raise ReportError unless it can hold reports."""
+        if not is_parquet(path):
+            raise ReportError(f"{path} cannot be read as reports; `sfumato randomize` writes them.")
+        with readable(path), pq.ParquetFile(path) as parquet:
             schema, count = parquet.schema_arrow, parquet.metadata.num_rows
         metadata = schema.metadata or {}
         mechanism = _mechanism(path, metadata.get(KEY))
         expected = pa.binary(mechanism.report_bytes)
         if schema.names != [COLUMN] or schema.field(COLUMN).type != expected:
-            found = ", ".join(f"{field.name}: {field.type}" for field in schema)
-            msg = (
-                f"{path} has the columns {found}; reports of {mechanism.name} are "
+            columns = ", ".join(f"{field.name}: {field.type}" for field in schema)
+            raise ReportError(
+                f"{path} has the columns {columns}; reports of {mechanism.name} are "
                 f"{COLUMN}: {expected}."
             )
-            raise ReportError(msg)
         return cls(path, mechanism, count, _form(path, metadata.get(FORM), mechanism))
 
     def batches(self) -> Iterator[NDArray[Any]]:
-        """Yield all reports, each batch judged at the door."""
+        """Yield all reports in batches; raise ReportError if one is not valid."""
         with (
             readable(self.path),
             pq.ParquetFile(
@@ -128,8 +140,9 @@ class ReportFile:
                 try:
                     reports = self._decoded(column)
                 except ReportError as error:
-                    msg = f"{self.path}, rows {done + 1}..{done + len(column)}: {error}"
-                    raise ReportError(msg) from error
+                    raise ReportError(
+                        f"{self.path}, rows {done + 1}..{done + len(column)}: {error}"
+                    ) from error
                 yield reports
                 done += len(column)
 
@@ -137,44 +150,27 @@ class ReportFile:
         size = self.mechanism.report_bytes
         data = column.buffers()[1]
         if column.null_count or data is None:
-            msg = f"{column.null_count} reports are missing."
-            raise ReportError(msg)
+            raise ReportError(f"{column.null_count} reports are missing.")
         start = column.offset * size
         return self.mechanism.decode(data[start : start + len(column) * size].to_pybytes())
 
 
-def _refuse_tables(path: Path, file: BinaryIO) -> None:
-    """Raise on a CSV file, or anything else that is not even meant as a file of reports."""
-    is_parquet = file.read(4) == b"PAR1"
-    file.seek(0)
-    if not is_parquet:
-        raise ReportError(f"{path} cannot be read as reports; `sfumato randomize` writes them.")
-
-
 def _mechanism(path: Path, metadata: bytes | None) -> Mechanism:
     if metadata is None:
-        msg = f"{path} does not say which mechanism its reports come from; it is no report file."
-        raise ReportError(msg)
-    try:
+        raise ReportError(
+            f"{path} does not say which mechanism its reports come from; it is no report file."
+        )
+    with describing(path, "mechanism", ReportError):
         return catalog.from_configuration(read_json(metadata, "it"))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise _unusable(path, "mechanism", error) from error
 
 
 def _form(path: Path, metadata: bytes | None, mechanism: Any) -> Form | None:
     if metadata is None:
         return None
-    try:
-        given = read_json(metadata, "it")
-        kinds: dict[str, Any] = {kind.name: kind for kind in (KeyValues, ItemSets)}
-        kind = kinds[given.pop("form")]
-        lists = {name: tuple(x) if isinstance(x, list) else x for name, x in given.items()}
-        form: Form = kind(mechanism, **lists)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _unusable(path, "keys", error) from error
-    return form
-
-
-def _unusable(path: Path, what: str, error: Exception) -> ReportError:
-    reason = str(error).removesuffix(".")
-    return ReportError(f"{path} describes its {what} in a way that cannot be used: {reason}.")
+    with describing(path, "keys", ReportError):
+        described = read_json(metadata, "it")
+        forms: dict[str, Any] = {form.name: form for form in (KeyValues, ItemSets)}
+        form = forms[described.pop("form")]
+        lists = {name: tuple(x) if isinstance(x, list) else x for name, x in described.items()}
+        built: Form = form(mechanism, **lists)
+    return built

@@ -1,4 +1,4 @@
-"""Several streams of one file under one epsilon, each in a file of its own."""
+"""Publishing several streams of one table under one epsilon, each in a file of its own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from sfumato.streams.published.several import together
 __all__ = ["INDEX", "publish_several"]
 
 INDEX = "streams.json"
+"""The name of the index in a folder of streams."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Published streams by name, the file of each, and what is promised over all of them."""
+    """Published streams by name, the file of each, and the guarantee over all of them."""
 
     publishers: dict[str, Publisher]
     files: dict[str, str]
@@ -38,7 +39,22 @@ def publish_several(
     *,
     moved: Moved = lambda _, __: None,
 ) -> dict[str, Any]:
-    """Publish a file for each column, or for each group, and an index of them; return the index."""
+    """Publish a file for each column, or for each group, and an index; return the index.
+
+    Parameters
+    ----------
+    origin
+        The file that values come from; its ``group`` names the streams, or else ``names`` does.
+    names
+        The columns, if each of them is a stream.
+    folder
+        The folder to make; it is complete or absent.
+    planned, amounts, moved
+        As for :func:`sfumato.files.publish_file`.
+    limit
+        The longest range that is asked for often; the index has the error of such ranges.
+
+    """
     suffix = ".parquet" if origin.source.suffix.lower() == ".parquet" else ".csv"
     with writing.folder_complete_or_absent(folder) as part:
         if origin.group is None:

@@ -1,4 +1,4 @@
-"""Files that are complete or absent."""
+"""Writing files and folders that are complete or absent, whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -26,29 +26,37 @@ __all__ = [
 
 PICTURES: Final = (".png", ".svg", ".pdf")
 TABLES: Final = (".csv", ".parquet")
+"""How the names of pictures and of tables may end."""
 
 
 def refuse_target(path: Path, suffixes: tuple[str, ...] = (), *, force: bool) -> None:
-    """Raise now if the file could not be written later."""
+    """Raise InputError now if a file could not be written later.
+
+    Parameters
+    ----------
+    path
+        The file.
+    suffixes
+        How its name may end; in any way if nothing is said.
+    force
+        Whether it may be replaced if it exists.
+
+    """
     if suffixes and path.suffix.lower() not in suffixes:
         raise InputError(f"{path} ends in {path.suffix!r}; {' or '.join(suffixes)} is expected.")
     if path.is_dir():
-        msg = f"{path} is a folder; name the file to write."
-        raise InputError(msg)
+        raise InputError(f"{path} is a folder; name the file to write.")
     if not path.parent.is_dir():
-        msg = f"{path} cannot be written: there is no folder {path.parent}."
-        raise InputError(msg)
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
     if path.exists() and not path.is_file():
-        msg = f"{path} is not a regular file and is left as it is."
-        raise InputError(msg)
+        raise InputError(f"{path} is not a regular file and is left as it is.")
     if path.exists() and not force:
-        msg = f"{path} exists; it is replaced only with force."
-        raise InputError(msg)
+        raise InputError(f"{path} exists; it is replaced only with force.")
 
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Let an error that names no file, as of a full disk, name the one that was being written."""
+    """Let an error that names no file, such as a full disk, name the one that is being written."""
     try:
         yield
     except OSError as error:
@@ -59,7 +67,7 @@ def named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """Open a file that gets its name only when all of it is on disk; an error leaves nothing."""
+    """Open a file that gets its name when all of it is on disk; after an error there is none."""
     refuse_target(path, force=force)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -76,7 +84,7 @@ def complete_or_absent(path: Path, *, force: bool) -> Iterator[BinaryIO]:
 
 
 def folder_to_disk(path: Path) -> None:
-    """Return when the names in a folder are on disk."""
+    """Wait until the names of a folder's files are on disk."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -86,7 +94,7 @@ def folder_to_disk(path: Path) -> None:
 
 @contextmanager
 def folder_complete_or_absent(path: Path) -> Iterator[Path]:
-    """Make a folder that gets its name only when all is in it; an error leaves nothing."""
+    """Make a folder that gets its name when it is complete; after an error there is none."""
     if path.exists():
         raise InputError(f"{path} exists; name a folder that does not.")
     if not path.parent.is_dir():
@@ -103,7 +111,7 @@ def folder_complete_or_absent(path: Path) -> Iterator[Path]:
 
 
 def size_in_words(size: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes in words.
 
     Examples
     --------
