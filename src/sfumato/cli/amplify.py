@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from sfumato import plots
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result
 from sfumato.cli.parameters import TypedParameters, as_options, build
@@ -130,19 +131,12 @@ def _together(mechanism: Mechanism, n: int, delta: float, times: int) -> dict[st
 
 
 def _record(each: Amplified, mechanism: Mechanism, crowd: Crowd, delta: float) -> dict[str, Any]:
-    return {
-        "bound": each.bound,
-        "epsilon": each.epsilon,
+    return vars(each) | {
         "rigorous": each.rigorous,
-        "lower": each.lower,
-        "status": each.status,
         "delta": delta,
         "n": crowd.n,
         "honest": each.n,
         "local_epsilon": mechanism.epsilon,
-        "assumes": each.assumes,
-        "lower_if": each.lower_if,
-        "note": each.note,
         "mechanism": mechanism.configuration(),
     }
 
@@ -195,7 +189,6 @@ def _bounds_table(amplified: list[Amplified]) -> Table:
 
 def _picture(mechanism: Mechanism, n: int, delta: float, over: str) -> Figure:
     """Draw all bounds over the number of people, or over the local epsilon."""
-    from sfumato import plots
     from sfumato.accounting.shuffle import bounds
 
     if over == "n":

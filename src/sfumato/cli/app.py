@@ -7,34 +7,32 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import (
-    amplify,
-    calibrate,
-    check,
-    compare,
-    demo,
-    device_command,
-    doctor,
-    estimate_command,
-    export,
-    films,
-    fleet_command,
-    lab,
-    lab_accuracy,
-    law_command,
-    mechanisms,
-    once,
-    plan,
-    query,
-    randomize,
-    release,
-    serve,
-    simulate,
-    task_commands,
-)
+from sfumato.cli import task_commands
+from sfumato.cli.amplify import amplify
+from sfumato.cli.calibrate import calibrate
+from sfumato.cli.check import check
 from sfumato.cli.command import add, add_group
+from sfumato.cli.compare import compare
+from sfumato.cli.demo import demo
+from sfumato.cli.device_command import erase, leave, log
+from sfumato.cli.doctor import doctor
+from sfumato.cli.estimate_command import estimate
+from sfumato.cli.export import export
 from sfumato.cli.failures import Commands
+from sfumato.cli.films import films
+from sfumato.cli.fleet_command import fleet
+from sfumato.cli.lab import values
+from sfumato.cli.lab_accuracy import accuracy, fan_out
+from sfumato.cli.law_command import law
+from sfumato.cli.mechanisms import mechanisms, show
+from sfumato.cli.once import once
+from sfumato.cli.plan import plan
+from sfumato.cli.query import query
+from sfumato.cli.randomize import randomize
 from sfumato.cli.range import range_
+from sfumato.cli.release import release
+from sfumato.cli.serve import serve
+from sfumato.cli.simulate import simulate
 
 __all__ = ["app"]
 
@@ -44,48 +42,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-add_group(app, "demo", demo.demo, once.once, films.films)
-add_group(app, "mechanisms", mechanisms.mechanisms, mechanisms.show)
-add(
-    app,
-    law_command.law,
-    compare.compare,
-    plan.plan,
-    amplify.amplify,
-    calibrate.calibrate,
-    randomize.randomize,
-    estimate_command.estimate,
-    release.release,
-    range_,
-    simulate.simulate,
-)
-add_group(
-    app,
-    "device",
-    "See what a device has sent and spent; leave a task; erase.",
-    device_command.log,
-    device_command.leave,
-    device_command.erase,
-)
-add(app, fleet_command.fleet)
-add_group(
-    app,
-    "lab",
-    "Repeat the experiments of the papers, and ours.",
-    lab_accuracy.accuracy,
-    lab_accuracy.fan_out,
-    lab.values,
-)
-add(app, check.check)
-add_group(
-    app,
-    "task",
-    "Write, check and publish task files.",
-    task_commands.new,
-    task_commands.check,
-    task_commands.publish,
-)
-add(app, serve.serve, query.query, export.export, doctor.doctor)
+add_group(app, "demo", demo, once, films)
+add_group(app, "mechanisms", mechanisms, show)
+add(app, law, compare, plan, amplify, calibrate)
+add(app, randomize, estimate, release, range_, simulate)
+owner = "See what a device has sent and spent; leave a task; erase."
+add_group(app, "device", owner, log, leave, erase)
+add(app, fleet)
+add_group(app, "lab", "Repeat the experiments of the papers, and ours.", accuracy, fan_out, values)
+add(app, check)
+operator = (task_commands.new, task_commands.check, task_commands.publish)
+add_group(app, "task", "Write, check and publish task files.", *operator)
+add(app, serve, query, export, doctor)
 
 
 @app.callback(invoke_without_command=True)

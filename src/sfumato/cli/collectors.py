@@ -20,7 +20,7 @@ TIMEOUT: Final = 60.0
 
 def ask(
     url: str,
-    given: dict[str, Any] | None = None,
+    fields: dict[str, Any] | None = None,
     *,
     body: Any = None,
     variables: tuple[str, ...] = (),
@@ -37,7 +37,7 @@ def ask(
         raise wrong from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise wrong
-    address = f"{url}?{urlencode(given)}" if given else url
+    address = f"{url}?{urlencode(fields)}" if fields else url
     request = urllib.request.Request(address)  # noqa: S310 -- checked above
     token = next(filter(None, map(os.environ.get, variables)), None)
     if token:
@@ -87,9 +87,9 @@ def task_of(address: str) -> str:
     'http://here/v1/tasks/0a'
 
     """
-    found = re.match(r"(https?://[^?#]*?)(?:/v1)?/tasks/([0-9a-f]{64})\b", address)
-    if found:
-        return f"{found[1]}/v1/tasks/{found[2]}"
+    known = re.match(r"(https?://[^?#]*?)(?:/v1)?/tasks/([0-9a-f]{64})\b", address)
+    if known:
+        return f"{known[1]}/v1/tasks/{known[2]}"
     base, tasks_of, name = address.rstrip("/").partition("/tasks/")
     if tasks_of:
         raise InputError(
@@ -100,7 +100,9 @@ def task_of(address: str) -> str:
     if not tasks:
         raise InputError(f"{base} has no task yet; `sfumato task publish` gives it one.")
     if len(tasks) != 1:
-        listed = "; ".join(f"{base}/tasks/{one['task_id']} ({one['title']})" for one in tasks[:8])
+        listed = "; ".join(
+            f"{base}/tasks/{task['task_id']} ({task['title']})" for task in tasks[:8]
+        )
         raise InputError(
             f"{base} has {len(tasks)} tasks; the address of one is expected: {listed}."
         )

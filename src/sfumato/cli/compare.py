@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from sfumato import planner
+from sfumato import planner, plots
 from sfumato.cli import console, lab_contest, parameters, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result
 from sfumato.errors import ConfigurationError
@@ -139,14 +139,9 @@ def compare(asked: CompareOptions) -> Result:
 
 
 def _record(candidate: planner.Candidate, devices: int) -> dict[str, Any]:
-    return candidate.mechanism.configuration() | {
-        "mse": candidate.mse,
-        "half_width": candidate.half_width(devices),
-        "devices": devices,
-        "report_bytes": candidate.report_bytes,
-        "device_seconds": candidate.device_seconds,
-        "server_seconds": candidate.server_seconds,
-    }
+    measured = {name: value for name, value in vars(candidate).items() if name != "mechanism"}
+    reach = {"half_width": candidate.half_width(devices), "devices": devices}
+    return candidate.mechanism.configuration() | measured | reach
 
 
 def _text(candidates: Sequence[planner.Candidate], question: dict[str, Any], devices: int) -> Parts:
@@ -175,8 +170,6 @@ def _text(candidates: Sequence[planner.Candidate], question: dict[str, Any], dev
 
 
 def _picture(question: dict[str, Any]) -> Figure:
-    from sfumato import plots
-
     curves: dict[str, list[float]] = {}
     for epsilon in console.each(_EPSILONS.tolist(), "drawing"):
         for mechanism in planner.candidates(epsilon=epsilon, **question):

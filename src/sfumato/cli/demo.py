@@ -134,7 +134,7 @@ class Show:
         with console.waiting("Starting a collector, and seeing how fast this machine is"):
             lives = self._lives()
             measured = self._pace(lives)
-            base = collector.said()["url"]
+            base = collector.next_record()["url"]
         with console.waiting("Choosing the protocol of least error, and publishing the task"):
             published = self._publish(base, measured)
         for number, share in enumerate(self._shares()):

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato import engines, files
+from sfumato import engines, files, plots
 from sfumato.cli import console, key_value_tables, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
 from sfumato.cli.key_value_tables import Named, first, pick
@@ -104,8 +104,6 @@ def _answers(estimates: Estimate | KeyValueEstimate, asked: EstimateOptions) -> 
 
 
 def _picture(answers: Named) -> Figure:
-    from sfumato import plots
-
     drawn = first(answers)
     drawn = drawn.pick(np.flatnonzero(~np.isnan(drawn.values)))
     return plots.dots(drawn, title=f"What {drawn.n:,} reports tell", note=str(drawn.guarantee))

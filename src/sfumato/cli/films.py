@@ -84,12 +84,12 @@ class FilmEstimates:
     people: int
 
     @classmethod
-    def of(cls, found: KeyValueEstimate, truth: KeyValueTruth, people: int) -> FilmEstimates:
+    def of(cls, estimate: KeyValueEstimate, truth: KeyValueTruth, people: int) -> FilmEstimates:
         """Return estimates and truth, the most frequent films first."""
-        order = np.argsort(-found.frequency.values, kind="stable")
-        true = {name: getattr(truth, name)[order] for name in found.estimates}
-        answers = key_value_tables.answered(found, _LEVEL)
-        return cls(answers, key_value_tables.doubted(answers, found), true, people)
+        order = np.argsort(-estimate.frequency.values, kind="stable")
+        true = {name: getattr(truth, name)[order] for name in estimate.estimates}
+        answers = key_value_tables.answered(estimate, _LEVEL)
+        return cls(answers, key_value_tables.doubted(answers, estimate), true, people)
 
     def inside(self, name: str) -> NDArray[np.bool_]:
         """Return which intervals of an answer hold their truth."""

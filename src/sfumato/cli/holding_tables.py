@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from sfumato import catalog
-from sfumato.cli.parameters import TypedParameters, build, read_labels
+from sfumato.cli.parameters import TypedParameters, build, read_as
 from sfumato.core.domain import Domain
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.sparse import ItemSets, KeyValues
@@ -56,7 +56,7 @@ class HeldColumns:
                     "list --keys, and --value if keys have values."
                 )
                 raise ConfigurationError(msg)
-        listed = read_labels("keys", self.keys or "")
+        listed = read_as("keys", "int | tuple", self.keys or "")
         known = {parameter.name for parameter in catalog.parameters(mechanism)}
         rest = dict(typed)
         ends = {name: rest.pop(name) for name in ("low", "high") if self.value and name in rest}
@@ -67,7 +67,8 @@ class HeldColumns:
         built: Any = build(mechanism, rest)
         if self.value is None:
             return ItemSets(built, listed)
-        return KeyValues(built, listed, **{name: _number(name, end) for name, end in ends.items()})
+        interval = {name: read_as(name, "float", end) for name, end in ends.items()}
+        return KeyValues(built, listed, **interval)
 
     def randomize(self, table: Table, form: KeyValues | ItemSets, rng: Source) -> NDArray[Any]:
         """Return one report for each person of a file."""
@@ -87,11 +88,3 @@ class HeldColumns:
         except InputError as error:
             msg = f"{table.path}: {error}"
             raise InputError(msg) from error
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        msg = f"{name} is {text!r}; a number is expected."
-        raise ConfigurationError(msg) from error

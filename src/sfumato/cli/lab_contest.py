@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
+from sfumato import plots
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Result
 from sfumato.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
-    from matplotlib.figure import Figure
-
     from sfumato.cli.compare import CompareOptions
     from sfumato.datasets.endless import Stream
     from sfumato.lab.contest import MethodScore
@@ -64,7 +63,9 @@ def compare_methods(asked: CompareOptions, window: int) -> Result:
             "geometric_mean": geometric_mean(gains.values()) if gains else None,
         },
         text=_text(streams, totals, gains, f"epsilon {asked.epsilon:g} in any {window}"),
-        picture=lambda: _picture(rounds, asked.epsilon, window),
+        picture=lambda: plots.contest(
+            {name: rows[0] for name, rows in rounds.items()}, asked.epsilon, window
+        ),
     )
 
 
@@ -92,12 +93,6 @@ def _rounds(
                 )
                 rounds[name].append(rows)
     return rounds
-
-
-def _picture(rounds: Rounds, epsilon: float, window: int) -> Figure:
-    from sfumato import plots
-
-    return plots.contest({name: rows[0] for name, rows in rounds.items()}, epsilon, window)
 
 
 # ---- what is asked for -----------------------------------------------------------------------

@@ -56,7 +56,7 @@ class Sharpening(_Watched):
         """Show what is known now."""
         self._bars.update(self._task, completed=estimate.n)
         if self._shown:
-            self._live.update(Group(self._bars, "", _chart(estimate)))
+            self._live.update(Group(self._bars, "", _compared(estimate.answers(0.95))))
 
 
 class Unfolding(_Watched):
@@ -70,7 +70,7 @@ class Unfolding(_Watched):
         self._bars = console.bars(target)
         self._task = self._bars.add_task(description, total=periods, count=0)
         self._shown = target.is_terminal and not silent
-        self._told = not target.is_terminal and not silent
+        self._in_lines = not target.is_terminal and not silent
         self._reports = 0
         self._live = Live(self._bars, console=target, transient=True, refresh_per_second=8)
 
@@ -78,7 +78,7 @@ class Unfolding(_Watched):
         """Say something once, above the chart."""
         if self._shown:
             self._live.console.print(words)
-        if self._told:
+        if self._in_lines:
             console.say(words)
 
     def update(
@@ -92,23 +92,26 @@ class Unfolding(_Watched):
         if self._shown:
             note = Text("█ at least   ░ within the 95% interval   │ the truth", style="dim")
             self._live.update(Group(self._bars, "", _compared(answers, truth), "", note))
-        if self._told:
-            said = ", ".join(
-                f"{text_tables.label(item)} {_told(value, reach)} (truth {true:.3f})"
+        if self._in_lines:
+            largest = ", ".join(
+                f"{text_tables.label(item)} {_in_words(value, reach)} (truth {true:.3f})"
                 for item, value, reach, true in zip(
                     answers.labels[:3], answers.values, answers.reach, truth, strict=False
                 )
             )
-            console.say(f"Period {period}: {reports:,} reports; {said}")
+            console.say(f"Period {period}: {reports:,} reports; {largest}")
 
 
-def _told(value: float, reach: float) -> str:
+def _in_words(value: float, reach: float) -> str:
     known = np.isfinite([value, reach]).all()
     return f"{value:z.3f} ± {reach:.3f}" if known else "not known yet"
 
 
-def _compared(answers: Answers, truth: NDArray[np.float64]) -> Table:
-    full = max(0.3, float(np.nanmax(answers.high, initial=0.0)), float(truth.max()))
+def _compared(answers: Answers, truth: NDArray[np.float64] | None = None) -> Table:
+    """Return a bar for each item: solid up to its interval, soft inside of it, a mark for truth."""
+    full = max(0.3, float(np.nanmax(answers.high, initial=0.0)))
+    if truth is not None:
+        full = max(full, float(truth.max()))
     table = text_tables.table(show_header=False)
     table.add_column(justify="right")
     for place, item in enumerate(answers.labels):
@@ -116,23 +119,9 @@ def _compared(answers: Answers, truth: NDArray[np.float64]) -> Table:
         ends = [answers.low[place], answers.high[place]] if known else [0.0, full]
         low, high = np.clip(np.round(_WIDTH * np.array(ends) / full), 0, _WIDTH).astype(int)
         cells = ["█"] * low + ["░"] * (high - low) + [" "] * (_WIDTH - high)
-        cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
+        if truth is not None:
+            cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
         bar = Text.assemble(*((cell, "bold yellow" if cell == "│" else "blue") for cell in cells))
-        table.add_row(
-            Text(text_tables.label(item)), bar, _told(answers.values[place], answers.reach[place])
-        )
-    return table
-
-
-def _chart(estimate: Estimate) -> Table:
-    reach = 2 * estimate.standard_errors
-    full = max(0.3, float(estimate.values.max()))
-    table = text_tables.table(show_header=False)
-    table.add_column(justify="right")
-    for item, value, more in zip(estimate.labels, estimate.values, reach, strict=True):
-        ends = np.clip(np.round(_WIDTH * np.array([value - more, value + more]) / full), 0, _WIDTH)
-        low, high = ends.astype(int).tolist()
-        bar = Text.assemble(("█" * low, "blue"), ("░" * (high - low), "blue"))
-        bar.pad_right(_WIDTH - high)
-        table.add_row(Text(text_tables.label(item)), bar, f"{value:z.3f} ± {more:.3f}")
+        value = _in_words(answers.values[place], answers.reach[place])
+        table.add_row(Text(text_tables.label(item)), bar, value)
     return table

@@ -24,7 +24,7 @@ __all__ = [
     "in_words",
     "options",
     "read",
-    "read_labels",
+    "read_as",
 ]
 
 
@@ -80,51 +80,32 @@ def in_words(annotation: str) -> str:
     return " or ".join(word for word, _ in _readers(annotation))
 
 
-def _refuse_auto(name: str, text: str, annotation: str) -> None:
-    if text == "auto" and "tuple" in annotation:
-        msg = (
-            f"{name} is 'auto'; reading it off the data would reveal which values occur, "
-            f"so give {in_words(annotation)} that was known before."
-        )
-        raise ConfigurationError(msg)
-
-
-def read_labels(name: str, text: str) -> int | tuple[Any, ...]:
-    """Return a number of labels, or the labels that somebody typed or put into a file.
+def read_as(name: str, annotation: str, text: str) -> Any:
+    """Return the value that somebody typed for a field of this type.
 
     Examples
     --------
-    >>> read_labels("keys", "red,green"), read_labels("keys", "7")
+    >>> read_as("keys", "int | tuple", "red,green"), read_as("keys", "int | tuple", "7")
     (('red', 'green'), 7)
 
     """
-    annotation = "int | tuple"
-    _refuse_auto(name, text, annotation)
+    if text == "auto" and "tuple" in annotation:
+        raise ConfigurationError(
+            f"{name} is 'auto'; reading it off the data would reveal which values occur, "
+            f"so give {in_words(annotation)} that was known before."
+        )
     for _, reader in _readers(annotation):
-        try:
-            labels: int | tuple[Any, ...] = reader(text)
-        except (ValueError, TypeError):
-            continue
-        return labels
-    msg = f"{name} is {text!r}; {in_words(annotation)} is expected."
-    raise ConfigurationError(msg)
-
-
-def _read(parameter: catalog.Parameter, text: str) -> Any:
-    _refuse_auto(parameter.name, text, parameter.type)
-    for _, reader in _readers(parameter.type):
         try:
             return reader(text)
         except (ValueError, KeyError, TypeError):
             continue
-    msg = f"{parameter.name} is {text!r}; {in_words(parameter.type)} is expected."
-    raise ConfigurationError(msg)
+    raise ConfigurationError(f"{name} is {text!r}; {in_words(annotation)} is expected.")
 
 
 def read(name: str, field: str, text: str) -> Any:
     """Return the value somebody typed for one parameter of a mechanism."""
-    known = {parameter.name: parameter for parameter in catalog.parameters(name)}
-    return _read(known[field], text)
+    [annotation] = (each.type for each in catalog.parameters(name) if each.name == field)
+    return read_as(field, annotation, text)
 
 
 def build(name: str, typed: Mapping[str, str]) -> Mechanism:
@@ -136,8 +117,8 @@ def build(name: str, typed: Mapping[str, str]) -> Mechanism:
     GRR(epsilon=1.0, domain=('red', 'green'))
 
     """
-    known = {parameter.name: parameter for parameter in catalog.parameters(name)}
-    values = {key: _read(known[key], text) if key in known else text for key, text in typed.items()}
+    types = {parameter.name: parameter.type for parameter in catalog.parameters(name)}
+    values = {key: read_as(key, types.get(key, "str"), text) for key, text in typed.items()}
     return catalog.build(name, **values)
 
 

@@ -43,14 +43,14 @@ class Command:
                 start_new_session=True,  # Ctrl-C is for the command that began it
             )
 
-    def said(self) -> dict[str, Any]:
+    def next_record(self) -> dict[str, Any]:
         """Return the next JSON that it prints; raise if it ends without."""
         lines = []
         for line in self._process.stdout or ():
             lines.append(line)
             if line.startswith("}"):
-                found: dict[str, Any] = json.loads("".join(lines))
-                return found
+                record: dict[str, Any] = json.loads("".join(lines))
+                return record
         raise self.failure()
 
     def check(self) -> None:

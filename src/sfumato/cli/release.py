@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sfumato import files
+from sfumato import files, plots
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Picture, Result
 from sfumato.errors import InputError
@@ -20,9 +20,7 @@ from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT
 from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
-if TYPE_CHECKING:  # matplotlib and pyarrow take their time
-    from matplotlib.figure import Figure
-
+if TYPE_CHECKING:  # pyarrow takes its time
     from sfumato.files import Follower
 
 __all__ = ["release"]
@@ -249,14 +247,14 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
         "configuration": planned.configuration(),
         "guarantee": str(planned.guarantee),
     }
+    if not state.blocks:
+        return Result(record, _text(record, planned, asked.limit))
     places = f"{planned.skipped + 1} {state.count}"
     return Result(
         record,
         _text(record, planned, asked.limit),
-        picture=(lambda: _picture(asked.output)) if cut is not None and state.blocks else None,
-        next_command=f"sfumato range {shlex.quote(str(asked.output))} {places}"
-        if state.blocks
-        else "",
+        picture=lambda: plots.means(files.read_released(asked.output)),
+        next_command=f"sfumato range {shlex.quote(str(asked.output))} {places}",
     )
 
 
@@ -276,12 +274,6 @@ def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
         shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
         facts["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
     yield text_tables.facts(facts)
-
-
-def _picture(output: Path) -> Figure:
-    from sfumato import plots
-
-    return plots.means(files.read_released(output))
 
 
 def _result_of_several(index: dict[str, Any], folder: Path) -> Result:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import numpy as np
 import typer
 
-from sfumato import files
+from sfumato import files, plots
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.files.dialects import USUAL, Dialect
 
 if TYPE_CHECKING:  # numpy and pyarrow take their time
-    from matplotlib.figure import Figure
-
     from sfumato.core.fleet import Population
     from sfumato.core.stream import Stream
     from sfumato.simulation import Metrics, Observed, Simulation
@@ -103,7 +101,9 @@ def simulate(asked: SimulateOptions) -> Result:
     return Result(
         record=_record(asked, task, outcome, metrics, decoder),
         text=_text(task, outcome, metrics, decoder),
-        picture=lambda: _picture(task, outcome, decoder),
+        picture=lambda: plots.bands(
+            outcome, decoder, title=task.title, unit=task.period_seconds, most=_DRAWN
+        ),
         columns=outcome.columns(),
         next_command="" if asked.plot else f"sfumato simulate {asked.source} --plot curves.png",
     )
@@ -258,9 +258,3 @@ def _text(task: Task, outcome: Simulation, metrics: dict[str, Metrics], decoder:
         f"\n{outcome.seconds:.1f} s, {files.size_in_words(outcome.memory)} of memory at most. "
         f"{streams.promises(stream)}"
     )
-
-
-def _picture(task: Task, outcome: Simulation, decoder: str) -> Figure:
-    from sfumato import plots
-
-    return plots.bands(outcome, decoder, title=task.title, unit=task.period_seconds, most=_DRAWN)
