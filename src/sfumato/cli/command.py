@@ -23,7 +23,6 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from sfumato import docstrings, files
 from sfumato.cli import console, parameters
-from sfumato.errors import InputError
 
 if TYPE_CHECKING:  # matplotlib takes its time
     from matplotlib.figure import Figure
@@ -158,9 +157,7 @@ def _refuse_targets(asked: Any) -> None:
     for name, hint in get_type_hints(type(asked), include_extras=True).items():
         for mark in _taken_apart(hint)[1]:
             if isinstance(mark, Target) and (path := getattr(asked, name)) is not None:
-                files.refuse_target(path, mark, force=True)
-                if path.exists() and not asked.force:
-                    raise InputError(f"{path} exists; --force replaces it.")
+                files.refuse_target(path, mark, force=asked.force)
 
 
 def _written(result: Result, asked: Any = None) -> Iterator[Path]:
