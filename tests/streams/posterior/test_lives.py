@@ -106,4 +106,4 @@ def test_all_lives_are_told_five_times_as_sharp_by_intervals_that_hold() -> None
     for each in results.values():
         for kind in KINDS:
             assert covered(each, kind) >= 0.94
-        assert np.mean([(told.final < z_score(0.95)).mean() for told in each]) >= 0.92
+        assert np.mean([(told.final < z_score(0.95)).mean() for told in each]) >= 0.94

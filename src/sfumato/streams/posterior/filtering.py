@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.streams.bank import MOTIONS, STEPS, Bank, Motion
+from sfumato.streams.bank import MOTIONS, STEPS, STILL, Bank
 from sfumato.streams.posterior.information import Sightings
 
 __all__ = ["filtered"]
 
 Floats = NDArray[np.float64]
 
-DOUBT: Final = 1.2
+DOUBT: Final = 1.4
 """The factor of the bank's variances, because the motion is learnt while the curve moves."""
 LONG: Final = 64
 """The span of differences above which only steps are tried, because each law keeps all periods."""
@@ -43,8 +43,8 @@ def filtered(growth: Floats, sightings: Sightings, longest: int) -> tuple[Floats
 
     """
     periods, width = growth.size, sightings.value.shape[1]
-    laws = (Motion(0.0), *(MOTIONS if longest <= LONG else STEPS))
-    bank = Bank(width, longest=max(1, longest), motions=laws)
+    laws = (*STILL, *(MOTIONS if longest <= LONG else STEPS))
+    bank = Bank(width, longest=max(1, longest), motions=laws, pooled=True)
     back = np.where(sightings.start == 0, 0, sightings.end - sightings.start)
     cuts = np.searchsorted(sightings.end, np.arange(1, periods + 2))
     values, variances = np.empty((periods, width)), np.empty((periods, width))
