@@ -271,7 +271,7 @@ def test_intervals_cover_at_least_as_often_and_errors_shrink() -> None:
         (
             "normsub",
             {},
-            "method is 'normsub'; there are at_most, capped_simplex, clip, norm_sub, simplex.",
+            "method is 'normsub'; at_most, capped_simplex, clip, norm_sub or simplex is expected.",
         ),
         ("clip", {"total": 1}, "clip was given total; it takes cap."),
         ("capped_simplex", {}, "capped_simplex was given no parameter; it takes total and cap."),

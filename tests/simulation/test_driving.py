@@ -108,7 +108,7 @@ def test_the_papers_hierarchy_has_its_own_decoders() -> None:
     assert errors["smoothed"] < errors["online"] < errors["path"]
     assert errors["tree"] == pytest.approx(errors["online"], rel=1e-9)
     with pytest.raises(
-        ConfigurationError, match="decoder is 'path'; there is online or smoothed or filtered"
+        ConfigurationError, match="decoder is 'path'; online, smoothed, filtered or posterior"
     ):
         simulate(Weave.best(Binary(), 4, 2, 1.0), Synthetic(Binary(), 4, 2, 99)).estimates("path")
 

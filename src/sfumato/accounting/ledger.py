@@ -13,8 +13,8 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from sfumato.core.exact import is_finite_number
-from sfumato.errors import BudgetError, ConfigurationError
+from sfumato.core.field_checks import check_number
+from sfumato.errors import BudgetError
 
 __all__ = ["UNITS", "Ledger", "Payment", "units"]
 
@@ -71,8 +71,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless the limit is a finite number from 0 on."""
-        if not is_finite_number(self.limit) or self.limit < 0:
-            raise ConfigurationError(f"limit is {self.limit!r}; a number from 0 on is expected.")
+        check_number("limit", self.limit, least=0)
 
     @property
     def spent(self) -> int:

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Final
 
 from sfumato.accounting.ledger import UNITS, units
-from sfumato.core.exact import positive
-from sfumato.errors import BudgetError, ConfigurationError
+from sfumato.core.field_checks import check_number, check_whole
+from sfumato.errors import BudgetError
 
 __all__ = ["LONGEST_WINDOW", "WindowLedger", "affordable", "whole_units"]
 
@@ -87,12 +87,8 @@ class WindowLedger:
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless window and epsilon are in their ranges."""
-        whole = isinstance(self.window, int) and not isinstance(self.window, bool)
-        if not whole or not 1 <= self.window <= LONGEST_WINDOW:
-            raise ConfigurationError(
-                f"window is {self.window!r}; a whole number in 1..{LONGEST_WINDOW} is expected."
-            )
-        positive("epsilon", self.epsilon)
+        check_whole("window", self.window, 1, LONGEST_WINDOW)
+        check_number("epsilon", self.epsilon, above=0)
 
     def at(self, period: int) -> WindowLedger:
         """Return the ledger at this period, without payments that have left the window."""

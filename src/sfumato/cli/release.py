@@ -171,7 +171,7 @@ def release(asked: ReleaseOptions) -> Result:
 def _refuse(asked: ReleaseOptions) -> None:
     """Raise if an option makes no sense, or two of them exclude each other."""
     if asked.threshold is not None and not asked.threshold > 0:
-        raise InputError(f"threshold is {asked.threshold:g}; a number above 0 is expected.")
+        raise InputError(f"threshold is {asked.threshold:g}; a positive number is expected.")
     if asked.person is not None and asked.most < 1:
         raise InputError(f"most is {asked.most}; at least one value of each person counts.")
     if asked.follow:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate, checked_level
+from sfumato.core.field_checks import check_one_of
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
-from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.errors import MismatchError
 
 __all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods"]
 
@@ -86,10 +87,7 @@ class Decoded(ABC):
 
     def check(self, decoder: str) -> None:
         """Raise ConfigurationError unless the stream has a decoder of this name."""
-        if decoder not in self.decoders:
-            raise ConfigurationError(
-                f"decoder is {decoder!r}; there is {' or '.join(self.decoders)}."
-            )
+        check_one_of("decoder", decoder, self.decoders)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,6 @@ __all__ = [
     "is_whole_number",
     "log_above",
     "log_below",
-    "positive",
 ]
 
 SMALLEST_EPSILON: Final = 1e-6
@@ -49,13 +48,6 @@ def is_finite_number(given: object) -> bool:
 def is_whole_number(given: object) -> bool:
     """Return whether an object is a whole number of Python or numpy, and not a bool."""
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-
-
-def positive(name: str, given: float) -> float:
-    """Return a number that is finite and above 0; otherwise raise ConfigurationError."""
-    if not is_finite_number(given) or given <= 0:
-        raise ConfigurationError(f"{name} is {given!r}; a positive number is expected.")
-    return float(given)
 
 
 def checked_epsilon(given: float) -> float:

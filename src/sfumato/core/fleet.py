@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.curator import Ask, Question
+from sfumato.core.field_checks import check_whole
 from sfumato.core.tally import Place, Tallies, Tally
-from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.errors import MismatchError
 from sfumato.randomness import Source
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -41,10 +42,8 @@ class Population(ABC):
     """The number of parts that the devices are made in, if values are made by device."""
 
     def __init__(self, devices: int, periods: int) -> None:
-        if devices < 1:
-            raise ConfigurationError(f"devices is {devices}; at least 1 is expected.")
-        if periods < 1:
-            raise ConfigurationError(f"periods is {periods}; at least 1 is expected.")
+        check_whole("devices", devices, 1)
+        check_whole("periods", periods, 1)
         self.devices = devices
         self.periods = periods
 

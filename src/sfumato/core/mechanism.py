@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.contrast import Contrasts, listed
 from sfumato.core.estimate import Estimate
-from sfumato.core.exact import checked_epsilon, is_whole_number, log_above, log_below
+from sfumato.core.exact import checked_epsilon, log_above, log_below
+from sfumato.core.field_checks import check_whole
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
@@ -54,12 +55,7 @@ class Mechanism(ABC):
 
     def _check_whole(self, name: str, least: int, most: int) -> None:
         """Raise ConfigurationError unless a field is a whole number in a range; keep an int."""
-        given = getattr(self, name)
-        if not is_whole_number(given) or not least <= given <= most:
-            raise ConfigurationError(
-                f"{name} is {given!r}; a whole number in {least}..{most} is expected."
-            )
-        object.__setattr__(self, name, int(given))
+        object.__setattr__(self, name, check_whole(name, getattr(self, name), least, most))
 
     def _check_flag(self, name: str) -> None:
         """Raise ConfigurationError unless a field is true or false."""

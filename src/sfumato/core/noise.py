@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import checked_epsilon, is_whole_number
+from sfumato.core.exact import checked_epsilon
+from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
@@ -124,13 +125,8 @@ class Noise(ABC):
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless noise can keep this epsilon at this sensitivity."""
         exact_epsilon(self.epsilon)
-        given = self.sensitivity
-        if not is_whole_number(given):
-            raise ConfigurationError(f"sensitivity is {given!r}; a whole number is expected.")
-        if given < 1:
-            raise ConfigurationError(f"sensitivity is {given}; it must be at least 1.")
         object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "sensitivity", int(self.sensitivity))
+        object.__setattr__(self, "sensitivity", check_whole("sensitivity", self.sensitivity, 1))
 
     def configuration(self) -> dict[str, Any]:
         """Return the noise as plain data: its name and its fields."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.core.exact import positive
+from sfumato.core.field_checks import check_number
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["at_most", "capped_simplex", "clip", "norm_sub", "simplex"]
@@ -32,7 +32,7 @@ def clip(values: ArrayLike, cap: float = 1.0) -> Floats:
     [0.7, 0.0, 1.0]
 
     """
-    return np.clip(_checked(values), 0.0, positive("cap", cap))
+    return np.clip(_checked(values), 0.0, check_number("cap", cap, above=0))
 
 
 def norm_sub(values: ArrayLike, total: float = 1.0) -> Floats:
@@ -74,7 +74,7 @@ def simplex(values: ArrayLike, total: float = 1.0) -> Floats:
     [0.6, 0.4, 0.0]
 
     """
-    total = positive("total", total)
+    total = check_number("total", total, above=0)
     return capped_simplex(values, total, cap=total)  # no value can exceed the total anyway
 
 
@@ -95,7 +95,7 @@ def capped_simplex(values: ArrayLike, total: float, cap: float = 1.0) -> Floats:
     [1.0, 0.85, 0.15, 0.0]
 
     """
-    cap = positive("cap", cap)
+    cap = check_number("cap", cap, above=0)
     y = _checked(values)
     most = cap * y.size
     if not _number(total) or not 0 <= total <= most:

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.core.domain import Label
+from sfumato.core.field_checks import check_one_of
 from sfumato.datasets import flights
-from sfumato.errors import ConfigurationError, InputError
+from sfumato.errors import InputError
 from sfumato.simulation.drifting import ByPeriod
 from sfumato.simulation.populations import Recorded
 from sfumato.simulation.recorded_streams import read_streams
@@ -87,8 +88,7 @@ ours, after how many periods a curve of steps jumps from 0.1 to 0.3 and back."""
 
 
 def _curve(name: str, pace: float | None, periods: int, seed: int) -> Floats:
-    if name not in CURVES:
-        raise ConfigurationError(f"curve is {name!r}; {', '.join(CURVES)} are there.")
+    check_one_of("curve", name, CURVES)
     shape = CURVES[name]
     return shape.draw(periods, np.random.default_rng([seed, 0]), pace or shape.pace)
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Estimate
-from sfumato.errors import ConfigurationError, InputError
+from sfumato.core.field_checks import check_number
+from sfumato.errors import InputError
 
 __all__ = ["ROC", "Event", "Watch", "roc", "threshold"]
 
@@ -134,8 +135,7 @@ class Watch:
             The period of the first release.
 
         """
-        if not 0 < rate < 1:
-            raise ConfigurationError(f"rate is {rate!r}; a number between 0 and 1 is expected.")
+        check_number("rate", rate, above=0, below=1)
         normal = NormalDist()
         found = []
         for period, release in enumerate(releases, first):

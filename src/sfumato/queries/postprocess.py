@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate
+from sfumato.core.field_checks import check_one_of
 from sfumato.core.projections import at_most, capped_simplex, clip, norm_sub, simplex
 from sfumato.errors import ConfigurationError
 
@@ -76,8 +77,7 @@ def postprocess(
     ([0.409, 0.591, 0.0], 'norm_sub')
 
     """
-    if method not in _METHODS:
-        raise ConfigurationError(f"method is {method!r}; there are {', '.join(_METHODS)}.")
+    check_one_of("method", method, _METHODS)
     function = signature(_METHODS[method])
     try:
         call = function.bind(estimate.values, **parameters)

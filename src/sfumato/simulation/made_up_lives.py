@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.field_checks import check_one_of
 from sfumato.errors import ConfigurationError
 from sfumato.simulation.populations import ByDevice, Saying
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
@@ -67,8 +68,7 @@ class Synthetic(ByDevice):
         life: Life = "moving",
         seed: int = 1,
     ) -> None:
-        if life not in LIVES:
-            raise ConfigurationError(f"life is {life!r}; {', '.join(LIVES)} are there.")
+        check_one_of("life", life, LIVES)
         super().__init__(kind, devices, periods)
         self.changes = changes
         self.life = life

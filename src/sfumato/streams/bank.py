@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.field_checks import check_number
 from sfumato.errors import ConfigurationError
 
 __all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled"]
@@ -129,10 +130,8 @@ class Bank:
         pooled: bool = False,
         unit: Floats | float = 1.0,
     ) -> None:
-        if not 0 <= switch < 1:
-            raise ConfigurationError(f"switch is {switch!r}; a number from 0 on, below 1.")
-        if not 0 <= surprise < 1:
-            raise ConfigurationError(f"surprise is {surprise!r}; a number from 0 on, below 1.")
+        check_number("switch", switch, least=0, below=1)
+        check_number("surprise", surprise, least=0, below=1)
         if apart and longest != 1:
             raise ConfigurationError(
                 f"longest is {longest} for entries apart; with differences they share a covariance."

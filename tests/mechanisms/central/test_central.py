@@ -52,8 +52,8 @@ def test_the_scale_is_rounded_up_where_it_must_be() -> None:
     [
         (0, 1, "epsilon is 0; it must lie in 1e-06..20."),
         (math.nan, 1, "epsilon is nan; a positive number is expected."),
-        (1.0, 0, "sensitivity is 0; it must be at least 1."),
-        (1.0, 2.5, "sensitivity is 2.5; a whole number is expected."),
+        (1.0, 0, "sensitivity is 0; a whole number from 1 on is expected."),
+        (1.0, 2.5, "sensitivity is 2.5; a whole number from 1 on is expected."),
     ],
 )
 def test_noise_that_cannot_be_is_refused(epsilon: float, sensitivity: int, says: str) -> None:

@@ -98,5 +98,5 @@ def test_as_many_periods_are_joined_as_that_takes_seconds(monkeypatch: pytest.Mo
     assert long.combined({3: -1.0, 16: 1.0}, "filtered").as_of == 16
     with pytest.raises(ConfigurationError, match=r"last period is 17 .* joins up to 16 periods"):
         long.combined({3: -1.0, 17: 1.0}, "filtered")
-    with pytest.raises(ConfigurationError, match="decoder is 'posterior'; there is online or filt"):
+    with pytest.raises(ConfigurationError, match="decoder is 'posterior'; online or filt"):
         long.combined({3: 1.0}, "posterior")

@@ -182,7 +182,7 @@ def test_what_is_cut_off_is_bounded_chapter_by_chapter() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="renew is 1000 and reuse 0; choosing"):
         planned(reuse=0.0)
-    with pytest.raises(ConfigurationError, match="renew is -1; it must be at least 0"):
+    with pytest.raises(ConfigurationError, match="renew is -1; a whole number from 0 on"):
         planned(renew=-1)
     with pytest.raises(ConfigurationError, match="needs a threshold known in advance"):
         Groups(planned(), KEY)

@@ -165,8 +165,8 @@ def test_consistency_halves_the_variance_and_a_fanout_of_sixteen_beats_two() -> 
 @pytest.mark.parametrize(
     ("fanout", "layers", "says"),
     [
-        (1, 3, "fanout is 1; it must be at least 2."),
-        (16, 0, "layers is 0; it must be at least 1."),
+        (1, 3, "fanout is 1; a whole number from 2 on is expected."),
+        (16, 0, "layers is 0; a whole number from 1 on is expected."),
         (16, 8, "a tree of fanout 16 and 8 layers has 268435456 leaves; 16777216 is the most."),
     ],
 )

@@ -42,5 +42,5 @@ def test_all_values_of_a_person_together_spend_at_most_epsilon(people: int, reus
 def test_a_bound_that_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="most is 0; at least one value"):
         Contributions(0)
-    with pytest.raises(ConfigurationError, match="per_person is -1; it must be at least 0"):
+    with pytest.raises(ConfigurationError, match="per_person is -1; a whole number from 0 on"):
         plan(epsilon=1.0, bound=10, per_person=-1)

@@ -119,14 +119,14 @@ def test_values_outside_of_the_bound_are_refused(bad: int) -> None:
     ("change", "says"),
     [
         ({"epsilon": 0}, "epsilon is 0; it must lie in 1e-06..20."),
-        ({"bound": 0}, "bound is 0; it must be at least 1."),
+        ({"bound": 0}, "bound is 0; a whole number from 1 on is expected."),
         ({"bound": 1 << 41}, "bound is 2199023255552 units; 2^40 is the most, so use a larger"),
-        ({"holdout": 0}, "holdout is 0; it must be at least 1."),
+        ({"holdout": 0}, "holdout is 0; a whole number from 1 on is expected."),
         ({"method": "magic"}, "method is 'magic'; tuned, tops, pak"),
         ({"smoother": "magic"}, "smoother is 'magic'; recent, mean"),
-        ({"limit": 1}, "limit is 1; a range of at least 2 values is expected."),
-        ({"reuse": 1.0}, "reuse is 1.0; a share from 0 to below 1 is expected."),
-        ({"block": 0}, "block is 0; it must be at least 1."),
+        ({"limit": 1}, "limit is 1; a whole number from 2 on is expected."),
+        ({"reuse": 1.0}, "reuse is 1.0; a number from 0 to below 1 is expected."),
+        ({"block": 0}, "block is 0; a whole number from 1 on is expected."),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(change: dict[str, object], says: str) -> None:

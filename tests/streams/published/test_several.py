@@ -90,7 +90,7 @@ def test_rows_are_promised_the_sum() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="streams is 0; it must be at least 1"):
+    with pytest.raises(ConfigurationError, match="streams is 0; a whole number from 1 on"):
         part_of_each(1.0, 0)
     short = Groups(RELEASE, KEY)
     assert short.feed(NAMES[:599], VALUES[:599]) == {}

@@ -271,10 +271,10 @@ def test_tallies_where_one_was_asked_for_are_refused() -> None:
     ("change", "says"),
     [
         ({"epsilon": 0}, "epsilon is 0; it must lie in"),
-        ({"bound": 0}, "bound is 0; a number above 0"),
-        ({"learning": 0}, "learning is 0; it must be at least 1"),
-        ({"limit": 0}, "limit is 0; it must be at least 1"),
-        ({"grid": 4}, "grid is 4; it must be at least 5"),
+        ({"bound": 0}, "bound is 0; a positive number"),
+        ({"learning": 0}, "learning is 0; a whole number from 1 on is expected"),
+        ({"limit": 0}, "limit is 0; a whole number from 1 on is expected"),
+        ({"grid": 4}, "grid is 4; a whole number from 5 on is expected"),
         ({"variant": "grey"}, "variant is 'grey'; white or plain"),
     ],
 )

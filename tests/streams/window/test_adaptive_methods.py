@@ -227,7 +227,7 @@ def test_nobody_answering_changes_nothing() -> None:
 @pytest.mark.parametrize("share", [0, 1, -0.5, "half", None])
 def test_the_share_is_between_nothing_and_everything(share: object) -> None:
     with pytest.raises(
-        ConfigurationError, match=r"share is .*; a number above 0, below 1 is expected"
+        ConfigurationError, match=r"share is .*; a number between 0 and 1 is expected"
     ):
         Window(3, 1.0, 6000, domain=2, method="lbd", parameters=(("share", share),))
 

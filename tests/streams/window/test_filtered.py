@@ -143,7 +143,7 @@ def test_it_is_what_auto_means_and_refuses_nonsense() -> None:
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("restart", 1),))
     with pytest.raises(ConfigurationError, match="switch is -1"):
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("switch", -1),))
-    with pytest.raises(ConfigurationError, match="doubt is 0; a number above 0"):
+    with pytest.raises(ConfigurationError, match="doubt is 0; a positive number"):
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("doubt", 0),))
     with pytest.raises(ConfigurationError, match="filtered needs 10"):
         Window(10, 1.0, 9, domain=2, method="filtered")

@@ -192,9 +192,9 @@ def test_dividing_devices_is_better_than_dividing_budget(method: str) -> None:
 @pytest.mark.parametrize(
     ("method", "parameter", "value", "sentence"),
     [
-        ("lp-dsat", "share", 1.0, "share is 1.0; a number above 0, below 1"),
+        ("lp-dsat", "share", 1.0, "share is 1.0; a number between 0 and 1"),
         ("lb-dsat", "publications", 21, "publications is 21; a window of 20"),
-        ("lb-rescuedp", "scale", 0, "scale is 0; a number above 0"),
+        ("lb-rescuedp", "scale", 0, "scale is 0; a positive number"),
         ("lp-pegasus", "grouping", 1.5, "grouping is 1.5"),
         ("lp-fast", "target", -1, "target is -1"),
     ],

@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from sfumato.accounting.shuffle.bounds import check_people
-from sfumato.core.exact import is_finite_number
-from sfumato.errors import ConfigurationError
+from sfumato.core.field_checks import check_number
 
 __all__ = ["Crowd"]
 
@@ -55,14 +54,8 @@ class Crowd:
         check_people(self.n)
         for name in ("colluding", "dropout"):
             given = getattr(self, name)
-            if not is_finite_number(given) or not 0 <= given < 1:
-                raise ConfigurationError(
-                    f"{name} is {given!r}; a fraction from 0 to below 1 is expected."
-                )
-        if not is_finite_number(self.share) or not 0 < self.share <= 1:
-            raise ConfigurationError(
-                f"share is {self.share!r}; a fraction above 0 and up to 1 is expected."
-            )
+            check_number(name, given, least=0, below=1)
+        check_number("share", self.share, above=0, most=1)
 
     def honest(self, delta: float) -> tuple[int, float]:
         """Return a number of people who hide a report, and the probability that there are fewer.

@@ -12,7 +12,8 @@ from sfumato.accounting.shuffle.covered import covered_delta
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, delta_below
-from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, log_above, positive
+from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, log_above
+from sfumato.core.field_checks import check_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
@@ -55,7 +56,7 @@ class Requirement:
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are in their ranges."""
-        positive("epsilon", self.epsilon)
+        check_number("epsilon", self.epsilon, above=0)
         check_delta(self.delta)
         Crowd(self.min_batch, self.colluding)
 
@@ -148,7 +149,7 @@ def calibrated(
     '5.000'
 
     """
-    most = min(positive("the local limit", most), LARGEST_EPSILON)
+    most = min(check_number("the local limit", most, above=0), LARGEST_EPSILON)
 
     def fits(epsilon: float) -> bool:
         tried = make(epsilon)

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.field_checks import check_one_of, check_whole
 from sfumato.core.noise import exact_epsilon, short_rate
-from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
 __all__ = ["NoisyMax"]
@@ -57,10 +57,8 @@ class NoisyMax:
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are allowed."""
         exact_epsilon(self.epsilon)
-        if self.sensitivity < 1:
-            raise ConfigurationError(f"sensitivity is {self.sensitivity}; it must be at least 1.")
-        if self.noise not in {"laplace", "geometric"}:
-            raise ConfigurationError(f"noise is {self.noise!r}; laplace or geometric is expected.")
+        check_whole("sensitivity", self.sensitivity, 1)
+        check_one_of("noise", self.noise, ("laplace", "geometric"))
 
     @property
     def rate(self) -> Fraction:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.field_checks import check_number
 from sfumato.core.noise import NoiseLaw, exact_epsilon, short_rate
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
@@ -119,8 +120,7 @@ class SmoothQuantile:
         """Raise ConfigurationError unless all fields are allowed."""
         exact_epsilon(self.epsilon)
         for name, value in (("delta", self.delta), ("p", self.p), ("beta", self.beta or 0.1)):
-            if not 0 < value < 1:
-                raise ConfigurationError(f"{name} is {value}; it must lie between 0 and 1.")
+            check_number(name, value, above=0, below=1)
         if self.delta > (most := math.exp(-max(1.0, self.a))):
             raise ConfigurationError(
                 f"delta is {self.delta}; it must be at most {most:.3g} at epsilon {self.epsilon:g}."

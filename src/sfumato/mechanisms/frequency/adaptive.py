@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance
 from sfumato.core.exact import exp_below
+from sfumato.core.field_checks import check_one_of
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
-from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.grr import GRR
 from sfumato.mechanisms.frequency.olh import OLH
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
@@ -89,10 +89,7 @@ class Adaptive(FrequencyOracle):
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless the rule is known."""
         super().__post_init__()
-        if self.rule not in _RULES:
-            raise ConfigurationError(
-                f"rule is {self.rule!r}; one of {', '.join(_RULES)} is expected."
-            )
+        check_one_of("rule", self.rule, _RULES)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

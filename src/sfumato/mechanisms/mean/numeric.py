@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sfumato import frames
 from sfumato.core.contrast import Contrast, Contrasts
 from sfumato.core.estimate import Covariance, Estimate
-from sfumato.core.exact import is_finite_number, is_whole_number
+from sfumato.core.exact import is_whole_number
+from sfumato.core.field_checks import check_number
 from sfumato.core.intervals import z_score
 from sfumato.core.law import Law
 from sfumato.core.mechanism import Mechanism
@@ -60,10 +61,7 @@ class NumericMechanism(Mechanism):
         """Raise ConfigurationError unless the interval and the grid are allowed."""
         super().__post_init__()
         for name in ("low", "high"):
-            end = getattr(self, name)
-            if not is_finite_number(end):
-                raise ConfigurationError(f"{name} is {end!r}; a finite number is expected.")
-            object.__setattr__(self, name, float(end))
+            object.__setattr__(self, name, check_number(name, getattr(self, name)))
         if not self.low < self.high:
             raise ConfigurationError(
                 f"the interval is [{self.low:g}, {self.high:g}]; low must be below high."

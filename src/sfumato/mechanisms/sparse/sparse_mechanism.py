@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.field_checks import check_one_of
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import AMOUNT, SHARE
 from sfumato.core.tally import Tally
@@ -131,8 +132,7 @@ class SparseMechanism(SparseInput):
 
     def _check_vectors(self, largest_dimension: int) -> None:
         self._check_sizes(largest_dimension)
-        if self.goal not in ("value", "frequency"):
-            raise ConfigurationError(f"goal is {self.goal!r}; value or frequency is expected.")
+        check_one_of("goal", self.goal, ("value", "frequency"))
         if self.goal == "frequency":
             self._refuse_full_vectors()
 

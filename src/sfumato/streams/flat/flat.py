@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.accounting.shuffle import Requirement
 from sfumato.core.domain import Domain, Label
-from sfumato.core.exact import is_whole_number, positive
+from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
@@ -110,15 +110,9 @@ class Flat(Stream):
             Domain.of(given)
         for name, most in (("periods", 1 << 14), ("changes", self.width * self.periods)):
             value = getattr(self, name)
-            if not is_whole_number(value) or not 1 <= value <= most:
-                raise ConfigurationError(
-                    f"{name} is {value!r}; a whole number in 1..{most} is expected."
-                )
-        positive("epsilon", self.epsilon)
-        if self.mechanism not in CARRIERS:
-            raise ConfigurationError(
-                f"mechanism is {self.mechanism!r}; {', '.join(CARRIERS)} are there."
-            )
+            check_whole(name, value, 1, most)
+        check_number("epsilon", self.epsilon, above=0)
+        check_one_of("mechanism", self.mechanism, CARRIERS)
 
     @property
     def labels(self) -> tuple[Label, ...]:

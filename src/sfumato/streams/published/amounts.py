@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import is_finite_number
+from sfumato.core.field_checks import check_number, check_one_of
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["INVALID", "Amounts", "Invalid"]
@@ -57,16 +57,12 @@ class Amounts:
         """Raise ConfigurationError unless all fields are allowed."""
         for name in ("bound", "unit"):
             number = getattr(self, name)
-            if not is_finite_number(number) or number <= 0:
-                raise ConfigurationError(f"{name} is {number!r}; a number above 0 is expected.")
+            check_number(name, number, above=0)
         if self.units < 1:
             raise ConfigurationError(
                 f"unit is {self.unit:g}; it must not be larger than the bound, {self.bound:g}."
             )
-        if self.invalid not in INVALID:
-            raise ConfigurationError(
-                f"invalid is {self.invalid!r}; {' or '.join(INVALID)} is expected."
-            )
+        check_one_of("invalid", self.invalid, INVALID)
 
     @property
     def units(self) -> int:

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
@@ -78,10 +79,8 @@ class Tree:
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless the shape is allowed."""
-        if self.fanout < 2:
-            raise ConfigurationError(f"fanout is {self.fanout}; it must be at least 2.")
-        if self.layers < 1:
-            raise ConfigurationError(f"layers is {self.layers}; it must be at least 1.")
+        check_whole("fanout", self.fanout, 2)
+        check_whole("layers", self.layers, 1)
         if self.leaves > _MOST_LEAVES:
             raise ConfigurationError(
                 f"a tree of fanout {self.fanout} and {self.layers} layers has {self.leaves} "

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.noise import exact_epsilon
-from sfumato.errors import ConfigurationError
 from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.publishing_plan import (
     MOST_WATCHED,
@@ -232,19 +232,15 @@ def plan(  # noqa: PLR0913 - what a curator decides
     (Tree(fanout=16, layers=3, consistent=True), 256)
 
     """
-    if method not in METHODS:
-        raise ConfigurationError(f"method is {method!r}; {', '.join(METHODS)} are known.")
-    if limit < 2:
-        raise ConfigurationError(f"limit is {limit}; a range of at least 2 values is expected.")
+    check_one_of("method", method, METHODS)
+    check_whole("limit", limit, 2)
     exact_epsilon(epsilon)
-    if not 0 <= reuse < 1:
-        raise ConfigurationError(f"reuse is {reuse}; a share from 0 to below 1 is expected.")
-    if renew < 0:
-        raise ConfigurationError(f"renew is {renew}; it must be at least 0.")
+    check_number("reuse", reuse, least=0, below=1)
+    check_whole("renew", renew, 0)
+    if threshold is None:
+        check_whole("holdout", holdout, 1)
     made, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))
     wish = Wish(each, bound, max(holdout, 1), limit)
-    if threshold is None and holdout < 1:
-        raise ConfigurationError(f"holdout is {holdout}; it must be at least 1.")
     if reuse and (renew or threshold is None):
         release = _shared(made, wish, float(reuse), renew)
     else:

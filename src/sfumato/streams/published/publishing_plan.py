@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.noise import exact_epsilon
 from sfumato.errors import ConfigurationError
@@ -98,29 +99,20 @@ class PublishingPlan:
         exact_epsilon(self.epsilon)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)}; it must be at least {least}."
-                )
+            check_whole(name, getattr(self, name), least)
         if self.bound > 1 << 40:
             raise ConfigurationError(
                 f"bound is {self.bound} units; 2^40 is the most, so use a larger unit."
             )
         if not isinstance(self.threshold, Fixed) and not self.holdout:
             raise ConfigurationError("holdout is 0; a threshold is chosen from at least one value.")
-        if not 0 <= self.reuse < 1:
-            raise ConfigurationError(
-                f"reuse is {self.reuse}; a share from 0 to below 1 is expected."
-            )
+        check_number("reuse", self.reuse, least=0, below=1)
         if self.renew and not (self.reuse and self.later is not None):
             raise ConfigurationError(
                 f"renew is {self.renew} and reuse {self.reuse:g}; choosing a threshold from values "
                 "that are published takes a share of epsilon."
             )
-        if self.smoother not in SMOOTHERS:
-            raise ConfigurationError(
-                f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are known."
-            )
+        check_one_of("smoother", self.smoother, SMOOTHERS)
         self._check_choices()
 
     def _check_choices(self) -> None:

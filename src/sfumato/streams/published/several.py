@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.field_checks import check_whole
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.noise import exact_epsilon
 from sfumato.errors import ConfigurationError, InputError
@@ -145,8 +146,7 @@ def part_of_each(epsilon: float, streams: int) -> float:
     0.1
 
     """
-    if streams < 1:
-        raise ConfigurationError(f"streams is {streams}; it must be at least 1.")
+    check_whole("streams", streams, 1)
     return share_of(epsilon, Fraction(1, streams))
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ConfigurationError
+from sfumato.core.field_checks import check_one_of
 
 __all__ = ["SMOOTHERS", "Smoother", "smoother", "spread"]
 
@@ -139,8 +139,7 @@ SMOOTHERS: Final[Mapping[str, type[Smoother]]] = {
 
 def smoother(name: str, threshold: float) -> Smoother:
     """Return a smoother by name, which starts at half the threshold."""
-    if name not in SMOOTHERS:
-        raise ConfigurationError(f"smoother is {name!r}; {', '.join(SMOOTHERS)} are known.")
+    check_one_of("smoother", name, SMOOTHERS)
     return SMOOTHERS[name](threshold / 2)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
+from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
@@ -108,16 +109,11 @@ class ToPL(AskedStream):
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are allowed."""
-        if not is_finite_number(self.bound) or self.bound <= 0:
-            raise ConfigurationError(f"bound is {self.bound!r}; a number above 0 is expected.")
-        if self.learning < 1:
-            raise ConfigurationError(f"learning is {self.learning}; it must be at least 1.")
-        if self.limit < 1:
-            raise ConfigurationError(f"limit is {self.limit}; it must be at least 1.")
-        if self.grid < _IN_A_ROW:
-            raise ConfigurationError(f"grid is {self.grid}; it must be at least {_IN_A_ROW}.")
-        if self.variant not in VARIANTS:
-            raise ConfigurationError(f"variant is {self.variant!r}; white or plain is expected.")
+        check_number("bound", self.bound, above=0)
+        check_whole("learning", self.learning, 1)
+        check_whole("limit", self.limit, 1)
+        check_whole("grid", self.grid, _IN_A_ROW)
+        check_one_of("variant", self.variant, VARIANTS)
         _ = self.learner  # raises an error if epsilon is not allowed
 
     @property

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance, Estimate, checked_level
-from sfumato.core.exact import is_finite_number
+from sfumato.core.field_checks import check_number
 from sfumato.core.intervals import z_score
 from sfumato.core.stream import Ask, Curator
 from sfumato.core.tally import Tally
-from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.errors import MismatchError
 from sfumato.streams.window.divisions import Division
 from sfumato.streams.window.readings import Reading, read
 
@@ -87,8 +87,7 @@ class WindowEstimate(Estimate):
 
     def alarms(self, rate: float = 0.01) -> NDArray[np.bool_]:
         """Return which items jumped; ``rate`` is the probability of a false alarm in a period."""
-        if not 0 < rate < 1:
-            raise ConfigurationError(f"rate is {rate!r}; a number between 0 and 1 is expected.")
+        check_number("rate", rate, above=0, below=1)
         if self.surprise is None:
             return np.zeros(self.values.size, dtype=bool)
         return np.asarray(self.surprise < rate / self.values.size)
@@ -121,7 +120,9 @@ class WindowCurator(Curator):
         """Raise ConfigurationError for a parameter out of range; start with nothing released."""
         for each in fields(self):
             if "below" in each.metadata:
-                _check_range(each.name, getattr(self, each.name), each.metadata["below"])
+                check_number(
+                    each.name, getattr(self, each.name), above=0, below=each.metadata["below"]
+                )
         self.window = self.protocol.window
         self.period = 0
         self.tier = 0
@@ -198,9 +199,3 @@ class WindowCurator(Curator):
         """
         variance = np.maximum(self.fresh.variance, distance)
         return self.estimate(self.last.values, variance, published=False)
-
-
-def _check_range(name: str, value: float, below: float) -> None:
-    if not is_finite_number(value) or not 0 < value < below:
-        wanted = "a number above 0" + ("" if below == inf else f", below {below:g}")
-        raise ConfigurationError(f"{name} is {value!r}; {wanted} is expected.")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.mean.hybrid import Hybrid
 
@@ -79,8 +80,7 @@ def best_cut(numbers: Any, epsilon: float, received: int, shares: Any = None) ->
             "numbers has none, or one below 0; a known distribution from 0 on is expected."
         )
     weights = np.full(values.size, 1 / values.size) if shares is None else _shares(shares, values)
-    if received < 1:
-        raise ConfigurationError(f"received is {received}; at least one answer is expected.")
+    check_whole("received", received, 1)
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     mean = float(values @ weights)

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ConfigurationError
+from sfumato.core.field_checks import check_one_of
 from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator, WindowEstimate
 from sfumato.streams.window.readings import Reading
 
@@ -53,10 +53,7 @@ class PeGaSus(WindowCurator):
     def __post_init__(self) -> None:
         """Divide each period between the grouper and the publication."""
         super().__post_init__()
-        if self.smoother not in SMOOTHERS:
-            raise ConfigurationError(
-                f"smoother is {self.smoother!r}; {', '.join(SMOOTHERS)} are there."
-            )
+        check_one_of("smoother", self.smoother, SMOOTHERS)
         self.group = self.division.parts(self.grouping / self.window, "the grouper")
         self.perturb = self.division.parts((1 - self.grouping) / self.window, "a period")
         self._grouped: list[Floats] = []

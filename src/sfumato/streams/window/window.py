@@ -15,8 +15,8 @@ from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
-    is_whole_number,
 )
+from sfumato.core.field_checks import check_one_of, check_whole
 from sfumato.core.fleet import Population
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
@@ -129,11 +129,8 @@ class Window(WindowValues):
                 f"epsilon is {self.epsilon}; it must lie in "
                 f"{SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
             )
-        if not is_whole_number(self.devices) or self.devices < 1:
-            raise ConfigurationError(f"devices is {self.devices!r}; at least 1 is expected.")
-        if self.oracle not in task_fields.ORACLES:
-            known = ", ".join(task_fields.ORACLES)
-            raise ConfigurationError(f"oracle is {self.oracle!r}; {known} are there.")
+        check_whole("devices", self.devices, 1)
+        check_one_of("oracle", self.oracle, task_fields.ORACLES)
         self.check_values()
         object.__setattr__(self, "parameters", tuple(tuple(pair) for pair in self.parameters))
         self.mechanism(whole_units(self.epsilon))

@@ -14,7 +14,7 @@ from sfumato import frames
 from sfumato.core.answers import Answers, columns_of
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, Estimate, FrequencyEstimate
-from sfumato.core.exact import is_finite_number
+from sfumato.core.field_checks import check_number
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.quantity import Quantity
 from sfumato.core.tally import Tally
@@ -99,10 +99,7 @@ class KeyValues:
                 "here do not know of: use 32 or more."
             )
         for name in ("low", "high"):
-            if not is_finite_number(getattr(self, name)):
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)!r}; a finite number is expected."
-                )
+            check_number(name, getattr(self, name))
         if not self.low < self.high:
             raise ConfigurationError(
                 f"low is {self.low} and high is {self.high}; low must be below high."

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number, is_whole_number
+from sfumato.core.field_checks import check_number, check_one_of
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
@@ -114,10 +115,8 @@ class RealVectors:
             raise ConfigurationError(
                 f"goal is {self.mechanism.goal!r}; the mean of numbers needs the goal value."
             )
-        if not is_finite_number(self.bound) or not self.bound > 0:
-            raise ConfigurationError(f"bound is {self.bound!r}; a positive number is expected.")
-        if self.select not in ("top", "random"):
-            raise ConfigurationError(f"select is {self.select!r}; top or random is expected.")
+        check_number("bound", self.bound, above=0)
+        check_one_of("select", self.select, ("top", "random"))
 
     @property
     def factor(self) -> float:
