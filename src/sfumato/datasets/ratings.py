@@ -59,14 +59,14 @@ FILMS: Final = tuple(_TITLES.values())
 
 @dataclass(frozen=True)
 class Ratings:
-    """How many ratings there are and, for each person, the stars given to films of the list."""
+    """The number of ratings and, for each person, the stars that they gave to films of the list."""
 
     count: int
     people: tuple[dict[str, float], ...]
 
 
 def read_ratings() -> Ratings:
-    """Read the ratings; people who rated none of the films are there, too."""
+    """Return the ratings, also of people who rated none of the films."""
     table = _table()
     people: dict[int, dict[str, float]] = {}
     columns = (table[name].tolist() for name in ("userId", "movieId", "rating"))

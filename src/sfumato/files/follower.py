@@ -1,4 +1,4 @@
-"""Publishing values while they arrive, through crashes."""
+"""Publishing values while they arrive, in a way that survives crashes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _BYTES: Final = 1 << 19
 class Follower:
     """A stream that is published while its values arrive, and goes on after a crash.
 
-    What :meth:`feed` returns from is on disk. Whatever happens before or after, a follower that is
-    opened again on the same output goes on where the last one stopped: it publishes what an
-    undisturbed one would have published, with the same noise, and spends nothing twice. Until the
-    stream is complete, a journal beside the output holds what that needs. It is as sensitive as the
-    values, and readable by its owner only.
+    When :meth:`feed` returns, its values and sums are on disk. A follower that is opened again on
+    the same output, after a crash or on purpose, goes on where the last one stopped: it publishes
+    what an undisturbed one would have published, with the same noise, and spends nothing twice.
+    Until the stream is complete, a journal beside the output holds what is needed for that. It is
+    as sensitive as the values, and readable by its owner only.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Follower:
     release
         How the stream is published; see :func:`sfumato.streams.published.plan`.
     amounts
-        The bound and the unit of a value, and what becomes of values that are none.
+        The bound and the unit of a value, and what becomes of invalid values.
     force
-        Whether to replace an output that is there and has no journal. One that has a journal is
+        Whether to replace an output that exists and has no journal. One that has a journal is
         never replaced: that would spend epsilon again on values that are already published.
 
     Examples
@@ -100,12 +100,12 @@ class Follower:
 
     @property
     def count(self) -> int:
-        """How many values are in; the one after them comes next."""
+        """The number of values that were taken in; the value after them comes next."""
         return self._journal.progress.lines
 
     @property
     def offset(self) -> int:
-        """How many bytes of a followed file these values are."""
+        """The number of bytes that these values have in a followed file."""
         return self._journal.progress.offset
 
     @property
@@ -114,12 +114,12 @@ class Follower:
         return self._journal.progress.complete
 
     def feed(self, values: Sequence[float] | NDArray[Any]) -> int:
-        """Take further values; return how many sums were published of them."""
+        """Take in further values; return the number of sums that were published."""
         numbers = np.asarray(values)
         return self._take(self._amounts.encode(numbers, self.publisher.state.count), numbers.size)
 
     def feed_lines(self, lines: list[bytes], size: int) -> int:
-        """Take the values on further lines, which are so many bytes of a file, as :meth:`feed`."""
+        """Take in the values on further lines, of a total size in bytes, as :meth:`feed` does."""
         self._journal.progress.offset += size
         if not lines:
             return 0
@@ -128,14 +128,14 @@ class Follower:
         return self._take(units, len(lines))
 
     def finish(self) -> int:
-        """Publish the last block, which may be short, as nothing follows; return as in `feed`."""
+        """End the stream: publish its last block, which may be short; return the number of sums."""
         if self.complete:
             return 0
         self._journal.progress.complete = True
         return self._publish(self.publisher.finish())
 
     def close(self) -> None:
-        """Let go of the files; of a stream that is complete, the journal is removed."""
+        """Close the files; the journal of a complete stream is removed."""
         self._journal.close()
 
     def __enter__(self) -> Self:
@@ -151,7 +151,7 @@ class Follower:
         return self._publish(self.publisher.feed(units))
 
     def _publish(self, blocks: Blocks) -> int:
-        """Publish blocks, after the beginning of the output."""
+        """Publish blocks, and before the first ones the beginning of the file."""
         progress, thresholds = self._journal.progress, self.publisher.state.thresholds
         if self._rows is None and thresholds:
             release, unit = self.publisher.release, self._amounts.unit
@@ -163,7 +163,7 @@ class Follower:
         return blocks.to.size
 
     def _begun(self) -> BlockRows | None:
-        """Return the rows that go on after those of the output, if it has begun."""
+        """Return what turns further blocks into rows, if the output has rows already."""
         if not self._journal.progress.length:
             return None
         thresholds = self.publisher.state.thresholds
@@ -227,21 +227,26 @@ def follow(  # noqa: PLR0913 - what to publish, and who is told of it
         raise InputError(f"{source} is a folder; the name of a file is expected.")
     with Follower(output, release, amounts, force=force) as follower:
         started(follower)
-        publisher = follower.publisher
-        if follower.complete:
-            return publisher
-        with _opened(None if piped else Path(source), follower.offset) as (file, is_regular):
-            skip = follower.count if replay and not is_regular else 0
-            for lines, size in _lines(file):
-                if follower.feed_lines(lines[skip:], size) or lines[skip:]:
-                    moved(publisher.state.count, publisher.state.blocks)
-                skip = max(0, skip - len(lines))
-        follower.finish()
-        return publisher
+        if not follower.complete:
+            for _ in _followed(follower, None if piped else Path(source), replay=replay):
+                moved(follower.publisher.state.count, follower.publisher.state.blocks)
+        return follower.publisher
+
+
+def _followed(follower: Follower, source: Path | None, *, replay: bool) -> Iterator[None]:
+    """Feed a follower until its source ends; yield whenever further lines are in."""
+    with _opened(source, follower.offset) as (file, is_regular):
+        skip = follower.count if replay and not is_regular else 0
+        for lines, size in _lines(file):
+            fresh, skip = lines[skip:], max(0, skip - len(lines))
+            follower.feed_lines(fresh, size)
+            if fresh:
+                yield
+    follower.finish()
 
 
 def _refuse_output(output: Path, *, force: bool) -> None:
-    """Raise if nothing may be published to a file; of one that is to be replaced, remove it."""
+    """Raise InputError if a file cannot be the output; remove it if it is to be replaced."""
     journal = beside(output)
     going_on = journal.exists()
     if force and going_on:
@@ -257,7 +262,7 @@ def _refuse_output(output: Path, *, force: bool) -> None:
 
 @contextmanager
 def _opened(source: Path | None, offset: int) -> Iterator[tuple[int, bool]]:
-    """Open the input where it was left; yield whether that was possible: a pipe cannot go back."""
+    """Open the input where it was left; yield whether it is a file, as a pipe cannot go back."""
     if source is None:
         yield sys.stdin.fileno(), False
         return
@@ -278,7 +283,7 @@ def _opened(source: Path | None, offset: int) -> Iterator[tuple[int, bool]]:
 
 
 def _lines(file: int) -> Iterator[tuple[list[bytes], int]]:
-    """Yield the lines that are there, and how many bytes they are; waits for the first only."""
+    """Yield the lines that have arrived, and their size in bytes; wait only for the first."""
     rest, dropped, ended = b"", 0, False
     while not ended:
         chunk = os.read(file, _BYTES)

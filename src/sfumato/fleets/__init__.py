@@ -1,4 +1,4 @@
-"""Devices that are simulated: real ones with recorded lives, and ones that hold a single value."""
+"""Simulated devices: whole ones that live through a task, and ones that hold a single value."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A gateway in front of a collector: it joins what many devices send into few batches.
+"""A gateway in front of a collector: it joins the reports of many devices into few batches.
 
-It keeps nothing for good. A device's reports are taken along, and the device is told to try again;
-when it does, it learns what the collector has said of them. What the collector has not
-acknowledged, no device takes for sent.
+It stores nothing on disk. It keeps a device's reports and tells the device to try again; when the
+device does, it learns how the collector has answered. A report that the collector has not
+acknowledged is never counted as sent.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from sfumato.wire.reports import ID_BYTES, Batch
 __all__ = ["Gateway"]
 
 TOGETHER: Final = 1000
-"""Reports of a batch."""
+"""The number of reports in a batch."""
 MOMENT: Final = 0.2
-"""Seconds for which what was fetched is taken for the present."""
+"""The seconds for which a fetched answer is used again."""
 
 HEAD_BYTES: Final = len(Batch(bytes(32), 0, np.empty(0, dtype="V1")).encode())
 
 
 @dataclass
 class _Load:
-    """Reports of one task under one key that leave together."""
+    """Reports of one task, under one key, that are sent together."""
 
     reports: list[bytes] = field(default_factory=list)
 
@@ -44,14 +44,14 @@ class _Load:
 
 
 class Gateway:
-    """What simulated devices of one process talk through.
+    """The transport that the devices of one process share.
 
     Parameters
     ----------
     upstream
-        How the collector is reached.
+        The transport to the collector.
     together
-        How many reports make a batch.
+        The number of reports in a batch.
 
     """
 
@@ -60,30 +60,30 @@ class Gateway:
         self._together = together
         self._loads: dict[tuple[str, bytes, int], _Load] = {}
         self._on_the_way: list[tuple[bytes, _Load, Future[Delivery]]] = []
-        self._said: dict[bytes, str | None] = {}
-        self._told: dict[str, tuple[float, bytes]] = {}
+        self._answers: dict[bytes, str | None] = {}
+        self._fetched: dict[str, tuple[float, bytes]] = {}
         self._keys: dict[bytes, int | None] = {}
         self._posts = ThreadPoolExecutor(2, "gateway")
         self.problems: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
 
     def fetch(self, url: str) -> bytes:
-        """Return what is at an address; all devices that ask within a moment are told the same."""
+        """Return the content of an address; within a moment it is fetched only once."""
         now = time.monotonic()
-        at, said = self._told.get(url, (-MOMENT, b""))
+        at, content = self._fetched.get(url, (-MOMENT, b""))
         if now - at >= MOMENT:
-            at, said = self._told[url] = (now, self._upstream.fetch(url))
-        return said
+            at, content = self._fetched[url] = (now, self._upstream.fetch(url))
+        return content
 
     def send(self, url: str, batch: bytes) -> Delivery:
-        """Say what became of a device's reports, or take them along and have it try again."""
+        """Return what became of a device's reports, or keep them and raise Unreachable."""
         task_id, key_id, count = Batch.head(batch)
         size = (len(batch) - HEAD_BYTES) // count
         reports = [batch[at : at + size] for at in range(HEAD_BYTES, len(batch), size)]
         names = [report[:ID_BYTES] for report in reports]
-        if all(name in self._said for name in names):
-            said = [self._said.pop(name) for name in names]
-            refused = {place: why for place, why in enumerate(said) if why is not None}
+        if all(name in self._answers for name in names):
+            reasons = [self._answers.pop(name) for name in names]
+            refused = {place: why for place, why in enumerate(reasons) if why is not None}
             return Delivery(refused, self._keys.get(task_id))
         place = (url, task_id, key_id)
         load = self._loads.setdefault(place, _Load())
@@ -93,10 +93,10 @@ class Gateway:
         raise Unreachable("the gateway has taken it along")
 
     def deliver(self) -> None:
-        """Send the rest, and wait for what the collector says of everything.
+        """Send the reports that are left, and wait for the answers to all of them.
 
-        Then ``refused`` counts what it has refused, by its reasons, and ``problems`` what it has
-        not taken in, by what went wrong.
+        Afterwards ``refused`` has the number of refused reports for each reason, and ``problems``
+        the number of reports that did not arrive for each cause.
         """
         for place, load in self._loads.items():
             self._post(*place, load)
@@ -111,7 +111,7 @@ class Gateway:
                 continue
             self._keys[task_id] = outcome.key_id
             self.refused.update(outcome.refused.values())
-            self._said |= {name: outcome.refused.get(at) for at, name in enumerate(load.ids())}
+            self._answers |= {name: outcome.refused.get(at) for at, name in enumerate(load.ids())}
 
     def _post(self, url: str, task_id: bytes, key_id: int, load: _Load) -> None:
         body = load.encode(task_id, key_id)
@@ -119,5 +119,5 @@ class Gateway:
         self._on_the_way.append((task_id, load, answer))
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """Stop the threads."""
         self._posts.shutdown()

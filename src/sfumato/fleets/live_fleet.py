@@ -1,7 +1,7 @@
-"""Thousands of devices in one process, each with a journal of its own, through a whole task.
+"""Thousands of devices in one process, each with its own journal, that live through a task.
 
-The devices are those an app would embed; only their clock and their way to the network are given.
-The clock stands still while a period is worked through, so that all devices see the same one.
+The devices are those that an app would embed; only their clock and their transport are simulated.
+The clock stands still during the work of a period, so that all devices are in the same one.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ LATENCY: Final = 0.3
 
 @dataclass(frozen=True)
 class Tick:
-    """What one period of a fleet brought.
+    """The result of one period of a fleet.
 
     Parameters
     ----------
     period
         The period that has ended.
     sent, refused, waiting
-        Reports that were acknowledged, refused, and not taken yet.
+        The numbers of reports that were acknowledged, refused, and not accepted yet.
     seconds
-        How long the devices took.
+        The time that the devices took.
     reasons
-        Why the collector refused reports, and how many for each reason.
+        The number of refused reports for each reason.
     problems
-        Why reports were not taken, and how many for each cause.
+        The number of reports that did not arrive for each cause.
 
     """
 
@@ -70,11 +70,11 @@ class LiveFleet:
     published
         The task.
     streams
-        One row for each device and one column for each period, as the task's values are encoded.
+        The encoded values, with one row for each device and one column for each period.
     folder
-        Where the journals are; in memory if there is none.
+        The folder of the journals; without one they are in memory.
     gateway
-        What the devices talk through.
+        The gateway that the devices share.
 
     """
 
@@ -113,16 +113,17 @@ class LiveFleet:
         self._lasts = part.stream.lasts
         self._folder = folder
         self.absent: Counter[str] = Counter()
-        """Why devices could not join, and how many for each reason."""
+        """The number of devices that could not join for each reason."""
         self._observed = 0
 
     def __len__(self) -> int:
         return len(self.devices)
 
     def join(self) -> Iterator[int]:
-        """Let one device after the other join; yield how many have tried.
+        """Let one device after the other join; yield the number of those that have tried.
 
-        Those that cannot are left out and counted in ``absent``; raise InputError if none can.
+        Devices that cannot join are left out and counted in ``absent``; if none can, InputError is
+        raised.
         """
         members, streams = [], []
         for place, device in enumerate(self.devices):
@@ -152,10 +153,10 @@ class LiveFleet:
         clock: Callable[[], float] = time.time,
         wait: Callable[[float], object] = time.sleep,
     ) -> Iterator[Tick]:
-        """Live through the periods in their own time; yield what each brought when it has ended.
+        """Live through the periods in real time; yield the result of each when it has ended.
 
-        A fleet that is late by more than a period goes on with the present one: devices catch up
-        on those between with the values they had.
+        A fleet that is late by more than a period goes on with the current one; the devices catch
+        up on the periods between with the values that they had.
         """
         period, last = first, last or self.periods
         while period <= last:
@@ -176,7 +177,7 @@ class LiveFleet:
             period += 1
 
     def observe(self, period: int) -> None:
-        """Show each device what it sees in a period, if that is news."""
+        """Let each device observe its value of a period, if that has changed."""
         self.now = self._start + (period - 1) * self._seconds
         column = self.streams[:, period - 1]
         cells = column.reshape(len(self), -1)
@@ -192,7 +193,7 @@ class LiveFleet:
             self.devices[place].observe(self.observed.said(column[place]), strict=True)
 
     def flush(self, period: int) -> Tick:
-        """Let all devices send what is due once a period has ended."""
+        """Let all devices send the reports that are due at the end of a period."""
         began = time.perf_counter()
         self.now = self._start + period * self._seconds
         # Whoever has something to send hands it to the gateway, and then asks what became of it.
@@ -211,7 +212,7 @@ class LiveFleet:
         )
 
     def close(self) -> None:
-        """Let go of all journals."""
+        """Close the gateway and all journals."""
         self.gateway.close()
         for device in self.devices:
             device.close()
@@ -220,10 +221,20 @@ class LiveFleet:
 def replayed(
     published: Published, devices: int, seed: int, recorded: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """Return streams for so many devices of a task.
+    """Return a stream of values for each device of a task.
 
-    They are drawn from recorded ones with replacement; without any from those of planes, if these
-    are what the task asks for; else they are made up.
+    Parameters
+    ----------
+    published
+        The task.
+    devices
+        The number of devices.
+    seed
+        The seed of all draws.
+    recorded
+        Streams to draw from, with replacement. Without them, those of planes are used if the task
+        asks for the places of planes; else the streams are made up.
+
     """
     if recorded is None and published.spec["values"].get("items") == list(PLACES):
         recorded = read_favourites(int(published.spec["periods"]))
@@ -234,14 +245,14 @@ def replayed(
 
 @dataclass(frozen=True)
 class Pace:
-    """How long one device takes to join, and to live through a period, in seconds."""
+    """The seconds that one device takes to join, and to live through a period."""
 
     join: float
     period: float
 
 
 def pace(published: Published, streams: NDArray[Any], periods: int = 2) -> Pace:
-    """Measure how fast devices of a task are on this machine, as it is now."""
+    """Measure how fast the devices of a task are on this machine at the moment."""
     fleet = LiveFleet(published, streams, gateway=Gateway(_Nowhere()))
     began = time.perf_counter()
     for _ in fleet.join():
@@ -256,7 +267,7 @@ def pace(published: Published, streams: NDArray[Any], periods: int = 2) -> Pace:
 
 
 class _Nowhere:
-    """Takes everything and keeps nothing."""
+    """A transport that accepts everything and keeps nothing."""
 
     def fetch(self, url: str) -> bytes:
         raise Unreachable(url)
@@ -275,7 +286,7 @@ def _tiers(stream: Stream, devices: int) -> list[int]:
 
 
 def _together(ticks: list[Tick]) -> Tick:
-    """Return what the rounds of one period brought."""
+    """Return the result of a period from those of its rounds."""
     return Tick(
         ticks[-1].period,
         sum(tick.sent for tick in ticks),
@@ -292,5 +303,5 @@ def _added(done: list[Flushed]) -> tuple[int, int, int]:
 
 
 def _troubles(asked: list[Flushed]) -> Counter[str]:
-    """Return what kept devices from answering a question, and how many of them."""
+    """Return the number of devices that could not answer a question for each cause."""
     return Counter(done.problem for done in asked if done.problem and not done.waiting)

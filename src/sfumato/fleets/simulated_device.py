@@ -1,4 +1,4 @@
-"""Devices that exist only in this process, so that the truth about them is known."""
+"""Devices that hold one value each and exist only in this process, so that the truth is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SimulatedDevice", "simulate"]
 
 @dataclass(frozen=True)
 class SimulatedDevice:
-    """Holds one value; only a randomized message ever leaves it.
+    """A device that holds one value; only a randomized message ever leaves it.
 
     Examples
     --------
@@ -28,11 +28,11 @@ class SimulatedDevice:
     value: Label
 
     def message(self, mechanism: Mechanism, rng: Source) -> bytes:
-        """Return the bytes this device sends."""
+        """Return the bytes that the device sends."""
         return mechanism.randomize(self.value, rng).tobytes()
 
 
 def simulate(values: Sequence[Label], n: int, rng: Source) -> list[SimulatedDevice]:
-    """Return n devices whose values are drawn from these, with replacement."""
+    """Return n devices whose values are drawn from a list, with replacement."""
     drawn = rng.simulator().integers(len(values), size=n)
     return [SimulatedDevice(values[index]) for index in drawn.tolist()]

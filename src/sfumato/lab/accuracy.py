@@ -1,4 +1,4 @@
-"""How accurate protocols are on given streams: exact figures, and simulated ones beside them.
+"""The accuracy of protocols on known streams: exact figures, with simulated ones beside them.
 
 The error of a period is the sum of its reports' variances, each times the square of its weight in
 the estimate. A report's variance depends on the data only through how many streams change between
@@ -38,7 +38,7 @@ COUNTED: Final = 5_000
 
 
 class Densities:
-    """How many of a fleet's streams, as difference threads see them, change between two periods."""
+    """The shares of a fleet's streams that change between two periods, for difference threads."""
 
     def __init__(self, values: Values, changes: int, periods: int, fleet: Population) -> None:
         self._shape = (periods, values.width)
@@ -118,10 +118,10 @@ def mean_squares(protocol: Weave, workload: str, learnt: Learnt) -> Floats:
     order = np.argsort(fusion.end, kind="stable")
     parts = np.split(order, np.searchsorted(fusion.end[order], np.arange(2, protocol.periods + 1)))
     ended = [(fusion.start[part], 1 / fusion.conductance[part]) for part in parts]
-    found = squared_weights(ended, "online")
+    weighed = squared_weights(ended, "online")
     squares = np.full(order.size, np.nan)
-    if found is not None:
-        squares[order] = np.concatenate(found)
+    if weighed is not None:
+        squares[order] = np.concatenate(weighed)
     return squares
 
 
@@ -227,7 +227,7 @@ FULL: Final = "all changes made"
 
 @dataclass(frozen=True)
 class Comparison:
-    """One kind of values, number of changes and horizon, and the protocols that are compared."""
+    """One kind of values, number of changes and horizon, with the protocols that are compared."""
 
     data: str
     changes: int
@@ -236,7 +236,7 @@ class Comparison:
 
     @property
     def plan(self) -> tuple[Values, int, int, float]:
-        """What every protocol is made for."""
+        """The parameters that all protocols share."""
         return DATA[self.data], self.periods, self.changes, self.epsilon
 
     @cached_property
@@ -289,19 +289,19 @@ class Comparison:
 
         Every cell, life and way has coins of its own.
         """
-        found: dict[str, list[float]] = {"papers": [], "online": [], "smoothed": []}
+        measured: dict[str, list[float]] = {"papers": [], "online": [], "smoothed": []}
         own = zlib.crc32(f"{self.data} {self.changes} {self.periods} {life}".encode())
         fleet = Synthetic(*self._streams(life, devices))
         for run in range(repeats):
             seeds = own + 2 * run, own + 2 * run + 1
             printed = simulate(self.papers, fleet, seed=seeds[0])
             ours = simulate(self.best, fleet, seed=seeds[1])
-            found["papers"].append(printed.mse("path") * devices)
-            found["online"].append(ours.mse("online") * devices)
-            found["smoothed"].append(ours.mse("smoothed") * devices)
+            measured["papers"].append(printed.mse("path") * devices)
+            measured["online"].append(ours.mse("online") * devices)
+            measured["smoothed"].append(ours.mse("smoothed") * devices)
         return {
             way: (float(np.mean(errors)), float(np.std(errors, ddof=1) / repeats**0.5))
-            for way, errors in found.items()
+            for way, errors in measured.items()
         }
 
     def _streams(self, life: Any, devices: int) -> tuple[Values, int, int, int, Any]:

@@ -39,7 +39,7 @@ FLOOR: Final = 0.001
 
 @dataclass(frozen=True, eq=False)
 class MethodScore:
-    """How one method did.
+    """The errors and costs of one method.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class MethodScore:
         The mean squared error once shares are moved to the nearest ones that are not negative and
         sum to one, which anybody can do to any release.
     coverage
-        How many 95% intervals hold the truth.
+        The share of 95% intervals that hold the truth.
     curve
         The ROC curve of the watched value.
     found, false_alarms
@@ -104,13 +104,13 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
     Parameters
     ----------
     stream
-        What each device holds in each period.
+        The values of all devices in each period.
     epsilon, window, oracle
         The same as in :class:`Window`.
     methods
         The names of the methods.
     watch
-        Whose events are to be found: the value that moves most if left out.
+        The value whose events are to be detected; by default the one that moves furthest.
     seed
         The seed of all coins; each method has its own.
     progress
@@ -140,19 +140,19 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
         for method, run in runs.items():
             done[method] = next(run)
         progress(period)
-    found = watch or livest(next(iter(done.values())).truth)
-    return [_row(method, run, stream, found) for method, run in done.items()]
+    watched = watch or livest(next(iter(done.values())).truth)
+    return [_row(method, run, stream, watched) for method, run in done.items()]
 
 
 def livest(truth: Floats) -> Watch:
-    """Watch the value that moves furthest; of equal ones the last, which is 1 of 0 and 1."""
+    """Return a watch on the value that moves furthest; of several such values, on the last."""
     reach = truth.max(axis=0) - truth.min(axis=0)
     place = int(np.flatnonzero(reach >= reach.max() - 1e-12)[-1])
     return Watch.item(place, of=reach.size)
 
 
 def summed(rows: Sequence[Sequence[MethodScore]]) -> dict[str, dict[str, float]]:
-    """Return each method's numbers on average over repeats."""
+    """Return the averages of each method's numbers over repeats."""
     names = (
         *("mre", "mse", "projected", "coverage", "auc", "found", "false_alarms"),
         *("bits", "bytes", "published", "seconds"),
@@ -199,7 +199,7 @@ def _share(alarms: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
 
 
 def bits(run: Simulation, devices: int) -> float:
-    """Return how many bits a device sends and is told in a period, by the paper's counting."""
+    """Return the bits that a device sends and receives in a period, as the paper counts them."""
     periods = len(run.releases)
     order: list[int] = []  # of each question: the how manieth of its period it is
     for place, asked in enumerate(run.asked):
@@ -227,7 +227,7 @@ def _report_bits(mechanism: Mechanism) -> int:
 
 
 def wire_bytes(run: Simulation, devices: int) -> float:
-    """Return how many bytes of reports a device sends in a period, envelopes included."""
+    """Return the bytes of reports that a device sends in a period, with their envelopes."""
     total = sum(
         asked.received * Layout(asked.mechanism.report_bytes).report_dtype.itemsize
         for asked in run.asked

@@ -38,8 +38,9 @@ RANGES: Final = 200
 class MethodErrors:
     """The errors of one method on one stream: of sums (mse, mae) and of means (mmse, mmae).
 
-    ``noise`` is the standard error of ``mse``, which is a mean over repeats; ``covered`` is the
-    share of 95% intervals that contain the sum of cut values, where streams were published.
+    ``noise`` is the standard error of ``mse``, which is a mean over repeats. ``covered`` is the
+    share of 95% intervals that contain the sum of cut values; it is known where whole streams were
+    published.
     """
 
     stream: str
@@ -70,9 +71,9 @@ def compare(
 ) -> Iterator[MethodErrors]:
     """Yield the errors of methods; ``zero`` always answers zero, ``oracle`` knows all values.
 
-    ToPS is measured as published, by the values it says at their time; others by range sums. Trees
-    that are not consistent answer a range by few nodes: for these the noise of each range is drawn
-    from its exact law, and no other node's noise is drawn at all.
+    ToPS is measured by the values that it publishes one by one, all others by range sums. A tree
+    that is not consistent answers a range by a few nodes: the noise of each range is then drawn
+    from its exact law, and that of no other node is drawn.
     """
     for epsilon in epsilons:
         for method in methods:
@@ -148,8 +149,8 @@ def _measured(
         truth = prefix[last] - prefix[first - 1]
         answers = np.zeros(RANGES)
         if release is not None and not release.tree.consistent:
-            found, answers = _drawn(stream, release, bytes(rng.take(32)), first, last)
-            thresholds.append(found)
+            threshold, answers = _drawn(stream, release, bytes(rng.take(32)), first, last)
+            thresholds.append(threshold)
         elif release is not None:
             released = _published(stream, release, bytes(rng.take(32)))
             thresholds.append(released.threshold)
@@ -181,7 +182,7 @@ def _published(stream: KnownStream, release: PublishingPlan, key: bytes) -> Rele
 def _drawn(
     stream: KnownStream, release: PublishingPlan, key: bytes, first: Ints, last: Ints
 ) -> tuple[int, Floats]:
-    """Return a threshold, and answers by the law of the nodes that each range is made of."""
+    """Return a threshold, and answers drawn from the law of each range's nodes."""
     held, skipped = stream.values[: release.holdout], release.skipped
     threshold = release.threshold.choose(held, release.bound, Keyed(key, "threshold"))
     rate = release.noise(threshold).law().rate
@@ -210,13 +211,13 @@ def _cut_sums(values: Ints, threshold: int, first: Ints, last: Ints) -> Ints:
 def _answers(released: Released, method: str, first: Ints, last: Ints) -> Floats:
     if method != "tops" or released.release.block == 1:
         return released.sums(first, last)
-    said = np.concatenate([[0.0], np.cumsum(released.online())])
+    sums = np.concatenate([[0.0], np.cumsum(released.online())])
     start = released.release.holdout
-    return np.asarray(said[last - start] - said[first - 1 - start])
+    return np.asarray(sums[last - start] - sums[first - 1 - start])
 
 
 def _covered(stream: KnownStream, released: Released, first: Ints, last: Ints) -> float:
-    """Return how many intervals contain the sum of cut values, of a few of the ranges."""
+    """Return the share of intervals, for some of the ranges, that contain the sum of cut values."""
     i, j = first[:40], last[:40]
     truth = _cut_sums(stream.values, released.threshold, i, j)
     answers = map(released.sum, i.tolist(), j.tolist())
@@ -239,9 +240,9 @@ def _errors(off: Floats, lengths: Ints) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Gain:
-    """How many times smaller errors are on one stream: of ToPS over PAK, of ours over ToPS.
+    """The factors by which errors on one stream fall: from PAK to ToPS, and from ToPS to ours.
 
-    ``beyond_noise`` is by how many standard errors ToPS has a larger squared error than ours.
+    ``beyond_noise`` is the number of standard errors by which ToPS has the larger squared error.
     """
 
     stream: str
@@ -258,7 +259,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class PartGain:
-    """How many times smaller each part of a tree makes the squared error."""
+    """The factors by which each part of a tree reduces the squared error."""
 
     stream: str
     epsilon: float
@@ -269,13 +270,13 @@ class PartGain:
 
 
 def gains(rows: list[MethodErrors]) -> list[Gain]:
-    """Return what is gained wherever ours, ToPS and both kinds of PAK were measured."""
-    found = []
+    """Return the gains wherever ours, ToPS and both kinds of PAK were measured."""
+    listed = []
     for (stream, epsilon), by in _cells(rows).items():
         if {"tuned", "tops", "pak", "pak_clipped"} <= by.keys():
             ours, tops = by["tuned"], by["tops"]
             noise = (ours.noise**2 + tops.noise**2) ** 0.5
-            found.append(
+            listed.append(
                 Gain(
                     stream,
                     epsilon,
@@ -286,17 +287,17 @@ def gains(rows: list[MethodErrors]) -> list[Gain]:
                     beyond_noise=(tops.mse - ours.mse) / noise if noise else 0.0,
                 )
             )
-    return found
+    return listed
 
 
 def part_gains(rows: list[MethodErrors]) -> list[PartGain]:
-    """Return what the parts of a tree gain, one after the other."""
-    found = []
+    """Return the gains of the parts of a tree, one after the other."""
+    listed = []
     for (stream, epsilon), by in _cells(rows).items():
         chain = [by[part].mse for part in PARTS]
         ratios = (before / after for before, after in pairwise(chain))
-        found.append(PartGain(stream, epsilon, *ratios))
-    return found
+        listed.append(PartGain(stream, epsilon, *ratios))
+    return listed
 
 
 def _cells(rows: list[MethodErrors]) -> dict[tuple[str, float], dict[str, MethodErrors]]:
