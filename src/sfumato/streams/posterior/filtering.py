@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from sfumato.streams.bank import MOTIONS, STEPS, STILL, Bank
 from sfumato.streams.posterior.information import Sightings
+from sfumato.streams.posterior.mixture import DOUBT
 
 __all__ = ["filtered"]
 
 Floats = NDArray[np.float64]
 
-DOUBT: Final = 1.4
-"""The factor of the bank's variances, because the motion is learnt while the curve moves."""
 LONG: Final = 64
 """The span of differences above which only steps are tried, because each law keeps all periods."""
 
