@@ -115,9 +115,9 @@ def test_a_given_table() -> None:
 def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log, steps are"):
         DrawnBits("cos")
-    with pytest.raises(ConfigurationError, match="devices is 0; at least 1"):
+    with pytest.raises(ConfigurationError, match="devices is 0; a whole number from 1 on"):
         DrawnBits("sin", devices=0)
-    with pytest.raises(ConfigurationError, match="periods is 0; at least 1"):
+    with pytest.raises(ConfigurationError, match="periods is 0; a whole number from 1 on"):
         Drifting(3, devices=5, periods=0)
     with pytest.raises(InputError, match=r"period is 9; a period in 1\.\.3"):
         DrawnBits("sin", devices=10, periods=3).values(9)

@@ -282,8 +282,8 @@ def test_costs_are_those_of_the_messages(usual: Plan) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"devices": 0}, "devices is 0; at least one"),
-        ({"devices": 10, "target": -1.0}, "target is -1.0; a number of 1e-09 or more is expected"),
+        ({"devices": 0}, "devices is 0; a whole number from 1 on"),
+        ({"devices": 10, "target": -1.0}, "target is -1.0; a number from 1e-09 on is expected"),
     ],
 )
 def test_what_cannot_be_planned(given: dict[str, Any], sentence: str) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from sfumato import catalog
 from sfumato.core.decoded import ONLINE
+from sfumato.core.field_checks import check_number, check_whole
 from sfumato.core.outlook import Expected, Notice, Option, Outlook
 from sfumato.errors import ConfigurationError
 from sfumato.planner.advice import about_numbers, about_privacy
@@ -173,33 +174,34 @@ def plan(
     'filtered'
 
     """
-    if devices is not None and devices < 1:
-        raise ConfigurationError(f"devices is {devices}; at least one is expected.")
-    if target is not None and not SMALLEST_TARGET <= target < math.inf:
-        raise ConfigurationError(
-            f"target is {target!r}; a number of {SMALLEST_TARGET:g} or more is expected."
-        )
+    if devices is not None:
+        check_whole("devices", devices, 1)
+    if target is not None:
+        check_number("target", target, least=SMALLEST_TARGET)
     kind = registry.find(task.stream)
     if pilot is not None and not kind.takes_pilots:
         raise ConfigurationError(
             f"a pilot is given where the stream is {task.stream!r}; only a horizon takes one."
         )
     outlook = kind.outlook(task.plain(), devices, pilot, notice)
-    options = list(outlook.options())
-    open_questions = [
-        option for option in options if any(name not in option.errors for name in outlook.queries)
-    ]
-    simulated = None
-    if open_questions:
-        simulated, found = _simulated(task, open_questions, outlook.devices, notice)
-        options = [
-            replace(option, errors={ONLINE: found[option.name], **option.errors})
-            if option.name in found
-            else option
-            for option in options
-        ]
+    simulated, options = _foreseen(task, outlook)
     options.sort(key=outlook.score)
     return Plan(task, outlook, tuple(options), target, simulated)
+
+
+def _foreseen(task: Task, outlook: Outlook) -> tuple[Simulated | None, list[Option]]:
+    """Return all ways to run a task with their errors, and the simulation that some come from."""
+    options = list(outlook.options())
+    unknown = [each for each in options if any(name not in each.errors for name in outlook.queries)]
+    if not unknown:
+        return None, options
+    simulated, errors = _simulated(task, unknown, outlook.devices, outlook.notice)
+    return simulated, [
+        replace(each, errors={ONLINE: errors[each.name], **each.errors})
+        if each.name in errors
+        else each
+        for each in options
+    ]
 
 
 def _simulated(

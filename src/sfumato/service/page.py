@@ -55,22 +55,6 @@ def of_task(running: RunningTask, now: float, metrics: CollectorMetrics) -> str:
     spec = running.published.spec
     view = View.of(running)
     shown = range(min(SHOWN, len(view.places)))
-    data = {
-        "task": running.name,
-        "quantity": view.quantity.plain(),
-        "items": view.items,
-        "places": view.places,
-        "labels": view.labels,
-        "start": spec["start"],
-        "seconds": spec["period_seconds"],
-        "grace": spec["grace"],
-        "periods": spec["periods"],
-        "wide": WIDE * span if (span := _span(running)) else None,
-        "apart": view.quantity.changed.unit,
-        "shown": list(shown),
-        "colours": COLOURS,
-        "history": view.history,
-    }
     state, sentence = _state(running, now, view)
     title = escape(spec["title"])
     return _whole(
@@ -107,10 +91,31 @@ def of_task(running: RunningTask, now: float, metrics: CollectorMetrics) -> str:
 <footer><p><a href="/">All tasks</a> · <a href="/v1/tasks/{running.name}">The task as devices see
 it</a> · <a href="/v1/tasks/{running.name}/answers?query=mean&amp;period={max(running.closed, 1)}"
 >The last answer as data</a></p></footer>
-<script type="application/json" id="data">{_embedded(data)}</script>
+<script type="application/json" id="data">{_embedded(_data(running, view, shown))}</script>
 <script src="/static/uPlot.min.js" defer></script>
 <script src="/static/page.js" defer></script>""",
     )
+
+
+def _data(running: RunningTask, view: View, shown: range) -> dict[str, Any]:
+    """Return what the page's script needs to know, as plain data."""
+    spec, span = running.published.spec, _span(running)
+    return {
+        "task": running.name,
+        "quantity": view.quantity.plain(),
+        "items": view.items,
+        "places": view.places,
+        "labels": view.labels,
+        "start": spec["start"],
+        "seconds": spec["period_seconds"],
+        "grace": spec["grace"],
+        "periods": spec["periods"],
+        "wide": WIDE * span if span else None,
+        "apart": view.quantity.changed.unit,
+        "shown": list(shown),
+        "colours": COLOURS,
+        "history": view.history,
+    }
 
 
 def _promises(running: RunningTask) -> str:

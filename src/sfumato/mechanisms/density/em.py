@@ -121,6 +121,11 @@ class Fit(NamedTuple):
     log_likelihood: Floats
     iterations: NDArray[np.int64]
 
+    def finish(self, rows: NDArray[np.int64], shares: Floats, likelihood: Floats, at: int) -> None:
+        """Write down what some rows have converged to, and after how many steps."""
+        self.shares[rows], self.log_likelihood[rows] = _normal(shares), likelihood
+        self.iterations[rows] = at
+
 
 def fit(
     band: Band,
@@ -157,7 +162,7 @@ def fit(
     rows, n = np.arange(len(counts)), counts.sum(axis=1)
     begin = np.full(band.grid, 1 / band.grid) if start is None else start
     shares = np.repeat(begin[None], rows.size, axis=0)
-    found = Fit(shares.copy(), np.zeros(rows.size), np.full(rows.size, MOST_ITERATIONS))
+    fitted = Fit(shares.copy(), np.zeros(rows.size), np.full(rows.size, MOST_ITERATIONS))
     weights = counts / (n[:, None] * (_KERNEL if smooth else 1))
     room = _Room(band, rows.size)
     older, before, leapt = shares, np.zeros(rows.size), True
@@ -166,25 +171,21 @@ def fit(
         likelihood = np.vecdot(counts, np.log(chances))
         done = np.abs(likelihood - before) < tolerance
         if not leapt and np.count_nonzero(done):
-            found.shares[rows[done]] = _normal(shares[done])
-            found.log_likelihood[rows[done]] = likelihood[done]
-            found.iterations[rows[done]] = iteration
+            fitted.finish(rows[done], shares[done], likelihood[done], iteration)
             left = ~done
             rows, counts, weights, shares = rows[left], counts[left], weights[left], shares[left]
             chances, likelihood, older = chances[left], likelihood[left], older[left]
             if not rows.size:
-                return found
+                return fitted
             room = _Room(band, rows.size)
         step = shares * room.pull(weights / chances)
-        if smooth:
-            step = _smoothed(step)
+        step = _smoothed(step) if smooth else step
         leapt = accelerate and iteration % 2 == 1
-        if accelerate:
-            step = _normal(step)
+        step = _normal(step) if accelerate else step
         older, shares = shares, _leap(older, shares, step) if leapt else step
         before = likelihood
-    found.shares[rows], found.log_likelihood[rows] = _normal(shares), before
-    return found
+    fitted.finish(rows, shares, before, MOST_ITERATIONS)
+    return fitted
 
 
 def _normal(shares: Floats) -> Floats:

@@ -222,8 +222,7 @@ def plan(  # noqa: PLR0913 - what a curator decides
     per_person
         The number of values of each person that count, if people and not values are protected.
     renew
-        The number of values after which the threshold is chosen again, with the share ``reuse``; 0
-        for never.
+        After how many values the threshold is chosen again, with the share ``reuse``; 0 for never.
 
     Examples
     --------
@@ -232,21 +231,27 @@ def plan(  # noqa: PLR0913 - what a curator decides
     (Tree(fanout=16, layers=3, consistent=True), 256)
 
     """
+    _check(method, epsilon, limit, reuse, renew, None if threshold is not None else holdout)
+    build, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))
+    wish = Wish(each, bound, max(holdout, 1), limit)
+    if reuse and (renew or threshold is None):
+        release = _shared(build, wish, float(reuse), renew)
+    else:
+        release = replace(build(wish), renew=renew)
+    if threshold is not None:
+        release = replace(release, threshold=Fixed(threshold), holdout=0)
+    release = replace(release, block=release.block if block is None else block)
+    return replace(release, epsilon=epsilon, smoother=smoother, per_person=per_person)
+
+
+def _check(
+    method: str, epsilon: float, limit: int, reuse: float, renew: int, holdout: int | None
+) -> None:
+    """Raise ConfigurationError on a choice of a curator that is not allowed."""
     check_one_of("method", method, METHODS)
     check_whole("limit", limit, 2)
     exact_epsilon(epsilon)
     check_number("reuse", reuse, least=0, below=1)
     check_whole("renew", renew, 0)
-    if threshold is None:
+    if holdout is not None:
         check_whole("holdout", holdout, 1)
-    made, each = METHODS[method][1], share_of(epsilon, Fraction(1, max(per_person, 1)))
-    wish = Wish(each, bound, max(holdout, 1), limit)
-    if reuse and (renew or threshold is None):
-        release = _shared(made, wish, float(reuse), renew)
-    else:
-        release = replace(made(wish), renew=renew)
-    if threshold is not None:
-        release = replace(release, threshold=Fixed(threshold), holdout=0)
-    if block is not None:
-        release = replace(release, block=block)
-    return replace(release, epsilon=epsilon, smoother=smoother, per_person=per_person)
