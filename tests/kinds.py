@@ -1,4 +1,4 @@
-"""Which kind a test is, read from the code that it reaches: it starts processes, or a browser.
+"""The kind of a test, read from the code that it reaches: it starts processes, or a browser.
 
 A test reaches what it names, the fixtures it asks for and its parameters, and what these name in
 turn, as far as that stands in tests/. So nobody has to remember a marker where a process is started

@@ -1,4 +1,4 @@
-"""A mechanism without noise, so that tests of what stands around one can compare exactly.
+"""A mechanism without noise, so that tests of the code around mechanisms can compare exactly.
 
 It lives here and nowhere else: it protects nobody.
 """

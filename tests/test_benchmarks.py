@@ -1,4 +1,4 @@
-"""The benchmark runs and says what it should; how fast anything is, no test asserts."""
+"""The benchmark runs and prints what it should; no test asserts how fast anything is."""
 
 from __future__ import annotations
 

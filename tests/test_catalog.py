@@ -1,4 +1,4 @@
-"""Mechanisms by name, and one sentence for what is asked wrongly."""
+"""Mechanisms by name, and one sentence for every wrong request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is open here stays closed to other processes, whatever this one opens and closes."""
+"""A file that this process has open stays closed to other processes."""
 
 from __future__ import annotations
 

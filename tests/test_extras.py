@@ -1,4 +1,4 @@
-"""What is not installed is named with the command that adds it, whatever module needs it."""
+"""A package that is missing is named together with the command that installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of every library come in; what is no column is refused with its place and value."""
+"""Columns of every library are read; a bad cell is refused with its place and value."""
 
 from __future__ import annotations
 

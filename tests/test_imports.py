@@ -1,4 +1,4 @@
-"""What importing costs, and what it must not bring along."""
+"""The cost of an import, and the modules that it must not load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that can be left out are told by their code, and every room has some that never are."""
+"""Tests that may be left out are recognised by their code; every room has some that always run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is handed on as source can be tested by whoever gets it."""
+"""Whoever receives the source distribution can run its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that give reasons name the tests that hold the code to them; those tests are there."""
+"""Pages that give reasons name the tests that prove them, and those tests exist."""
 
 from __future__ import annotations
 

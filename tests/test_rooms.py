@@ -1,4 +1,4 @@
-"""What an app can import speaks to apps: of fields, not of options that are typed."""
+"""Modules that an app can import speak of fields, not of options of the command line."""
 
 from __future__ import annotations
 

@@ -71,7 +71,10 @@ def picked(frame: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def check_column(name: Any, names: Sequence[Any], table: str) -> None:
-    """Raise InputError unless a table, by what it is called, has one column of a name."""
+    """Raise InputError unless exactly one of a table's columns has the name.
+
+    ``names`` are the names of all columns; ``table`` is what the message calls the table.
+    """
     if names.count(name) != 1:
         many = "more than one" if name in names else "no"
         known = ", ".join(map(str, names))
@@ -82,7 +85,7 @@ def _cells(values: Any) -> NDArray[Any]:
     """Return a column unchanged, with None or NaN where a cell is missing."""
     if isinstance(values, np.ndarray):
         return np.asarray(values)
-    # The first is pyarrow's, the second that of pandas and polars.
+    # pyarrow has to_pylist; pandas and polars have to_list.
     for verb in ("to_pylist", "to_list"):
         if hasattr(values, verb):
             return objects(getattr(values, verb)())

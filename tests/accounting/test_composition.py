@@ -1,4 +1,4 @@
-"""What several tasks tell together, listed in fractions from the laws of real devices."""
+"""The privacy loss of several tasks together, in fractions from the laws of real devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: whole units, never overdrawn, never paid back."""
+"""The ledger counts whole units, is never overdrawn and pays nothing back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates, and that the program which verifies them believes nothing that is not so."""
+"""Certificates are written, and the program that verifies them refuses every false one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources that branch: the same laws as those that draw, and no mechanism gets around them."""
+"""Sources that follow all branches have the law of sources that draw, for every mechanism."""
 
 from __future__ import annotations
 

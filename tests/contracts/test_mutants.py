@@ -1,4 +1,4 @@
-"""Broken mechanisms, each caught by name: a check that lets one through is worth nothing.
+"""Broken mechanisms, each of which one named check must catch.
 
 Every mutant is a right mechanism with one thing wrong. The decorator names the check that must
 catch it.

@@ -1,4 +1,4 @@
-"""Wrong devices of streams that ask: each is caught by the check made for it."""
+"""Broken devices of streams that ask: each is caught by the check that was made for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong streams and devices: right ones in which one thing is done otherwise."""
+"""Broken streams and devices: each is a right one with one change."""
 
 from __future__ import annotations
 

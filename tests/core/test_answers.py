@@ -1,4 +1,4 @@
-"""One table of answers: the same columns at every door, nothing told without its interval."""
+"""Tables of answers have the same columns everywhere, and every value has its interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items by number or by label, and one sentence for whatever is neither."""
+"""Items are named by number or by label; anything else is refused with one sentence."""
 
 from __future__ import annotations
 

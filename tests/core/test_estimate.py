@@ -1,4 +1,4 @@
-"""Estimates carry their covariance, whatever is asked of them."""
+"""Every estimate that is derived from another one carries the right covariance."""
 
 from __future__ import annotations
 

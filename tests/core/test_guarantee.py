@@ -1,4 +1,4 @@
-"""A promise in one sentence, never stronger than it is."""
+"""A guarantee is described in one sentence that never promises more than it holds."""
 
 from __future__ import annotations
 

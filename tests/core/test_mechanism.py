@@ -1,4 +1,4 @@
-"""What the contract does for every mechanism: epsilon, batches, the door, one sentence each."""
+"""What the contract does for every mechanism: epsilon, batches, checks of input and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two copies of one device can show together: enumerated over all coins they can toss."""
+"""What two copies of one device reveal together, enumerated over all of their coins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is joined and whatever a server answers: an app goes on, and so do its other tasks."""
+"""An app and its other tasks go on, whatever task it joins and whatever a server answers."""
 
 from __future__ import annotations
 

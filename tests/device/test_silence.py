@@ -1,4 +1,4 @@
-"""Silence speaks: whether, when and how much a device sends is the same for every stream of values.
+"""Whether, when and how much a device sends is the same for every stream of values.
 
 For tiny tasks of every kind all streams are listed, over each value, no value, a bad value and one
 that comes too late; the pattern of the messages of one device must not depend on the stream.

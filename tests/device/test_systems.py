@@ -1,4 +1,4 @@
-"""A device needs no Unix for what it computes; for a file of its own it says what it needs."""
+"""Devices compute on any system; a journal in a file needs Unix, and the error says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine counts is what the collector has settled, whatever the order and the repeats."""
+"""An engine counts what the collector has settled, for any order and repetition of reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks drawn at random, and what simulated fleets find in them."""
+"""Random tasks, and the errors that simulated fleets have in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error that is expected is the error that simulated fleets have."""
+"""The expected error of a plan is the error of simulated fleets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan chooses as well as trying everything does, and says why."""
+"""A plan chooses as well as a trial of every candidate does, and gives its reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures that an app draws: what was computed is what is shown."""
+"""Pictures that an app draws show the numbers that were computed."""
 
 from __future__ import annotations
 

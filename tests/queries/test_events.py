@@ -1,4 +1,4 @@
-"""Events: alarms as rare as said, curves that count what they say."""
+"""Events: false alarms are as rare as promised, and curves count what they claim to count."""
 
 from __future__ import annotations
 

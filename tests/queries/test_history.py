@@ -1,4 +1,4 @@
-"""Questions about a stream: right on average, covered by their intervals, refused in words."""
+"""Queries about a stream: unbiased values, intervals that cover, and refusals in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each sampler makes of a seed stays what it was: saved states and vectors rely on it."""
+"""Every sampler draws the same from a seed as before: saved states and vectors rely on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secure words are fresh and forgotten; seeded and keyed ones repeat, and only these."""
+"""Secure words are fresh and not kept; only seeded and keyed words repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collector in one process whose tasks release what a test says, for tests of what is shown."""
+"""A collector in one process whose tasks release given values, for tests of its pages."""
 
 from __future__ import annotations
 

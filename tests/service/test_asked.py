@@ -1,4 +1,4 @@
-"""Every field of a question, whatever somebody writes into it, gets an answer or one sentence."""
+"""Every field of a query, with any content, gets an answer or an error of one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser that holds a password for the collector is of no use to pages of other sites."""
+"""Pages of other sites cannot use a browser that holds a password for the collector."""
 
 from __future__ import annotations
 

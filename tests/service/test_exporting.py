@@ -1,4 +1,4 @@
-"""What leaves for other tools: all reports of closed periods, and nothing of who sent which."""
+"""Exports hold all reports of closed periods, and nothing about who sent which."""
 
 from __future__ import annotations
 

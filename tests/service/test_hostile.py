@@ -1,4 +1,4 @@
-"""Whatever comes, it is answered: no crash, no 500, nothing counted that should not be."""
+"""Every request is answered without a crash or status 500, and no wrong report is counted."""
 
 from __future__ import annotations
 

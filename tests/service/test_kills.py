@@ -1,4 +1,4 @@
-"""Nothing lost, nothing twice, however often the collector is killed."""
+"""No report is lost or counted twice, however often the collector is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the document says of an object is what its dataclass says."""
+"""The OpenAPI document describes each object as its dataclass does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory stays where it is, however long the collector runs."""
+"""The collector's memory does not grow, however long it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page, a table and plain data say of each kind of task, and what a large page costs."""
+"""How a page, a table and plain data present each kind of task, and the cost of a large page."""
 
 from __future__ import annotations
 

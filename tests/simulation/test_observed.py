@@ -1,4 +1,4 @@
-"""What simulated devices see: of every kind of value a task can ask for, and never refused."""
+"""Simulated devices observe every kind of value that a task can ask for; none is refused."""
 
 from __future__ import annotations
 

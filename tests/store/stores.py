@@ -1,4 +1,4 @@
-"""What the tests of stores keep in them: reports that say one byte, counted by parity."""
+"""The content of stores in tests: reports of one byte, counted by parity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream of another package runs through every door, once it is registered with one line."""
+"""A stream of another package runs in every part of sfumato, once one line registers it."""
 
 from __future__ import annotations
 

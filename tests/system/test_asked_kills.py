@@ -1,4 +1,4 @@
-"""Rounds of questions survive `kill -9`: asked alike, counted once, released as recorded."""
+"""Rounds of questions survive `kill -9`: the same questions, each answer counted once."""
 
 from __future__ import annotations
 

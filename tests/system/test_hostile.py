@@ -1,4 +1,4 @@
-"""Whatever comes through any door, it is taken, or refused with one sentence.
+"""Every input at every entrance is accepted, or refused with one sentence.
 
 All of it, with a count by door and outcome:  ./run test --slow -n 0 tests/system/test_hostile.py
 """

@@ -1,4 +1,4 @@
-"""Nothing lost, nothing twice, nothing told in two ways: collector and devices killed at random."""
+"""Collector and devices are killed at random; no report is lost, counted twice or changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of tasks and of the wire is read as it was, and refused as it was."""
+"""Kept tasks and messages are read, or refused, as they were when they were kept."""
 
 from __future__ import annotations
 

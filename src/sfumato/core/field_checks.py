@@ -1,4 +1,4 @@
-"""What a field may be: a whole number, a number or one of several names, and the sentence if not.
+"""The checks of a field: that it is a whole number, a number or one of several names.
 
 Each check returns the value, or raises ConfigurationError with one sentence that names the field,
 the value and what would be right.
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def check_whole(name: str, value: int, least: int, most: int | None = None) -> int:
-    """Return a whole number that lies in least..most, or from ``least`` on.
+    """Return the value if it is a whole number in least..most (without ``most``: from least on).
 
     Examples
     --------
@@ -44,7 +44,9 @@ def check_number(
     most: float = inf,
     below: float = inf,
 ) -> float:
-    """Return a finite number within bounds that belong to them (least, most) or not.
+    """Return the value if it is a finite number within the bounds.
+
+    The numbers ``least`` and ``most`` are allowed themselves; ``above`` and ``below`` are not.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def check_number(
 
 
 def _interval(least: float, above: float, most: float, below: float) -> str:
-    """Return in words which numbers lie within bounds."""
+    """Return a phrase that describes the numbers within the bounds."""
     if max(least, above) == -inf and min(most, below) == inf:
         return "a finite number"
     if min(most, below) == inf:
@@ -78,7 +80,7 @@ def _interval(least: float, above: float, most: float, below: float) -> str:
 
 
 def check_one_of(name: str, value: T, known: Iterable[T]) -> T:
-    """Return a value that is one of those known.
+    """Return the value if it is one of the known ones.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Shuffled reports of a handful of people, by listing everything: what every bound must cover."""
+"""The privacy loss of shuffled reports of a few people, found by listing every outcome."""
 
 from __future__ import annotations
 

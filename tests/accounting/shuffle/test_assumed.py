@@ -1,4 +1,4 @@
-"""What rests on random hashes says so, and is never assumed unless asked for."""
+"""Bounds that rest on random hashes say so, and are used only if a caller asks for them."""
 
 from __future__ import annotations
 

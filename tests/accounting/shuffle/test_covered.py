@@ -1,4 +1,4 @@
-"""Others' own reports hide, too: never below the truth, and nearly as small."""
+"""The bound that counts others' own reports is never below the truth, and close to it."""
 
 from __future__ import annotations
 

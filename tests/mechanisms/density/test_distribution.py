@@ -1,4 +1,4 @@
-"""What a distribution says, and that its intervals hold."""
+"""Quantiles, means and other answers of a distribution, and the coverage of their intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fit without a matrix is the fit with one."""
+"""The fit that needs no matrix equals the fit with a matrix."""
 
 from __future__ import annotations
 

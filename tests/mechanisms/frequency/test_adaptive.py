@@ -1,4 +1,4 @@
-"""The adaptive oracle: which mechanism it picks, and that it is that mechanism."""
+"""The adaptive oracle: which mechanism it picks, and that it behaves as that mechanism does."""
 
 from __future__ import annotations
 

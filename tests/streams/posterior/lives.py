@@ -1,4 +1,4 @@
-"""Made-up streams of devices, each alike to a kind of curve that is met in practice."""
+"""Made-up streams of devices, each like a kind of curve that is met in practice."""
 
 from __future__ import annotations
 

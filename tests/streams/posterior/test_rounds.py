@@ -1,4 +1,4 @@
-"""Both rounds together: jumps stay jumps, gaps are bridged, and intervals are honest of it."""
+"""Both rounds together: jumps are kept, gaps are bridged, and intervals cover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People instead of values: whose values count, and that epsilon is kept for all of them."""
+"""Privacy of people instead of values: whose values count, and epsilon holds for each person."""
 
 from __future__ import annotations
 

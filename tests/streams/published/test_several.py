@@ -1,4 +1,4 @@
-"""Several streams under one epsilon: who is in one has all of it, who is in all has parts."""
+"""Several streams under one epsilon: each stream has all of it, or a part if rows are in all."""
 
 from __future__ import annotations
 

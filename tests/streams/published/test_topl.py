@@ -1,4 +1,4 @@
-"""ToPL: thresholds from blurred reports, sums with intervals, devices that nobody can fool."""
+"""ToPL: thresholds from blurred reports, sums with intervals, devices that refuse bad requests."""
 
 from __future__ import annotations
 

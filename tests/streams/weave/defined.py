@@ -1,4 +1,4 @@
-"""The law of all that is heard of one device, by the definition and not by its code."""
+"""The law of everything that one device sends, from the definition and not from its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices: when they are heard, saved and restored, killed at any moment, mixed up with others."""
+"""Devices: when they report, and what happens if they are restored, killed or mixed up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Driving curators by hand: tallies that say what a test wants them to say."""
+"""Curators driven by hand, with tallies that a test chooses."""
 
 from __future__ import annotations
 

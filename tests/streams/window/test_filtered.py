@@ -1,4 +1,4 @@
-"""Filtered: what LPU says, made the best of; honest intervals, an alarm, a history."""
+"""The method ``filtered``: better than LPU from the same reports; intervals, alarm and history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cohort says about everybody: without bias, with the draw of the cohort counted."""
+"""Estimates for everybody from one cohort: unbiased, and the draw of the cohort is counted."""
 
 from __future__ import annotations
 

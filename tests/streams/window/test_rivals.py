@@ -1,4 +1,4 @@
-"""The adapted methods: decisions worked out by hand, and shares of the window as they should be."""
+"""The adapted methods: decisions worked out by hand, and the right shares of the window."""
 
 from __future__ import annotations
 

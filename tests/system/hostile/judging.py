@@ -1,4 +1,4 @@
-"""What may come of a hostile input: it is taken, or refused with one sentence; all else fails."""
+"""The allowed outcomes of a hostile input: it is accepted, or refused with one sentence."""
 
 from __future__ import annotations
 

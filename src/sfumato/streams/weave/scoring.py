@@ -145,7 +145,7 @@ def _looked(
     *,
     skewed: bool,
 ) -> tuple[Looks, Floats]:
-    """Return the same for weighted sums of all edges, one row for each answer, of a curve."""
+    """Return what ``looked`` returns for answers that weight all edges (one a row)."""
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
     snapshots = snapshots[seen.end[snapshots] <= len(curve)]
     ends, planned = seen.end[snapshots] - 1, seen.working / seen.n

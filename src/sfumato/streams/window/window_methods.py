@@ -130,7 +130,7 @@ _EVERY: Final = (
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _EVERY}
 
 BEST: Final = "filtered"
-"""The method that ``auto`` stands for, as it did when tasks that say so were published."""
+"""The method that ``auto`` stands for; published tasks with ``auto`` rely on it, so it stays."""
 
 
 def method_of(name: str) -> Method:

@@ -1,4 +1,4 @@
-"""The law of a key's two counts is a sum of trinomials: drawn here as it is, without reports."""
+"""The law of a key's two counts is a sum of trinomials, drawn here directly without reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of hashes: counted, as private, and off by exactly what is said."""
+"""Pools of hashes are counted right, equally private, and biased by exactly the stated amount."""
 
 from __future__ import annotations
 
