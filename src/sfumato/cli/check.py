@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -16,6 +14,7 @@ from rich.text import Text
 
 from sfumato import files
 from sfumato.checks import Verdict, subjects
+from sfumato.checks.many import Numbered, check_all, claims, numbered
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Count, Parts, Result, Target
 from sfumato.cli.parameters import as_options
@@ -28,9 +27,6 @@ SHOWN: Final[dict[str, Callable[[Any], str]]] = {
     "stream": lambda stream: str(stream.brief),
 }
 """How an example of each family is told in a table."""
-
-Numbered = tuple[str, int]
-"""The name of something to check, and the number of one of its examples."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +62,13 @@ def check(asked: CheckOptions) -> Result:
     Example:  sfumato check weave
     """
     names = subjects.names() if asked.name is None else [asked.name]
-    examples = [
-        (name, number) for name in names for number in range(len(subjects.subject(name).examples))
-    ]
-    verdicts = _judge(examples, asked.jobs or min(2, os.cpu_count() or 1))
+    examples = [example for name in names for example in numbered(name)]
+    with console.bar("", sum(map(claims, examples))) as update:
+        verdicts = check_all(
+            examples,
+            asked.jobs or min(2, os.cpu_count() or 1),
+            lambda count, words: update(advance=count, description=words),
+        )
     all_hold = all(verdict.ok for verdict in verdicts)
     if asked.certificate is not None and all_hold:
         _certify(verdicts, asked.certificate, force=asked.force)
@@ -89,49 +88,6 @@ def _certify(verdicts: list[Verdict], path: Path, *, force: bool) -> None:
         file.write(f"{text}\n".encode())
 
 
-def _judge(examples: list[Numbered], jobs: int) -> list[Verdict]:
-    """Return the verdicts in the order of the examples, whoever comes to them first."""
-    with console.bar("", sum(_claims(name) for name, _ in examples)) as update:
-        if jobs == 1 or len(examples) == 1:
-
-            def step(claim: str) -> None:
-                update(advance=1, description=claim.replace("_", " "))
-
-            return [_judged(numbered, step) for numbered in examples]
-
-        def done(name: str) -> Callable[[Future[Any]], None]:
-            return lambda _: update(advance=_claims(name), description=name)
-
-        # Fresh processes: a fork of one that shows progress would copy its threads' locks.
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            futures = {}
-            for numbered in reversed(examples):  # later ones are larger, and are begun first
-                futures[numbered] = pool.submit(_findings, numbered)
-                futures[numbered].add_done_callback(done(numbered[0]))
-            findings = [futures[numbered].result() for numbered in examples]
-    return [
-        Verdict(subjects.subject(name).examples[at], **each)
-        for (name, at), each in zip(examples, findings, strict=True)
-    ]
-
-
-def _claims(name: str) -> int:
-    return len(subjects.subject(name).claims)
-
-
-def _judged(numbered: Numbered, step: Callable[[str], None] = lambda _: None) -> Verdict:
-    name, at = numbered
-    subject = subjects.subject(name)
-    return subject.check(subject.examples[at], lambda claim: step(f"{name}: {claim}"))
-
-
-def _findings(numbered: Numbered) -> dict[str, Any]:
-    """Return a verdict without its mechanism, which may not go from process to process."""
-    verdict = vars(_judged(numbered)).copy()
-    del verdict["mechanism"]
-    return verdict
-
-
 def _record(numbered: Numbered, verdict: Verdict) -> dict[str, Any]:
     return {
         "name": numbered[0],
@@ -146,15 +102,15 @@ def _record(numbered: Numbered, verdict: Verdict) -> dict[str, Any]:
 
 def _text(examples: list[Numbered], verdicts: list[Verdict]) -> Parts:
     rows = []
-    for (name, _), verdict in zip(examples, verdicts, strict=True):
+    for example, verdict in zip(examples, verdicts, strict=True):
         failed = ", ".join(claim.replace("_", " ") for claim, _ in verdict.failures)
         rows.append(
             (
-                name,
-                SHOWN[subjects.subject(name).family](verdict.mechanism),
+                example[0],
+                SHOWN[subjects.subject(example[0]).family](verdict.mechanism),
                 f"{verdict.epsilon_exact_upper:.12g}",
                 f"{verdict.budget_used:.6%}",
-                Text(f"failed: {failed}", "bold red") if failed else f"all {_claims(name)} hold",
+                Text(f"failed: {failed}", "bold red") if failed else f"all {claims(example)} hold",
             )
         )
     headings = ("name", "example", ">epsilon spent, exactly", ">of its claim", "checks")

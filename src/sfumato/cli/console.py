@@ -28,7 +28,6 @@ __all__ = [
     "bold",
     "each",
     "err",
-    "noticing",
     "out",
     "print_json",
     "progress",
@@ -129,19 +128,11 @@ def each(items: Sequence[Item], description: str) -> Iterator[Item]:
 
 
 @contextmanager
-def waiting(description: str) -> Iterator[None]:
-    """Show that something is going on whose length nobody knows."""
-    console = err()
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(description, spinner_style="blue"):
-        yield
+def waiting(description: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is going on whose length nobody knows.
 
-
-@contextmanager
-def noticing(description: str) -> Iterator[Callable[[str], None]]:
-    """Show what is being done, step by step; yields what is told of each step."""
+    Yields a function that takes the name of the step that has begun.
+    """
     console = err()
     if not console.is_terminal:
         yield lambda _: None

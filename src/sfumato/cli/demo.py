@@ -267,10 +267,8 @@ class Show:
     @property
     def inside(self) -> NDArray[np.bool_]:
         """Which intervals hold their truth, by period and item."""
-        answers = [self.answers(place) for place in range(len(self.released))]
-        truth = self.truth[: len(answers)]
-        low, high = (np.array([getattr(each, name) for each in answers]) for name in SIDES[1:])
-        return np.asarray((low <= truth) & (truth <= high))
+        places = range(len(self.released))
+        return np.array([self.answers(place).holds(self.truth[place]) for place in places])
 
     # ---- telling -----------------------------------------------------------------------------
 

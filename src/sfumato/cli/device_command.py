@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,18 +100,13 @@ def erase(asked: EraseOptions) -> Result:
         return Result(_record(device), [f"Erased {tasks}; what was spent stays spent."])
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Device]:
+def _opened(path: Path) -> closing[Device]:
     """Open a journal that is there; looking at one must not begin it."""
     from sfumato.device import Device, Limits
 
     if not path.is_file():
         raise InputError(f"--journal is {path}; there is no such file.")
-    device = Device.open(path, Limits(0.0))  # joins nothing
-    try:
-        yield device
-    finally:
-        device.close()
+    return closing(Device.open(path, Limits(0.0)))  # joins nothing
 
 
 def _chosen(device: Device, task: str | None) -> tuple[str, str]:

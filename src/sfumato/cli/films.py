@@ -93,8 +93,7 @@ class FilmEstimates:
 
     def inside(self, name: str) -> NDArray[np.bool_]:
         """Return which intervals of an answer hold their truth."""
-        answers, truth = self.answers[name], self.truth[name]
-        return np.asarray((answers.low <= truth) & (truth <= answers.high))
+        return self.answers[name].holds(self.truth[name])
 
 
 def _introduce(stars: KeyValues, ratings: Ratings, people: int) -> None:

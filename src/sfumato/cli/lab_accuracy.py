@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Result
 from sfumato.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from sfumato.lab.accuracy import Comparison
 
 __all__ = ["accuracy", "fan_out"]
 
@@ -72,7 +69,10 @@ def accuracy(asked: AccuracyOptions) -> Result:
     ]
     records = []
     for cell in console.each(cells, "Counting"):
-        records += _sums(cell) if asked.sums else [_means(cell, asked.simulated)]
+        if asked.sums:
+            records += [cell.of_sums(workload) for workload in ("prefix", "ranges")]
+        else:
+            records.append(cell.of_means(asked.simulated))
     ways = ("snapshots", "online") if asked.sums else _WAYS
     return Result({"epsilon": asked.epsilon, "cells": records}, _text(records, ways))
 
@@ -84,54 +84,6 @@ def _wholes(name: str, text: str) -> list[int]:
         raise ConfigurationError(
             f"--{name} is {text!r}; a list of whole numbers such as 4,8 is expected."
         ) from error
-
-
-def _means(cell: Comparison, repeats: int) -> dict[str, Any]:
-    from sfumato.lab.accuracy import FULL
-    from sfumato.simulation.made_up_lives import LIVES
-
-    record = _record(cell, "means", {name: cell.exact(name) for name in (*LIVES, FULL)})
-    if repeats:
-        record["simulated"] = {
-            life: {
-                way: {"error": error, "standard_error": spread}
-                for way, (error, spread) in cell.simulated(life, repeats=max(repeats, 2)).items()
-            }
-            for life in LIVES
-        }
-    return record
-
-
-def _sums(cell: Comparison) -> list[dict[str, Any]]:
-    from sfumato.lab.accuracy import FULL
-    from sfumato.simulation.made_up_lives import LIVES
-
-    return [
-        _record(cell, asked, {name: cell.sums(asked, name) for name in (*LIVES, FULL)})
-        for asked in ("prefix", "ranges")
-    ]
-
-
-def _record(cell: Comparison, queries: str, exact: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """Return n times the errors, and the multiples of the papers'."""
-    from sfumato.lab.accuracy import FULL
-
-    ratios = {
-        name: {way: error / errors["papers"] for way, error in errors.items()}
-        for name, errors in exact.items()
-    }
-    lives = [name for name in exact if name != FULL]
-    return {
-        "data": cell.data,
-        "changes": cell.changes,
-        "periods": cell.periods,
-        "queries": queries,
-        "errors": exact,
-        "ratios": {
-            way: max(ratios[life][way] for life in lives) for way in exact[FULL] if way != "papers"
-        },
-        "full": {way: ratio for way, ratio in ratios[FULL].items() if way != "papers"},
-    }
 
 
 def _text(records: list[dict[str, Any]], ways: tuple[str, ...]) -> Parts:

@@ -123,11 +123,6 @@ class TrialResult:
         truth = dict(zip(mechanism.inputs(), shares, strict=True))
         return cls(answers, np.array([truth[item] for item in answers.labels]))
 
-    @property
-    def inside(self) -> NDArray[np.bool_]:
-        """Which intervals hold their truth."""
-        return np.asarray((self.answers.low <= self.truth) & (self.truth <= self.answers.high))
-
 
 def _introduce(mechanism: GRR, flights: Flights, asked: OnceOptions) -> None:
     tries = mechanism.decode(mechanism.randomize(["Atlanta"] * 6, asked.coins).tobytes())
@@ -181,7 +176,8 @@ def _record(
     outcome: TrialResult, mechanism: GRR, flights: Flights, asked: OnceOptions
 ) -> dict[str, Any]:
     plain = outcome.answers.plain()
-    compared = zip(plain["answers"], outcome.truth, outcome.inside, strict=True)
+    held = outcome.answers.holds(outcome.truth)
+    compared = zip(plain["answers"], outcome.truth, held, strict=True)
     return {
         "simulated": True,
         "flights": flights.count,
@@ -190,7 +186,7 @@ def _record(
         "answers": [
             row | {"truth": float(truth), "inside": bool(inside)} for row, truth, inside in compared
         ],
-        "inside": int(outcome.inside.sum()),
+        "inside": int(held.sum()),
         "configuration": mechanism.configuration(),
         "picture": str(asked.plot),
         "reports": str(asked.reports),
@@ -199,8 +195,9 @@ def _record(
 
 def _text(outcome: TrialResult, reports: Path) -> Parts:
     yield text_tables.answers_table(outcome.answers, outcome.truth)
+    held = outcome.answers.holds(outcome.truth)
     yield (
-        f"\n{outcome.inside.sum()} of {len(outcome.truth)} intervals hold the truth; "
+        f"\n{held.sum()} of {len(held)} intervals hold the truth; "
         f"at {_LEVEL:.0%}, one in twenty is expected to miss it.\n"
     )
     yield written(reports)

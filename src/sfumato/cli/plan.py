@@ -72,7 +72,7 @@ def plan(asked: PlanOptions) -> Result:
     """
     task = catalog.read(asked.task)
     pilot = _pilot(asked, task)
-    with console.noticing("planning") as notice:
+    with console.waiting("planning") as notice:
         planned = planner.plan(task, asked.devices, pilot=pilot, target=asked.target, notice=notice)
         record = _record(planned)
     return Result(

@@ -84,6 +84,7 @@ def answers_table(answers: Answers, truth: NDArray[np.float64] | None = None) ->
     if truth is not None:
         shown.add_column("truth", justify="right")
         shown.add_column("inside?")
+        held = answers.holds(truth)
     places = answers.decimals
     for index, (item, row) in enumerate(zip(answers.labels, answers.printed(), strict=True)):
         cells: list[str | Text] = [
@@ -92,8 +93,7 @@ def answers_table(answers: Answers, truth: NDArray[np.float64] | None = None) ->
             f"{row.low} to {row.high}" if row.high.strip() else "",
         ]
         if truth is not None:
-            inside = answers.low[index] <= truth[index] <= answers.high[index]
             cells.append(answers.quantity.text(truth[index], places))
-            cells.append("yes" if inside else Text("no", style="bold yellow"))
+            cells.append("yes" if held[index] else Text("no", style="bold yellow"))
         shown.add_row(*cells)
     return shown

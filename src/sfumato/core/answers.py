@@ -145,6 +145,10 @@ class Answers:
         told = self._told[:, 0]
         return self.pick(np.argsort(np.where(told, -self.values, np.inf), kind="stable"))
 
+    def holds(self, truth: Floats) -> NDArray[np.bool_]:
+        """Return which intervals hold the true value."""
+        return np.asarray((self.low <= truth) & (truth <= self.high))
+
     def rounded(self, digits: int) -> Self:
         """Return the same answers with all numbers rounded to ``digits`` decimals."""
         sides = (side.round(digits) for side in (self.values, self.low, self.high))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.fleet import Population
 from sfumato.simulation import simulate
-from sfumato.simulation.made_up_lives import Life, Synthetic
+from sfumato.simulation.made_up_lives import LIVES, Life, Synthetic
 from sfumato.streams.kinds import Binary, Category, Items, Values
 from sfumato.streams.weave.aligned_tree import path, tree
 from sfumato.streams.weave.fusion import Fusion
@@ -302,6 +302,39 @@ class Comparison:
         return {
             way: (float(np.mean(errors)), float(np.std(errors, ddof=1) / repeats**0.5))
             for way, errors in measured.items()
+        }
+
+    def of_means(self, repeats: int = 0) -> dict[str, Any]:
+        """Return the errors of means as plain data, also simulated so often if asked for."""
+        record = self._compared("means", {name: self.exact(name) for name in (*LIVES, FULL)})
+        if repeats:
+            record["simulated"] = {life: self._simulated(life, repeats) for life in LIVES}
+        return record
+
+    def _simulated(self, life: Life, repeats: int) -> dict[str, dict[str, float]]:
+        errors = self.simulated(life, repeats=max(repeats, 2))
+        return {way: {"error": mean, "standard_error": se} for way, (mean, se) in errors.items()}
+
+    def of_sums(self, workload: str) -> dict[str, Any]:
+        """Return the errors of sums, prefix or ranges, as plain data."""
+        exact = {name: self.sums(workload, name) for name in (*LIVES, FULL)}
+        return self._compared(workload, exact)
+
+    def _compared(self, queries: str, errors: dict[str, Ways]) -> dict[str, Any]:
+        """Return errors, and the largest multiple of the papers' over all kinds of streams."""
+        ratios = {
+            name: {way: error / ways["papers"] for way, error in ways.items() if way != "papers"}
+            for name, ways in errors.items()
+        }
+        full = ratios.pop(FULL)
+        return {
+            "data": self.data,
+            "changes": self.changes,
+            "periods": self.periods,
+            "queries": queries,
+            "errors": errors,
+            "ratios": {way: max(ways[way] for ways in ratios.values()) for way in full},
+            "full": full,
         }
 
     def _streams(self, life: Any, devices: int) -> tuple[Values, int, int, int, Any]:
