@@ -48,7 +48,7 @@ DOORS: dict[str, tuple[Answers, str]] = {
     "a sum": (history().range(1, 3), "item"),
     "a change": (history().difference(1, 4), "item"),
     "the largest of a period": (history().top(2, 4), "item"),
-    "a period moved to where it can be": (history().processed(4), "item"),
+    "a period moved to where it can be": (history().mean(4, projection="simplex"), "item"),
     "a curve": (history().curve("dog"), "period"),
 }
 

@@ -165,20 +165,65 @@ def test_what_nothing_is_known_of_may_be_anything() -> None:
     assert ((summed.high - summed.low) > (with_reports.range(1, 5).high - right) + 1).all()
 
 
-def test_post_processing_follows_the_kind_of_values(history: History) -> None:
-    shares = history.processed(12)
-    assert shares.method == "online, norm_sub"
+@pytest.mark.parametrize("decoder", ["online", "smoothed", "filtered"])
+def test_projected_shares_sum_to_one_and_take_their_intervals_along(
+    history: History, decoder: str
+) -> None:
+    raw = history.mean(12, decoder)
+    shares = history.mean(12, decoder, projection="simplex")
+    assert shares.method.endswith(", simplex")
     assert abs(shares.values.sum() - 1) < 1e-9
+    assert ((shares.low >= 0) & (shares.low <= shares.values)).all()
+    assert ((shares.high <= 1) & (shares.high >= shares.values)).all()
+    inside = (raw.low > 0) & (raw.high < 1)  # what is not cut is as wide as before
+    np.testing.assert_allclose((shares.high - shares.low)[inside], (raw.high - raw.low)[inside])
+    summed = history.range(3, 6, decoder=decoder, projection="simplex")
+    assert abs(summed.values.sum() - 4) < 1e-9
+    assert abs(history.prefix(5, average=True, projection="simplex").values.sum() - 1) < 1e-9
+    largest = history.top(1, 12, decoder, projection="simplex")
+    assert largest.values[0] == shares.values.max()
+    curves = [history.curve(item, decoder=decoder, projection="simplex") for item in "abc"]
+    np.testing.assert_allclose(sum(curve.values for curve in curves), 1.0)
+
+
+def test_projections_know_wholes_and_what_nothing_is_known_of() -> None:
     both = Weave(Attributes({"x": 2, "y": 3}), 4, 4, 1.0, spans=(0,), shares=(1.0,))
     codes = np.zeros((4_000, 4, 2), dtype=int)
-    parts = History.of(both, collect(both, codes, seeded(2))).processed(2)
-    assert parts.method == "online, norm_sub of each attribute"
+    tallies = collect(both, codes, seeded(2))
+    parts = History.of(both, tallies).mean(2, projection="simplex")
     assert abs(parts.values[:2].sum() - 1) < 1e-9
+    assert abs(parts.values[2:].sum() - 1) < 1e-9
+    heard = Tallies({place: tally for place, tally in tallies.items() if place.period != 2})
+    unknown = History.of(both, heard).mean(2, projection="simplex")
+    assert np.isnan(unknown.values).all()
+    assert (unknown.low == 0).all()
+    assert (unknown.high == 1).all()
     sets = Weave(Items(3), 4, 4, 1.0, spans=(0,), shares=(1.0,))
-    bits = np.zeros((4_000, 4, 3), dtype=int)
-    clipped = History.of(sets, collect(sets, bits, seeded(3))).processed(2)
-    assert clipped.method == "online, clip"
-    assert (clipped.values >= 0).all()
+    several = History.of(sets, collect(sets, np.zeros((4_000, 4, 3), dtype=int), seeded(3)))
+    with pytest.raises(ConfigurationError, match="none of the items, or several"):
+        several.mean(2, projection="simplex")
+    with pytest.raises(ConfigurationError, match="projection is 'cube'; simplex is expected"):
+        History.of(both, tallies).mean(2, projection="cube")
+
+
+@pytest.mark.statistics
+def test_projected_shares_are_nearer_and_their_intervals_hold() -> None:
+    """At a small epsilon negative shares are frequent; the error falls and cover does not."""
+    looks = Weave(Category(6), 6, 5, 0.7, spans=(0,), shares=(1.0,))
+    streams = walkers(3_000, 6, 6, 1, seed=7)
+    right = looks.values.totals(streams) / len(streams)
+    errors, inside = np.zeros(2), np.zeros(2)
+    for seed in range(60):
+        history = History.of(looks, collect(looks, streams, seeded(seed)))
+        for place, projection in enumerate((None, "simplex")):
+            answers = [history.mean(period, projection=projection) for period in range(1, 7)]
+            values = np.array([each.values for each in answers])
+            low, high = (np.array([getattr(a, end) for a in answers]) for end in ("low", "high"))
+            errors[place] += ((values - right) ** 2).mean() / 60
+            inside[place] += ((low <= right) & (right <= high)).mean() / 60
+    assert errors[1] < 0.9 * errors[0]
+    assert inside[1] > inside[0] - 0.01
+    assert inside[1] > 0.94
 
 
 def test_the_largest_items_come_first(history: History) -> None:

@@ -41,6 +41,9 @@ class QueryOptions:
     decoder
         online (final), smoothed (by all reports so far), or under a prior on how curves move:
         filtered (final) or posterior (by all reports so far).
+    projection
+        simplex moves shares of which each device has exactly one to the nearest ones that sum to
+        one, and their intervals with them.
     level
         How often intervals cover.
 
@@ -57,6 +60,7 @@ class QueryOptions:
     k: Count | None = None
     average: bool = False
     decoder: str = "online"
+    projection: str | None = None
     level: float = 0.95
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -225,6 +225,10 @@ class Estimate:
             guarantee=self.guarantee,
             quantity=self.quantity,
         )
+
+    def moved(self, values: Floats) -> Self:
+        """Return the estimate with other values; intervals keep their widths and move along."""
+        return replace(self, values=values)
 
     @property
     def published(self) -> bool:

@@ -164,6 +164,10 @@ class ScoredEstimate(Estimate):
             delta = (delta + side * z * np.sqrt(variance) - shift) / 2
         return np.clip(self.known + delta + self.spare[(side + 1) // 2], self.least, self.most)
 
+    def moved(self, values: Floats) -> Self:
+        """Return the estimate with other values; intervals keep their widths and move along."""
+        return replace(self, values=values, known=self.known + np.nan_to_num(values - self.values))
+
     def only(self, places: Sequence[int]) -> ScoredEstimate:
         """Return an estimate of the values with these indices alone."""
         index = np.asarray(places, dtype=np.int64)

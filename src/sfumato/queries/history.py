@@ -15,12 +15,11 @@ import numpy as np
 from sfumato.core.answers import Answers
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.domain import Label, shortened
-from sfumato.core.estimate import Estimate
 from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Stream
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
-from sfumato.queries.postprocess import postprocess
+from sfumato.queries.postprocess import cut, projected
 from sfumato.queries.top import top
 
 __all__ = ["History", "check_closed", "weights_between"]
@@ -100,11 +99,18 @@ class History:
 
     # ---- questions -------------------------------------------------------------------------
 
-    def mean(self, period: int, decoder: str = ONLINE, level: float = 0.95) -> Answers:
+    def mean(
+        self,
+        period: int,
+        decoder: str = ONLINE,
+        level: float = 0.95,
+        projection: str | None = None,
+    ) -> Answers:
         """Return each item's value in a period."""
         check_closed(period, self.closed)
         question = f"{self.quantity.noun} in period {period}"
-        return self._combined(question, {period: 1.0}, decoder, level, self.quantity)
+        weights = {period: 1.0}
+        return self._combined(question, weights, decoder, level, self.quantity, projection)
 
     def range(
         self,
@@ -114,19 +120,27 @@ class History:
         average: bool = False,
         decoder: str = ONLINE,
         level: float = 0.95,
+        projection: str | None = None,
     ) -> Answers:
         """Return each item's sum (or average) over the periods from first to last."""
         weights = weights_between(first, last, self.closed, average=average)
         what = "average" if average else "sum"
         question = f"{self.quantity.noun}, {what} over periods {first}..{last}"
         quantity = self.quantity if average else self.quantity.summed
-        return self._combined(question, weights, decoder, level, quantity)
+        return self._combined(question, weights, decoder, level, quantity, projection)
 
     def prefix(
-        self, last: int, *, average: bool = False, decoder: str = ONLINE, level: float = 0.95
+        self,
+        last: int,
+        *,
+        average: bool = False,
+        decoder: str = ONLINE,
+        level: float = 0.95,
+        projection: str | None = None,
     ) -> Answers:
         """Return each item's sum (or average) from the first period to the last one."""
-        return self.range(1, last, average=average, decoder=decoder, level=level)
+        asked: Any = {"average": average, "decoder": decoder, "level": level}
+        return self.range(1, last, projection=projection, **asked)
 
     def difference(
         self, before: int, after: int, decoder: str = ONLINE, level: float = 0.95
@@ -138,22 +152,19 @@ class History:
         question = f"{self.quantity.noun}, change from period {before} to {after}"
         return self._combined(question, weights, decoder, level, self.quantity.changed)
 
-    def top(self, k: int, period: int, decoder: str = ONLINE, level: float = 0.95) -> Answers:
+    def top(
+        self,
+        k: int,
+        period: int,
+        decoder: str = ONLINE,
+        level: float = 0.95,
+        projection: str | None = None,
+    ) -> Answers:
         """Return the k largest items of a period; the level holds for all intervals at once."""
-        decoding = self._period(period, decoder)
-        question = f"The {k} largest of period {period}"
-        return self._told(question, decoding, top(decoding.estimate, k, level), self.quantity)
-
-    def processed(self, period: int, decoder: str = ONLINE, level: float = 0.95) -> Answers:
-        """Return a period's values, post-processed to be possible.
-
-        If each device holds exactly one of some items, their shares are made to sum to one
-        (norm_sub); all other values are clipped to 0..1 (clip).
-        """
-        decoding = self._period(period, decoder)
-        question = f"{self.quantity.noun} in period {period}"
-        moved = _moved(decoding.estimate, self.stream.wholes, level)
-        return self._told(question, decoding, moved, self.quantity)
+        check_closed(period, self.closed)
+        decoding = self._projected(self.decoded.combined({period: 1.0}, decoder), projection, 1.0)
+        answers = cut(top(decoding.estimate, k, level), projection, 1.0)
+        return self._told(f"The {k} largest of period {period}", decoding, answers, self.quantity)
 
     def curve(
         self,
@@ -162,6 +173,7 @@ class History:
         decoder: str = ONLINE,
         simultaneous: bool = False,
         level: float = 0.95,
+        projection: str | None = None,
     ) -> Answers:
         """Return an item's value in every period, with intervals or with one band for all."""
         labels = self.stream.labels
@@ -170,16 +182,18 @@ class History:
         noun = self.quantity.noun
         name = noun if str(item) == noun.lower() else f"{noun}, {item},"
         shape = ", all periods at once" if simultaneous else ""
-        decoding = self.decoded.entry(labels.index(item), decoder)
-        answers = decoding.estimate.answers(level, band=simultaneous)
+        place = labels.index(item)
+        decoding = self.decoded.entry(place, decoder)
+        if projection is not None:
+            rows = self.decoded.curves(decoder)[0]
+            nearest = [projected(row, self.stream.wholes, projection)[place] for row in rows]
+            moved = decoding.estimate.moved(np.array(nearest))
+            decoding = decoding._replace(estimate=moved)
+        answers = cut(decoding.estimate.answers(level, band=simultaneous), projection, 1.0)
         question = f"{name} in each period{shape}"
         return self._told(question, decoding, replace(answers, what="period"), self.quantity)
 
     # ---- answering -------------------------------------------------------------------------
-
-    def _period(self, period: int, decoder: str) -> Decoding:
-        check_closed(period, self.closed)
-        return self.decoded.combined({period: 1.0}, decoder)
 
     def _combined(
         self,
@@ -188,9 +202,19 @@ class History:
         decoder: str,
         level: float,
         quantity: Quantity,
+        projection: str | None = None,
     ) -> Answers:
-        decoding = self.decoded.combined(weights, decoder)
-        return self._told(question, decoding, decoding.estimate.answers(level), quantity)
+        total = sum(weights.values())
+        decoding = self._projected(self.decoded.combined(weights, decoder), projection, total)
+        answers = cut(decoding.estimate.answers(level), projection, total)
+        return self._told(question, decoding, answers, quantity)
+
+    def _projected(self, decoding: Decoding, projection: str | None, total: float) -> Decoding:
+        """Return an estimate with its values projected, and its intervals moved with them."""
+        if projection is None:
+            return decoding
+        values = projected(decoding.estimate.values, self.stream.wholes, projection, total)
+        return decoding._replace(estimate=decoding.estimate.moved(values))
 
     @staticmethod
     def _told(question: str, decoding: Decoding, answers: Answers, quantity: Quantity) -> Answers:
@@ -199,26 +223,6 @@ class History:
         return replace(
             answers, question=question, quantity=quantity, method=method, as_of=decoding.as_of
         )
-
-
-def _moved(estimate: Estimate, wholes: Sequence[slice], level: float) -> Answers:
-    """Return post-processed shares, with each whole (see Stream.wholes) treated on its own."""
-    if not wholes:
-        return postprocess(estimate, "clip", level)
-    if len(wholes) == 1:
-        return postprocess(estimate, "norm_sub", level)
-    parts = [
-        postprocess(estimate.only(range(block.start, block.stop)), "norm_sub", level)
-        for block in wholes
-    ]
-    return replace(
-        parts[0],
-        labels=tuple(estimate.labels),
-        values=np.concatenate([part.values for part in parts]),
-        low=np.concatenate([part.low for part in parts]),
-        high=np.concatenate([part.high for part in parts]),
-        method="norm_sub of each attribute",
-    )
 
 
 def check_closed(period: int, closed: int, name: str = "period") -> None:

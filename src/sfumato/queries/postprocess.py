@@ -17,7 +17,7 @@ the processed value, which may lie outside of its own interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Final
@@ -31,9 +31,68 @@ from sfumato.core.field_checks import check_one_of
 from sfumato.core.projections import at_most, capped_simplex, clip, norm_sub, simplex
 from sfumato.errors import ConfigurationError
 
-__all__ = ["at_most", "capped_simplex", "clip", "norm_sub", "postprocess", "simplex"]
+__all__ = [
+    "PROJECTIONS",
+    "at_most",
+    "capped_simplex",
+    "clip",
+    "cut",
+    "norm_sub",
+    "postprocess",
+    "projected",
+    "simplex",
+]
 
 Floats = NDArray[np.float64]
+
+
+PROJECTIONS: Final = ("simplex",)
+"""The projections that questions about streams know by name."""
+
+
+def projected(
+    values: Floats, wholes: Sequence[slice], projection: str, total: float = 1.0
+) -> Floats:
+    """Return the nearest shares that are possible; those of each whole sum to the total.
+
+    Parameters
+    ----------
+    values
+        The shares, or their sums over several periods; what is not known (nan) stays so.
+    wholes
+        The groups of entries of which each device holds exactly one.
+    projection
+        The name of the projection: ``simplex``.
+    total
+        The sum of the shares of each whole.
+
+    Examples
+    --------
+    >>> projected(np.array([0.7, 0.5, -0.1]), [slice(0, 3)], "simplex").round(3).tolist()
+    [0.6, 0.4, 0.0]
+
+    """
+    if projection not in PROJECTIONS:
+        raise ConfigurationError(f"projection is {projection!r}; simplex is expected.")
+    if not wholes:
+        raise ConfigurationError(
+            "projection is 'simplex', which is for shares that sum to one; here a device may hold "
+            "none of the items, or several."
+        )
+    nearest = values.copy()
+    for whole in wholes:
+        if np.isfinite(values[whole]).all():
+            nearest[whole] = simplex(values[whole], total)
+    return nearest
+
+
+def cut(answers: Answers, projection: str | None, total: float) -> Answers:
+    """Return projected answers with their intervals cut to 0..total, and with the method named."""
+    if projection is None:
+        return answers
+    low, high = (np.clip(side, 0.0, total) for side in (answers.low, answers.high))
+    method = ", ".join(filter(None, (projection, answers.method)))
+    return replace(answers, low=low, high=high, method=method)
 
 
 # ---- estimates ------------------------------------------------------------------------------

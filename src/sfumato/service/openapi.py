@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.core.quantity import Quantity
+from sfumato.queries.postprocess import PROJECTIONS
 from sfumato.service.collector import REASONS, Receipt
 from sfumato.service.problems import MEDIA_TYPE
 from sfumato.service.query_parameters import QUERIES
@@ -129,6 +130,7 @@ _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "item": TEXT,
     "average": {"type": "boolean"},
     "simultaneous": {"type": "boolean"},
+    "projection": {"enum": list(PROJECTIONS)},
     "decoder": {"enum": list(DECODERS), "default": DECODERS[0]},
     "level": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_LEVEL},
 }
@@ -211,16 +213,23 @@ def _schemas() -> dict[str, Any]:
         ),
         "Question": table(version={"const": 1}, question={"anyOf": [{"type": "null"}, asked]}),
         "NewKey": table(task_id=TEXT, key_id=COUNT),
-        "Answers": table(
-            query={"enum": list(QUERIES)},
-            question=TEXT,
-            answers=array(table(value=number, low=number, high=number)),
-            level={"type": "number"},
-            band={"type": "boolean"},
-            as_of=COUNT,
-            method=TEXT,
-            n=COUNT,
-            guarantee=TEXT,
-            quantity=schema_of(Quantity),
-        ),
+        "Answers": _answers(number),
     }
+
+
+def _answers(number: dict[str, Any]) -> dict[str, Any]:
+    """Return the form of answers; the interpolated periods are only there if there are any."""
+    answers = table(
+        query={"enum": list(QUERIES)},
+        question=TEXT,
+        answers=array(table(value=number, low=number, high=number)),
+        level={"type": "number"},
+        band={"type": "boolean"},
+        as_of=COUNT,
+        method=TEXT,
+        n=COUNT,
+        guarantee=TEXT,
+        quantity=schema_of(Quantity),
+    )
+    answers["properties"]["interpolated"] = array(COUNT)
+    return answers

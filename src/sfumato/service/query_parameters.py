@@ -18,12 +18,12 @@ __all__ = ["QUERIES", "answer"]
 _NUMBER: Final = re.compile(r"(?=.{1,32}$)[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.ASCII)
 _WHOLE: Final = ("period", "first", "last", "before", "after", "k")
 QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "mean": ("period", "item"),
-    "range": ("first", "last", "average", "item"),
-    "prefix": ("last", "average", "item"),
+    "mean": ("period", "item", "projection"),
+    "range": ("first", "last", "average", "item", "projection"),
+    "prefix": ("last", "average", "item", "projection"),
     "difference": ("before", "after", "item"),
-    "top": ("k", "period"),
-    "curve": ("item", "simultaneous"),
+    "top": ("k", "period", "projection"),
+    "curve": ("item", "simultaneous", "projection"),
 }
 """The questions and their fields; all of them also take a decoder and a level."""
 

@@ -100,7 +100,7 @@ def test_the_demos_intervals_hold_for_small_and_large_shares() -> None:
     say(f"\nseed {SEED}: {inside.mean():.4f} (+-{error:.4f}) of {inside.size}")
     assert 0.945 - 3 * error < inside.mean() < 0.965 + 3 * error
     for low, high in pairwise(BANDS):
-        band = (truth > low) & (truth <= high) | (truth == low == 0)
+        band = (truth > low - (low == 0)) & (truth <= high)
         share, size = inside[band].mean(), np.count_nonzero(band)
         error = np.sqrt(0.05 * 0.95 / size)
         say(f"  shares {low:5.3f}..{high:5.3f}: {share:.4f} (+-{error:.4f}) of {size}")
