@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
+from sfumato.frames import objects
 from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD
 
@@ -56,12 +56,6 @@ def read(table: Table, observed: Observed) -> NDArray[Any]:
         wanted[name] = (name, Kind.TEXT if words else Kind.NUMBER)
     cells = table.columns(wanted)
     try:
-        return observed.read({name: _array(cell) for name, cell in cells.items()})
+        return observed.read({name: objects(cell) for name, cell in cells.items()})
     except InputError as error:
         raise InputError(f"{table.path}: {error}") from error
-
-
-def _array(cells: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(cells), dtype=object)
-    array[:] = cells
-    return array

@@ -159,15 +159,9 @@ class OutputJournal:
         self._claim.release()
 
     def _record(self, held: list[int]) -> dict[str, Any]:
-        progress = self.progress
-        return {
-            "held": held,
-            "state": progress.state.plain(),
-            "lines": progress.lines,
-            "offset": progress.offset,
-            "length": progress.length,
-            "pending": progress.pending,
-            "complete": progress.complete,
+        state = self.progress.state.plain()
+        return {"held": held, "state": state} | {
+            name: getattr(self.progress, name) for name in _FIELDS
         }
 
     def _publish(self) -> None:

@@ -194,7 +194,7 @@ def read_released(path: Path) -> Released:
         threshold, unit = int(described["threshold"]), float(described["unit"])
         if threshold < 1 or not 0 < unit < math.inf:
             raise ConfigurationError(f"threshold is {threshold} and unit {unit}.")
-    if rows.column_names != _schema(release).names:
+    if rows.schema.remove_metadata() != _schema(release):
         raise _none(path)
     to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
     if to.size and not (to[0] > release.skipped and bool((np.diff(to) > 0).all())):
@@ -214,7 +214,7 @@ def _parquet(path: Path) -> tuple[str, pa.Table]:
         about = (file.schema_arrow.metadata or {}).get(KEY)
         if about is None:
             raise _none(path)
-        return about.decode(), _checked(file.read(), path)
+        return about.decode(), file.read()
 
 
 def _csv(path: Path) -> tuple[str, pa.Table]:
@@ -224,15 +224,7 @@ def _csv(path: Path) -> tuple[str, pa.Table]:
     if not first.startswith(MARK.encode()):
         raise _none(path)
     kinds = pa.csv.ConvertOptions(column_types=_BLOCKS | _CUT)
-    rows = pa.csv.read_csv(io.BytesIO(rest), convert_options=kinds)
-    return first[len(MARK) :].decode(), _checked(rows, path)
-
-
-def _checked(rows: pa.Table, path: Path) -> pa.Table:
-    known = (_SUMS, _BLOCKS, _SUMS | _CUT, _BLOCKS | _CUT)
-    if dict(zip(rows.schema.names, rows.schema.types, strict=True)) not in known:
-        raise _none(path)
-    return rows
+    return first[len(MARK) :].decode(), pa.csv.read_csv(io.BytesIO(rest), convert_options=kinds)
 
 
 def _none(path: Path) -> InputError:
