@@ -36,6 +36,18 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
         assert not name or name in functions, f"{file}::{name}"
 
 
+EVERYWHERE = sorted([*(TOP / "docs").rglob("*.md"), *TOP.glob("*.md")])
+FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|pyi|md|toml))`")
+
+
+@pytest.mark.parametrize("page", EVERYWHERE, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    """A page names files from the top of the project, or from the package; moved ones are told."""
+    for name in FILE.findall(page.read_text()):
+        places = (TOP, TOP / "src", TOP / "src/sfumato")
+        assert any((place / name).exists() for place in places), name
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.parent.name == "proofs" and page.stem != "index"]
 )

@@ -57,7 +57,13 @@ def test_every_python_that_is_tested_is_declared() -> None:
     ("wanted", "sentence"),
     [
         ("3.9", "run: --python is '3.9'; 3.11, 3.12 or 3.13 is expected.\n"),
-        ("3.12", "run: --python is 3.12, and there is no python3.12 on this machine that runs.\n"),
+        (
+            "3.12",
+            (
+                "run: --python is 3.12, and there is no python3.12 that runs; "
+                "PYTHON=/its/path ./run test takes one from anywhere.\n"
+            ),
+        ),
     ],
 )
 def test_a_python_that_is_not_there_gets_one_sentence(
