@@ -113,7 +113,7 @@ def test_a_given_table() -> None:
 
 
 def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log, steps are"):
+    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log or steps is"):
         DrawnBits("cos")
     with pytest.raises(ConfigurationError, match="devices is 0; a whole number from 1 on"):
         DrawnBits("sin", devices=0)

@@ -54,7 +54,7 @@ def test_a_fleet_is_the_same_for_the_same_seed_and_other_for_another() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="life is 'wild'; uniform, moving, slow"):
+    with pytest.raises(ConfigurationError, match="life is 'wild'; uniform, moving or slow"):
         Synthetic(Binary(), 4, 2, 5, "wild")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="devices is 0"):
         Synthetic(Binary(), 4, 2, 0)
