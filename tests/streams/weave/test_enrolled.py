@@ -127,7 +127,10 @@ def test_questions_know_the_enrolled() -> None:
     history = History.of(design, tallies, enrolled=ENROLLED)
     curve = Reports(design, tallies, ENROLLED).online()
     assert history.mean(8)["on"].value == pytest.approx(curve.values[7, 0], abs=1e-9)
-    assert abs(history.mean(8, "filtered")["on"].value - right(design)[7, 0]) < 0.15
+    for decoder in ("filtered", "posterior"):
+        assert abs(history.mean(8, decoder)["on"].value - right(design)[7, 0]) < 0.15
+        risen = history.difference(1, 8, decoder)["on"]
+        assert risen.low < right(design)[7, 0] - right(design)[0, 0] < risen.high
 
 
 def test_all_there_from_the_first_period_on_is_as_if_nothing_was_said() -> None:
