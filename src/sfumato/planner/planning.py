@@ -185,7 +185,7 @@ def plan(
         )
     outlook = kind.outlook(task.plain(), devices, pilot, notice)
     simulated, options = _foreseen(task, outlook)
-    options.sort(key=outlook.score)
+    options.sort(key=lambda option: (not outlook.is_default(option), outlook.score(option)))
     return Plan(task, outlook, tuple(options), target, simulated)
 
 

@@ -63,6 +63,13 @@ class Snapshot(ABC):
         none, everybody = self.variance_at_share(np.array([0.0, 1.0])).tolist()
         return none, everybody - none + 1
 
+    def shares(self, apart: float, width: int) -> Floats:
+        """Return the share of each entry where devices hold the same, but for so many of them.
+
+        Of entries that come and go by themselves, so many devices hold each.
+        """
+        return np.full(width, apart)
+
     @abstractmethod
     def encode(self, bits: Bits) -> Any:
         """Return rows of entries in the form that the mechanism takes."""
@@ -130,6 +137,10 @@ class Bit(Supports):
 class Item(Supports):
     """A snapshot of entries of which exactly one is 1."""
 
+    def shares(self, apart: float, width: int) -> Floats:
+        """Return all but so many for the first, and the others evenly."""
+        return np.array([1 - apart, *[apart / (width - 1)] * (width - 1)])
+
     def encode(self, bits: Bits) -> Any:
         """Return the index of the one in each row."""
         return bits.argmax(axis=1)
@@ -138,6 +149,10 @@ class Item(Supports):
 @dataclass(frozen=True)
 class OptionalItem(Supports):
     """A snapshot of entries of which at most one is 1; none is a further item after them."""
+
+    def shares(self, apart: float, width: int) -> Floats:
+        """Return so many in all, evenly; the others hold nothing."""
+        return np.full(width, apart / width)
 
     def encode(self, bits: Bits) -> Any:
         """Return the index of the one in each row, or the number of entries if there is none."""

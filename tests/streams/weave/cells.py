@@ -194,9 +194,9 @@ def counted(stream: Weave, streams: NDArray[Any], seed: Any) -> dict[str, list[t
     return sides
 
 
-def covers(cell: Cell, runs: int, seed: int) -> dict[str, Cover]:
-    """Return what was counted of each kind of answers."""
-    stream = cell.stream
+def covers(cell: Cell, runs: int, seed: int, stream: Weave | None = None) -> dict[str, Cover]:
+    """Return what was counted of each kind of answers, by the cell's own stream or another."""
+    stream = stream or cell.stream
     counts = {kind: Cover() for kind in KINDS}
     for run in range(runs):
         population = Synthetic(

@@ -1,40 +1,43 @@
-"""The choice of a mix: the spans and shares of least exact error."""
+"""The choice of a mix: least planned error, with bounded regret on quieter devices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.streams.weave.mix import Workload, best_shares, variance
+from sfumato.streams.weave.mix import Workload, best_shares
+from sfumato.streams.weave.regret import FAMILY, Judge, blended
 from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["best", "powers"]
+__all__ = ["best", "optimum", "powers"]
 
 Floats = NDArray[np.float64]
 Designed = Callable[[Sequence[int], Sequence[float]], "Weave"]
 """A function that returns the stream with given spans and shares."""
 
+UNMOVED: Final = 2.5
+"""The largest regret of differences alone where values never move: where devices differ, they gain
+more than that."""
+
 
 def best(designed: Designed, periods: int, workload: Workload) -> Weave:
-    """Return the stream whose mix has the least error that is safe for all data."""
-    even, shares = _optimum(designed, periods, workload)
-    alone = np.array([float(span == SNAPSHOT) for span in even.spans])
-    for more in (0.0, 0.25, 0.5, 0.7, 0.85, 0.95):
-        mixed = (1 - more) * shares + more * alone
-        if _is_safe(even, mixed, alone, workload):
-            return even.trimmed(mixed.tolist())
-    return even.trimmed(alone.tolist())
+    """Return the stream of least planned error whose regret is bounded."""
+    spanned, shares = optimum(designed, periods, workload)
+    chosen = spanned.trimmed(blended(spanned, shares, workload).tolist())
+    if spanned.anchored and spanned.values.changes(chosen.changes, periods, anchored=True) < 2:
+        return _first_looks(designed, periods, workload, chosen)
+    return chosen
 
 
-def _optimum(designed: Designed, periods: int, workload: Workload) -> tuple[Weave, Floats]:
-    """Return a stream with the useful spans, and their best shares."""
-    factor = 2 if periods <= 256 else 4
+def optimum(designed: Designed, periods: int, workload: Workload) -> tuple[Weave, Floats]:
+    """Return a stream with the useful spans, and their shares of least planned error."""
+    factor = _factor(periods)
     longest = 16
     tried: dict[int, float] = {}
     while True:
@@ -54,17 +57,29 @@ def _optimum(designed: Designed, periods: int, workload: Workload) -> tuple[Weav
     return even, shares
 
 
-def _is_safe(stream: Weave, shares: Floats, alone: Floats, workload: Workload) -> bool:
-    """Return whether a mix is no worse than snapshots alone, for all values of devices.
+def _first_looks(designed: Designed, periods: int, workload: Workload, chosen: Weave) -> Weave:
+    """Return a stream of differences alone if it has less error than the chosen one.
 
-    The noise of differences is at most the planned one. The noise of snapshots is smallest if all
-    devices hold the same, by the same factor in both cases.
+    Differences beside snapshots leave out their first look. If values never move after it, they
+    carry no information then, while differences alone do.
     """
-    total, parts = variance(stream.networks, shares, workload)
-    planned, _ = variance(stream.networks, alone, workload)
-    least = min(look.noise / look.variance for look in stream.snapshots)
-    looks = float(parts @ alone)
-    return total <= planned and total - looks + least * looks <= 1.01 * least * planned
+    spans = [span for span in powers(_factor(periods), periods // 2) if 2 * span <= periods]
+    even = designed(spans, [1 / len(spans)] * len(spans))
+    shares, _ = best_shares(even.networks, workload)
+    alone = designed([SNAPSHOT], [1.0])
+    for population in FAMILY:
+        unit = Judge(alone, population, workload).errors(np.ones(1))
+        if Judge(even, population, workload).regret(shares, unit) > UNMOVED:
+            return chosen
+    other = even.trimmed(shares.tolist())
+    queries = [workload] if isinstance(workload, str) else list(workload)
+    ratios = [other.expected_variance(name) / chosen.expected_variance(name) for name in queries]
+    return other if max(ratios) < 1 else chosen
+
+
+def _factor(periods: int) -> int:
+    """Return the ratio of each span to the one before it."""
+    return 2 if periods <= 256 else 4
 
 
 def powers(base: int, largest: int) -> list[int]:

@@ -297,9 +297,14 @@ class WeaveDesign(Stream):
         """The graph of the reports of the first block, for any shares of the spans."""
         return self.block_network(0)
 
-    @cached_property
+    @property
     def networks(self) -> tuple[tuple[float, Network], ...]:
         """The graphs of all blocks, each with its share of the entries."""
+        return tuple((share, network) for share, _, network in self.distinct)
+
+    @cached_property
+    def distinct(self) -> tuple[tuple[float, int, Network], ...]:
+        """The distinct blocks: their share of the entries, the first of them, and its graph."""
         counts: dict[int, int] = {}
         alike: dict[tuple[int, Snapshot], int] = {}
         for block, entries in enumerate(self.values.blocks):
@@ -307,7 +312,7 @@ class WeaveDesign(Stream):
             first = alike.setdefault((width, self.snapshots[block]), block)
             counts[first] = counts.get(first, 0) + width
         return tuple(
-            (count / self.values.width, self.block_network(block))
+            (count / self.values.width, block, self.block_network(block))
             for block, count in counts.items()
         )
 

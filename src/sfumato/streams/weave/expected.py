@@ -31,7 +31,7 @@ from sfumato.streams.weave.working import Working
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["expected", "expected_posterior", "influence", "networks", "sent"]
+__all__ = ["expected", "expected_posterior", "networks", "sent"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -339,40 +339,6 @@ def _along(fusion: Fusion, workload: str) -> Iterator[Floats]:
             yield summed[-1:]
         else:
             yield summed[np.unique(np.linspace(0, end - 1, min(size, end)).astype(int))]
-
-
-def influence(protocol: Weave, devices: int) -> float:
-    """Return the most that one forged device can change the mean of a period when it closes.
-
-    Such a device follows one thread, and may send any valid message in each of its reports.
-    """
-    largest = 0.0
-    threads = list(protocol.threads())
-    for block in range(len(protocol.values.blocks)):
-        rows = [
-            (start, end, place)
-            for place, (thread, share) in enumerate(threads)
-            if share > 0 and (not thread.is_snapshot or thread.block == block)
-            for start, end in protocol.edges(thread)
-        ]
-        start, end, place = np.array(sorted(rows, key=lambda row: row[1]), dtype=np.int64).T
-        working, reach = np.empty(len(threads)), np.empty(len(threads))
-        for index in set(place.tolist()):
-            thread, share = threads[index]
-            if thread.is_snapshot:
-                look: Any = protocol.snapshots[block]
-                working[index], reach[index] = look.variance, look.mechanism.influence
-            else:
-                strand = protocol.strand(thread)
-                working[index], reach[index] = strand.variance, strand.mechanism.influence
-            working[index] /= devices * share
-            reach[index] /= devices * share
-        weights = np.abs(Fusion(protocol.periods, start, end, 1 / working[place]).online())
-        order = np.argsort(place, kind="stable")
-        cuts = np.concatenate([[0], np.flatnonzero(np.diff(place[order])) + 1])
-        moved = np.add.reduceat((weights * reach[place])[:, order], cuts, axis=1)
-        largest = max(largest, float(np.nanmax(moved)))
-    return largest
 
 
 def sent(protocol: Weave) -> Sent:

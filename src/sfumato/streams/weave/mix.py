@@ -8,6 +8,7 @@ the derivatives bound the distance from the optimum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, cast
@@ -75,13 +76,19 @@ class Network:
         """The longest distance back to a period other than 0."""
         return int((self.end - self.start)[self.start > 0].max(initial=1))
 
+    def with_noise(self, ratios: Floats) -> Network:
+        """Return the same edges, with the noise of each span multiplied by its ratio."""
+        other = copy(self)
+        other.unit = self.unit / ratios[self.span]
+        return other
+
     @cached_property
-    def ended(self) -> list[tuple[Ints, Ints, Floats]]:
-        """The starts, spans and units of the edges that end in each period."""
+    def ended(self) -> list[tuple[Ints, Ints, Ints]]:
+        """The starts, spans and indices of the edges that end in each period."""
         order = np.lexsort((self.start, self.end))
         cuts = np.searchsorted(self.end[order], np.arange(self.periods + 2))
         parts = [order[a:b] for a, b in pairwise(cuts)]
-        return [(self.start[part], self.span[part], self.unit[part]) for part in parts]
+        return [(self.start[part], self.span[part], part) for part in parts]
 
     @cached_property
     def repeats(self) -> bool:
@@ -198,9 +205,9 @@ def _passing(network: Network, shares: Floats, name: Asked) -> Floats:
     """Return each span's part of the average variance of queries at the closing of a period."""
     total = np.zeros(len(network.spans))
     noises = []
-    for start, span, unit in network.ended[1:]:
+    for start, span, places in network.ended[1:]:
         with np.errstate(divide="ignore"):
-            noises.append((start, 1 / (unit * shares[span])))
+            noises.append((start, 1 / (network.unit[places] * shares[span])))
     turn = max(network.longest, 8) if name == "online" and network.repeats else None
     found = squared_weights(noises, name, turn=turn)
     if found is None:

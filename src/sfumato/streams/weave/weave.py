@@ -28,6 +28,7 @@ from sfumato.streams.pilot import Pilot
 from sfumato.streams.weave import choosing, expected, weave_admission
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.design import WeaveDesign
+from sfumato.streams.weave.influence import influence
 from sfumato.streams.weave.mix import Workload, best_shares
 from sfumato.streams.weave.printed import printed_shares
 from sfumato.streams.weave.refusals import refuse_numbers
@@ -125,11 +126,12 @@ class Weave(WeaveDesign):
         mechanism: Carrier = "auto",
         weights: Weights = "learnt",
     ) -> Weave:
-        """Return the stream whose mix has the least exact error for a workload.
+        """Return the stream with the default mix for a workload.
 
-        Spans are powers of two (of four for long horizons); longer ones are tried as long as they
-        help. Snapshots alone are a candidate; as they are better than planned if nearly all devices
-        hold the same, no mix is chosen that would then be worse by more than 1%.
+        The mix has the least exact error for devices that make all their changes, blended with
+        more snapshots if it would otherwise lose too much to snapshots alone on quiet devices; see
+        :mod:`sfumato.streams.weave.regret`. Spans are powers of two (of four for long horizons);
+        longer ones are tried as long as they help.
         """
         refuse_numbers(values, periods, changes, epsilon, mechanism)
 
@@ -229,7 +231,7 @@ class Weave(WeaveDesign):
 
     def influence(self, devices: int) -> float:
         """Return the most that one forged device can change a period's mean when it closes."""
-        return expected.influence(self, devices)
+        return influence(self, devices)
 
     @classmethod
     def outlook(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from sfumato.streams.kinds import values_of
 from sfumato.streams.pilot import Pilot
 from sfumato.streams.weave.expected import expected, expected_posterior, networks
 from sfumato.streams.weave.mix import WORKLOADS, best_shares
+from sfumato.streams.weave.targets import enough_devices, enough_epsilon
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.weave import Weave
 from sfumato.wire.values import TaskValues
@@ -27,7 +27,7 @@ LADDER: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 LONG: Final = 256
 """The number of periods from which sums are only computed if they are asked for."""
 TUNED: Final = 128
-"""The number of periods up to which shares are also chosen for the expected streams."""
+"""The number of periods up to which shares are also chosen for the streams of a pilot."""
 FEW_LOOKS: Final = 30
 FEW_PEOPLE: Final = 200
 PATH: Final = "path"
@@ -136,11 +136,13 @@ class WeaveOutlook(Outlook):
     def options(self) -> Iterator[Option]:
         """Yield Weave with each mechanism, snapshots alone, and the papers' levels."""
         changes = self._best_changes() if self.pilot.is_data else self.changes
-        woven = self.made("weave", changes)
-        for name in ("weave", "snapshots", "tree", "hierarchy"):
+        woven = self._default if changes == self.changes else self.made("weave", changes)
+        itself = "snapshots" if woven.spans == (SNAPSHOT,) else "weave"
+        yield self.option(itself, woven)
+        for name in ("snapshots", "tree", "hierarchy"):
             self.notice(name)
-            stream = woven if name == "weave" else self.made(name, changes)
-            if name != "weave" or stream.spans != (SNAPSHOT,):  # otherwise weave is snapshots alone
+            stream = self.made(name, changes)
+            if name != itself:
                 yield self.option(name, stream)
         yield self.option("hierarchy", stream, decoder=PATH)
         if changes != self.changes:
@@ -159,9 +161,23 @@ class WeaveOutlook(Outlook):
             self.notice("the mix of the task file")
             yield self.option("weave", Weave.chosen(self.task))
 
+    @cached_property
+    def _default(self) -> Weave:
+        """The stream that runs if the task names no mix."""
+        self.notice("weave")
+        return self.made("weave", self.changes)
+
+    def is_default(self, option: Option) -> bool:
+        """Return whether an option is the default mix and there is no pilot.
+
+        Without a pilot only the bound on changes is known, and the default mix is also good for
+        quieter devices. With one, the option of least error is recommended.
+        """
+        return not self.pilot.is_data and option.stream is self._default
+
     def _tuned(self, changes: int) -> Iterator[Option]:
-        """Yield Weave with each mechanism and the best shares for the expected streams."""
-        if "shuffle" in self.task or self.periods > TUNED:
+        """Yield Weave with each mechanism and the best shares for the streams of the pilot."""
+        if not self.pilot.is_data or "shuffle" in self.task or self.periods > TUNED:
             return
         spans = [span for span in (1, 2, 4, 8, 16) if 2 * span <= self.periods]
         even = (1 / (len(spans) + 1),) * (len(spans) + 1)
@@ -170,7 +186,7 @@ class WeaveOutlook(Outlook):
         mechanisms: tuple[Any, ...] = ("concord", "exsub")
         named = self.task["mechanism"]
         for mechanism in mechanisms if named == "auto" else (named,):
-            whole = Weave(*asked, mechanism)
+            whole = Weave(*asked, mechanism, weights=self._default.weights)
             shares, _ = best_shares(networks(whole, self.pilot.sample), self.workload)
             yield self.option("weave", whole.trimmed(shares.tolist()), list(self.queries))
 
@@ -199,43 +215,10 @@ class WeaveOutlook(Outlook):
         factor = aim / best.errors[self.main].reported
         stream: Any = best.stream
         return {
-            "devices": self._enough_devices(best, stream, aim),
-            "epsilon": self._enough_epsilon(stream, factor),
+            "devices": enough_devices(best, self.pilot.sample, self.main, aim),
+            "epsilon": enough_epsilon(stream, self.main, factor),
             "periods": self._few_periods(stream, factor),
         }
-
-    def _enough_devices(self, best: Option, stream: Weave, aim: float) -> int | None:
-        """Return the number of devices with this variance, rounded to two digits."""
-        needed = self.devices * best.errors[self.main].reported / aim
-        # Nearly proportional, but with few devices some periods have no snapshot.
-        for _ in range(2):
-            count = max(1, round(needed))
-            if count > 10**12:
-                return None
-            found = expected(stream, count, self.pilot.sample, [self.main])
-            needed = count * found[self.main].reported / aim
-        scale = 10 ** max(0, int(np.log10(max(needed, 1))) - 1)
-        return int(np.ceil(needed / scale) * scale)
-
-    def _enough_epsilon(self, stream: Weave, factor: float) -> float | None:
-        """Return an epsilon at which the variance is at most this multiple of the present one.
-
-        The mix stays the same, so a plan made for that epsilon may need slightly less.
-        """
-        unit, now = stream.expected_variance(self.main), stream.epsilon
-
-        def variance(epsilon: float) -> float:
-            return replace(stream, epsilon=epsilon).expected_variance(self.main) / unit
-
-        low, high = (0.01, now) if factor >= 1 else (now, 16.0)
-        if variance(high) > factor:
-            return None
-        if variance(low) < factor:
-            return low
-        while high / low > 1.005:
-            middle = (low * high) ** 0.5
-            low, high = (low, middle) if variance(middle) <= factor else (middle, high)
-        return float(f"{high:.3g}")
 
     def _few_periods(self, stream: Weave, factor: float) -> int | None:
         """Return the longest horizon, by repeated halving, with a variance this small."""
@@ -270,7 +253,12 @@ class WeaveOutlook(Outlook):
         """Return the factor of errors if epsilon has to last for two horizons."""
         self.notice("a second horizon")
         halved = Weave.best(
-            self.values, self.periods, stream.changes, stream.epsilon / 2, workload=self.workload
+            self.values,
+            self.periods,
+            stream.changes,
+            stream.epsilon / 2,
+            workload=self.workload,
+            weights=self._default.weights,
         )
         ratio = halved.expected_variance(self.main) / stream.expected_variance(self.main)
         return float(ratio**0.5)

@@ -1,0 +1,68 @@
+"""The influence of one forged device on an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.streams.weave.fusion import Fusion
+from sfumato.streams.weave.regret import FAMILY
+from sfumato.streams.weave.threads import Thread
+
+if TYPE_CHECKING:  # avoids a circular import
+    from sfumato.streams.weave.weave import Weave
+
+__all__ = ["influence"]
+
+Floats = NDArray[np.float64]
+
+
+def influence(protocol: Weave, devices: int) -> float:
+    """Return the most that one forged device can change the mean of a period when it closes.
+
+    Such a device follows one thread, and may send any valid message in each of its reports. Learnt
+    weights are those of devices as planned and of the populations that a mix is judged by.
+    """
+    largest = 0.0
+    threads = list(protocol.threads())
+    for block in range(len(protocol.values.blocks)):
+        rows = [
+            (start, end, place)
+            for place, (thread, share) in enumerate(threads)
+            if share > 0 and (not thread.is_snapshot or thread.block == block)
+            for start, end in protocol.edges(thread)
+        ]
+        start, end, place = np.array(sorted(rows, key=lambda row: row[1]), dtype=np.int64).T
+        working, reach = np.empty(len(threads)), np.empty(len(threads))
+        for index in set(place.tolist()):
+            thread, share = threads[index]
+            if thread.is_snapshot:
+                look: Any = protocol.snapshots[block]
+                working[index], reach[index] = look.variance, look.mechanism.influence
+            else:
+                strand = protocol.strand(thread)
+                working[index], reach[index] = strand.variance, strand.mechanism.influence
+            working[index] /= devices * share
+            reach[index] /= devices * share
+        order = np.argsort(place, kind="stable")
+        cuts = np.concatenate([[0], np.flatnonzero(np.diff(place[order])) + 1])
+        for noise in _noises(protocol, block, threads):
+            conductance = 1 / (working * noise)[place]
+            weights = np.abs(Fusion(protocol.periods, start, end, conductance).online())
+            moved = np.add.reduceat((weights * reach[place])[:, order], cuts, axis=1)
+            largest = max(largest, float(np.nanmax(moved)))
+    return largest
+
+
+def _noises(
+    protocol: Weave, block: int, threads: Sequence[tuple[Thread, float]]
+) -> Iterator[Floats]:
+    """Yield the noise of each thread's reports relative to the plan, as weights may count on."""
+    yield np.ones(len(threads))
+    if protocol.weights == "learnt":
+        places = [protocol.spans.index(thread.span) for thread, _ in threads]
+        for population in FAMILY:
+            yield population.ratios(protocol, block)[places]

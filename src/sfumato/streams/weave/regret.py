@@ -1,0 +1,178 @@
+"""Which mixes are safe: how much they lose to snapshots alone where devices are not as planned.
+
+A mix is planned for streams that are as busy as a task allows. Where devices hardly differ,
+snapshots have far less noise than planned, and so have differences where hardly anything changes.
+*Regret* is the error of a mix over that of snapshots alone, both with the noise that a population
+really has. The mix of a stream is the one of least planned error, blended with as few snapshots as
+keep its regret bounded over a family of populations.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.streams.weave.mix import Workload, variance
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
+
+if TYPE_CHECKING:  # avoids a circular import
+    from sfumato.streams.weave.weave import Weave
+
+__all__ = ["FAMILY", "Hypothetical", "Judge", "blended"]
+
+Floats = NDArray[np.float64]
+
+BLENDS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""The shares of snapshots that are tried beside the mix of least planned error, in order."""
+
+
+@dataclass(frozen=True)
+class Hypothetical:
+    """A hypothetical population that a mix is judged by.
+
+    Parameters
+    ----------
+    share
+        The share of the devices that hold an entry; of a category, that do not hold the first
+        item. Twice as many are active.
+    changes
+        The most changes that an active device makes.
+    most
+        The largest regret that is allowed.
+
+    """
+
+    share: float
+    changes: float
+    most: float
+
+    def ratios(self, stream: Weave, block: int) -> Floats:
+        """Return the noise of each span's reports as a multiple of the planned one."""
+        return np.array(
+            [
+                self._of_look(stream, block) if span == SNAPSHOT else self._of_span(stream, span)
+                for span in stream.spans
+            ]
+        )
+
+    def _of_look(self, stream: Weave, block: int) -> float:
+        look = stream.snapshots[block]
+        return float(look.variance_at_share(self._shares(stream, block)).mean()) / look.variance
+
+    def _of_span(self, stream: Weave, span: int) -> float:
+        strand = stream.strand(Thread(span, 0 if stream.aligned else 1 % span))
+        entries = strand.mechanism.dimension
+        first, square = 0, 0.0
+        if stream.values.always_there and not stream.anchored:  # all values appear at first
+            first = stream.values.least_changes
+            shares = [self._shares(stream, place) for place in range(len(stream.values.blocks))]
+            square = float((np.concatenate(shares) ** 2).sum()) / entries
+        moves = 2 * self.share * min(self.changes, strand.nonzeros - first)
+        return (strand.moment((first + moves) / entries) - square) / strand.variance
+
+    def _shares(self, stream: Weave, block: int) -> Floats:
+        entries = stream.values.blocks[block]
+        return stream.snapshots[block].shares(self.share, entries.stop - entries.start)
+
+    def spread(self, stream: Weave, block: int) -> float:
+        """Return the variance of an entry of a block among devices, averaged over entries."""
+        shares = self._shares(stream, block)
+        return float((shares * (1 - shares)).mean())
+
+
+FAMILY: Final = (Hypothetical(0.0, 0, 1.5), Hypothetical(0.01, inf, 1.15))
+"""The populations that bind: all devices hold the same for good; and one device in a hundred
+differs, while twice as many make all their changes.
+
+Other shares and fewer changes have not been found to bind; a test tries some.
+"""
+
+
+class Judge:
+    """The errors of all mixes of a stream's spans in one population.
+
+    Planned weights stay the same in every population; learnt weights are optimal for each.
+
+    Parameters
+    ----------
+    stream
+        The stream, whose spans are mixed; its own shares do not matter.
+    population
+        The population.
+    workload
+        The queries that will be asked.
+
+    """
+
+    def __init__(
+        self, stream: Weave, population: Hypothetical, workload: Workload = "online"
+    ) -> None:
+        self.population = population
+        self._learns = stream.weights == "learnt"
+        self._alone = _alone(stream)
+        self._queries = {workload: 1.0} if isinstance(workload, str) else dict(workload)
+        self._blocks = []
+        for share, block, network in stream.distinct:
+            ratios = population.ratios(stream, block)
+            real = network.with_noise(ratios) if self._learns else network
+            self._blocks.append((share, real, ratios, population.spread(stream, block)))
+
+    def errors(self, shares: Floats) -> dict[str, float]:
+        """Return n times the mean squared error of each kind of query."""
+        return {query: self._error(shares, query) for query in self._queries}
+
+    def _error(self, shares: Floats, query: str) -> float:
+        error = 0.0
+        for share, network, ratios, spread in self._blocks:
+            total, parts = variance(network, shares, query)
+            noise = total if self._learns else float(parts @ ratios)
+            # Threads are a partition of the crowd: all together they are everybody.
+            error += share * (noise - spread * (query in ("online", "history")))
+        return error
+
+    def regret(self, shares: Floats, unit: Mapping[str, float] | None = None) -> float:
+        """Return the weighted mean of errors relative to other ones, by default snapshots alone."""
+        units = self.errors(self._alone) if unit is None else unit
+        errors = self.errors(shares)
+        each = (weight * errors[name] / units[name] for name, weight in self._queries.items())
+        return sum(each) / sum(self._queries.values())
+
+
+def _alone(stream: Weave) -> Floats:
+    return np.array([float(span == SNAPSHOT) for span in stream.spans])
+
+
+def blended(stream: Weave, shares: Floats, workload: Workload = "online") -> Floats:
+    """Return the mix with the fewest additional snapshots whose regret is bounded.
+
+    It is snapshots alone if no blend is safe. With learnt weights, regret is a convex function of
+    the blend that ends at 1, so bisection finds the smallest safe one; in all cases the result is
+    safe.
+    """
+    alone = _alone(stream)
+    networks = stream.networks
+    if variance(networks, alone, workload)[0] <= variance(networks, shares, workload)[0]:
+        return alone
+    judges = [Judge(stream, population, workload) for population in FAMILY]
+    units = [judge.errors(alone) for judge in judges]
+
+    def mixed(blend: float) -> Floats:
+        return np.asarray((1 - blend) * shares + blend * alone)
+
+    def is_safe(blend: float) -> bool:
+        mix = mixed(blend)
+        return all(
+            judge.regret(mix, unit) <= judge.population.most
+            for judge, unit in zip(judges, units, strict=True)
+        )
+
+    if is_safe(BLENDS[0]):
+        return shares
+    least = bisect_left(BLENDS, x=True, lo=1, key=is_safe)
+    return mixed(BLENDS[least]) if least < len(BLENDS) else alone
