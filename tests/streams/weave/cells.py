@@ -195,7 +195,7 @@ def counted(stream: Weave, streams: NDArray[Any], seed: Any) -> dict[str, list[t
 
 
 def covers(cell: Cell, runs: int, seed: int, stream: Weave | None = None) -> dict[str, Cover]:
-    """Return what was counted of each kind of answers, by the cell's own stream or another."""
+    """Return what was counted of each kind of answers, by the best design or another one."""
     stream = stream or cell.stream
     counts = {kind: Cover() for kind in KINDS}
     for run in range(runs):
