@@ -44,12 +44,12 @@ class SfumatoError(Exception):
     """
 
     def __str__(self) -> str:
-        said = super().__str__()
-        if len(said) > LONGEST:
-            said = f"{said[: LONGEST * 2 // 3]} ... {said[-LONGEST // 4 :]}"
-        if said.isprintable():
-            return said
-        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in said)
+        message = super().__str__()
+        if len(message) > LONGEST:
+            message = f"{message[: LONGEST * 2 // 3]} ... {message[-LONGEST // 4 :]}"
+        if message.isprintable():
+            return message
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in message)
 
 
 class ConfigurationError(SfumatoError, ValueError):

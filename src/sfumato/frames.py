@@ -54,8 +54,8 @@ def picked(frame: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """
     if hasattr(frame, "collect"):
         raise InputError(f"the table is a {type(frame).__name__}; collect it first.")
-    given = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
-    there: list[Any] = list(getattr(frame, "columns", ()) if given is None else given)
+    named = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
+    there: list[Any] = list(getattr(frame, "columns", ()) if named is None else named)
     if not there:
         raise InputError(
             f"data has type {type(frame).__name__}; a table with columns {', '.join(names)} is "

@@ -78,9 +78,9 @@ class _BoundCoins(Branching):
 
     def bound(self, code: Iterable[int]) -> Source:
         """Return the coins that belong to one encoded value."""
-        given = tuple(code)
-        self._codes.add(given)
-        return _BoundCoins(self._way, self._tapes, self._codes, given)
+        value = tuple(code)
+        self._codes.add(value)
+        return _BoundCoins(self._way, self._tapes, self._codes, value)
 
 
 class _Copies:
@@ -116,8 +116,8 @@ class _Copies:
         met = {code for life in self._live(pair[1], two, ()) for code, _ in life.told}
         firsts: dict[Life, Fraction] = {}
         for first, chance in self._live(pair[0], one, ()).items():
-            told = tuple(tape for tape in first.told if tape[0] in met)
-            short = replace(first, told=told)
+            shared = tuple(tape for tape in first.told if tape[0] in met)
+            short = replace(first, told=shared)
             firsts[short] = firsts.get(short, Fraction(0)) + chance
         for first, chance in firsts.items():
             for second, part in self._live(pair[1], two, first.told).items():
@@ -133,9 +133,9 @@ class _Copies:
                 tapes: Tapes = {code: list(tape) for code, tape in told}
                 codes: set[Code] = set()
                 device = self.devices.restored(state)
-                said = self.devices.said(device, act, _BoundCoins(path, tapes, codes))
+                message = self.devices.said(device, act, _BoundCoins(path, tapes, codes))
                 kept = tuple((code, tuple(tape)) for code, tape in tapes.items() if tape)
-                return Life(said, state_of(device), frozenset(codes), kept)
+                return Life(message, state_of(device), frozenset(codes), kept)
 
             law: dict[Life, Fraction] = {}
             for life, path in paths(live, Path, MOST_CHOICES):

@@ -35,10 +35,10 @@ def devices_resume(stream: Stream) -> None:
                 for place, act in enumerate(acts):
                     late = stream.restore(json.loads(state_of(device)))
                     coins = 1_000 * life + 10 * period + place
-                    said = [devices.said(one, act, seeded(coins)) for one in (device, early, late)]
+                    sent = [devices.said(one, act, seeded(coins)) for one in (device, early, late)]
                     become = [state_of(one) for one in (device, early, late)]
                     when = f"restored in period {period}"
-                    demand(said[0] == said[1] == said[2], f"{when}, it sends another message")
+                    demand(sent[0] == sent[1] == sent[2], f"{when}, it sends another message")
                     demand(become[0] == become[1] == become[2], f"{when}, it becomes another")
                 early = stream.restore(json.loads(state_of(device)))
 

@@ -81,10 +81,10 @@ def _bounds_stay_above(mechanism: Mechanism, known: Contrasts) -> None:
         if bound.epsilon is None or bound.assumes or known.attained_if:
             continue
         above = bound.epsilon * (1 + 1e-6)
-        told = delta_below(reached, n, above)
+        attained = delta_below(reached, n, above)
         demand(
-            told <= delta,
-            f"{n} people reach delta {told:.2g} at the epsilon {above:.4g} of {bound.bound}, "
+            attained <= delta,
+            f"{n} people reach delta {attained:.2g} at the epsilon {above:.4g} of {bound.bound}, "
             f"which promises {delta:g}",
         )
 

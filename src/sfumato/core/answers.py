@@ -142,8 +142,8 @@ class Answers:
 
     def largest(self) -> Self:
         """Return all rows, sorted by falling value; rows without a known value come last."""
-        told = self._told[:, 0]
-        return self.pick(np.argsort(np.where(told, -self.values, np.inf), kind="stable"))
+        known = self._told[:, 0]
+        return self.pick(np.argsort(np.where(known, -self.values, np.inf), kind="stable"))
 
     def holds(self, truth: Floats) -> NDArray[np.bool_]:
         """Return which intervals hold the true value."""
@@ -191,8 +191,8 @@ class Answers:
             ends = ("", "")
             if low is not None and high is not None:
                 ends = (text(low, places), text(high, places))
-            told = ("unknown", "") if value is None else (text(value, places), text(reach, places))
-            rows.append(Printed(*told, *ends))
+            shown = ("unknown", "") if value is None else (text(value, places), text(reach, places))
+            rows.append(Printed(*shown, *ends))
         wide = max((len(end) for row in rows for end in row[2:]), default=0)
         return [row._replace(low=row.low.rjust(wide), high=row.high.rjust(wide)) for row in rows]
 
@@ -279,13 +279,13 @@ class Answers:
     def about(self) -> dict[str, Any]:
         """Return the level, method, date, guarantee and quantity of the answers as plain data."""
         dated = {} if self.as_of is None else {"as_of": self.as_of}
-        made = {"method": self.method} if self.method else {}
+        method = {"method": self.method} if self.method else {}
         filled = {"interpolated": list(self.interpolated)} if self.interpolated else {}
         return {
             "level": self.level,
             "band": self.band,
             **dated,
-            **made,
+            **method,
             **filled,
             "n": self.n,
             "guarantee": str(self.guarantee),
@@ -319,11 +319,11 @@ def columns_of(named: Mapping[str, Answers]) -> dict[str, list[Any]]:
     first = next(iter(named.values()))
     if len(named) == 1:
         return first.columns()
-    made: dict[str, list[Any]] = {first.what: list(first.labels)}
+    table: dict[str, list[Any]] = {first.what: list(first.labels)}
     for name, answers in named.items():
         columns = answers.columns()
-        made |= {name if side == "value" else f"{name}_{side}": columns[side] for side in SIDES}
-    return made
+        table |= {name if side == "value" else f"{name}_{side}": columns[side] for side in SIDES}
+    return table
 
 
 def plain_of(named: Mapping[str, Answers]) -> dict[str, Any]:

@@ -134,12 +134,12 @@ class ReleasedPeriods(Decoded):
         """Return the weighted sum of some periods, for each entry, with weights by period."""
         self.check(decoder)
         rows = [period - 1 for period in weights]
-        given = np.array(list(weights.values()))[:, None]
-        values = (given * self.values[rows]).sum(axis=0)
+        factors = np.array(list(weights.values()))[:, None]
+        values = (factors * self.values[rows]).sum(axis=0)
         if self.separate:
-            variances = (given**2 * self.variances[rows]).sum(axis=0)
+            variances = (factors**2 * self.variances[rows]).sum(axis=0)
         else:
-            variances = (np.abs(given) * np.sqrt(self.variances[rows])).sum(axis=0) ** 2
+            variances = (np.abs(factors) * np.sqrt(self.variances[rows])).sum(axis=0) ** 2
         if not np.isfinite(values).any():
             raise MismatchError("nothing is known of these periods.")
         # Entries of one period come from the same reports, but their covariance is not kept.

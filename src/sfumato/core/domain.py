@@ -125,7 +125,7 @@ class Domain:
         array = frames.column(values)
         if isinstance(self.items, int):
             return self._encode_numbers(array, self.items)
-        found = np.empty(array.size, dtype=np.int64)
+        codes = np.empty(array.size, dtype=np.int64)
         for index, label in enumerate(array.tolist()):
             code = self.code(label)
             if code is None:
@@ -133,8 +133,8 @@ class Domain:
                     f"values[{index}] is {reprlib.repr(label)}; "
                     f"the domain has the items {self.shown()}."
                 )
-            found[index] = code
-        return found
+            codes[index] = code
+        return codes
 
     def _encode_numbers(self, array: NDArray[Any], size: int) -> NDArray[np.int64]:
         if array.dtype.kind not in "iu":

@@ -114,8 +114,8 @@ class DeviceFleet(Fleet):
             for message in self._due:
                 places.setdefault(message.place, []).append(message)
             return Tallies({place: self._counted(sent) for place, sent in places.items()})
-        said = (device.answer(question, self._rng) for device in self._devices)
-        sent = [message for message in said if message is not None]
+        answers = (device.answer(question, self._rng) for device in self._devices)
+        sent = [message for message in answers if message is not None]
         return self._counted(sent, question) if sent else Tally.zero(question.mechanism.tally_shape)
 
     def _live_through(self, period: int) -> None:
@@ -123,11 +123,11 @@ class DeviceFleet(Fleet):
         while self._period < period:
             self._period += 1
             held = self._population.values(self._period)
-            said = (
+            messages = (
                 device.observe(self._population.said(cell), self._rng)
                 for device, cell in zip(self._devices, held, strict=True)
             )
-            self._due = [message for message in said if message is not None]
+            self._due = [message for message in messages if message is not None]
 
     def _counted(self, sent: list[Message], ask: Ask | None = None) -> Tally:
         """Return the tally of messages that belong to one place, read as a server reads them."""

@@ -59,9 +59,9 @@ class Mechanism(ABC):
 
     def _check_flag(self, name: str) -> None:
         """Raise ConfigurationError unless a field is true or false."""
-        given = getattr(self, name)
-        if not isinstance(given, (bool, np.bool_)):
-            raise ConfigurationError(f"{name} is {given!r}; true or false is expected.")
+        value = getattr(self, name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise ConfigurationError(f"{name} is {value!r}; true or false is expected.")
 
     # ---- configuration ---------------------------------------------------------------------
 
@@ -211,9 +211,9 @@ class Mechanism(ABC):
     def checked(self, reports: Reports) -> Reports:
         """Return the reports unchanged if all are valid; raise ReportError otherwise."""
         if not isinstance(reports, np.ndarray) or reports.dtype != self.report_dtype:
-            found = getattr(reports, "dtype", type(reports).__name__)
+            dtype = getattr(reports, "dtype", type(reports).__name__)
             raise ReportError(
-                f"reports have dtype {found}; {self.name} reports have {self.report_dtype}."
+                f"reports have dtype {dtype}; {self.name} reports have {self.report_dtype}."
             )
         if reports.ndim != 1:
             raise ReportError(f"reports have shape {reports.shape}; a flat array is expected.")

@@ -138,12 +138,12 @@ def _corner(y: Floats, total: float, cap: float) -> float:
     If no sum is too small, return the last of these shifts, which leaves nothing.
     """
     corners = np.unique(np.concatenate([y - cap, y]))
-    before, found = -1, corners.size - 1
-    while found - before > 1:
-        middle = (before + found) // 2
+    before, after = -1, corners.size - 1
+    while after - before > 1:
+        middle = (before + after) // 2
         enough = np.clip(y - corners[middle], 0.0, cap).sum() >= total
-        before, found = (middle, found) if enough else (before, middle)
-    return float(corners[found])
+        before, after = (middle, after) if enough else (before, middle)
+    return float(corners[after])
 
 
 def _number(value: Any) -> bool:

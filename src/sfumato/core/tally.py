@@ -87,12 +87,12 @@ class Tally:
         """Check the count, and keep the sums as a read-only array of 64-bit integers."""
         if not is_whole_number(self.n) or self.n < 0:
             raise MismatchError(f"n is {self.n!r}; a tally counts 0 or more reports.")
-        given = np.asarray(self.sums)
-        if given.dtype.kind not in "iu":
-            raise MismatchError(f"sums have dtype {given.dtype}; a tally holds integers.")
-        if given.dtype == np.uint64 and bool((given > np.iinfo(np.int64).max).any()):
+        array = np.asarray(self.sums)
+        if array.dtype.kind not in "iu":
+            raise MismatchError(f"sums have dtype {array.dtype}; a tally holds integers.")
+        if array.dtype == np.uint64 and bool((array > np.iinfo(np.int64).max).any()):
             raise MismatchError("sums have a number above 2^63 - 1; a tally holds 64-bit integers.")
-        sums = given.astype(np.int64)
+        sums = array.astype(np.int64)
         sums.flags.writeable = False
         object.__setattr__(self, "n", int(self.n))
         object.__setattr__(self, "sums", sums)

@@ -86,13 +86,13 @@ def _connected(host: str, port: int, end: float) -> socket.socket:
 
 def _addresses(host: str, port: int, end: float) -> list[Address]:
     """Return the addresses of a host; a lookup that takes too long is abandoned."""
-    said: list[Any] = []
+    results: list[Any] = []
 
     def look() -> None:
         try:
-            said.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            results.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, ValueError) as error:
-            said.append(error)
+            results.append(error)
 
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
@@ -101,12 +101,12 @@ def _addresses(host: str, port: int, end: float) -> list[Address]:
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     thread.join(_left(end))
-    if not said:
+    if not results:
         raise TimeoutError("looking the host up took too long")
-    if isinstance(said[0], Exception):
-        raise said[0]
-    found: list[Address] = said[0]
-    return found
+    if isinstance(results[0], Exception):
+        raise results[0]
+    addresses: list[Address] = results[0]
+    return addresses
 
 
 def _sealed(plain: socket.socket, host: str, end: float) -> ssl.SSLSocket:

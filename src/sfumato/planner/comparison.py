@@ -85,14 +85,14 @@ def compare(progress: Callable[[str], None] = lambda _: None, **question: Any) -
     Those that answer only a part of the question (shares if means of signs were asked for) come
     last.
     """
-    found = []
+    compared = []
     for mechanism in candidates(**question):
         progress(mechanism.name)
         device, server = _seconds(mechanism)
-        found.append(Candidate(mechanism, mechanism.mse, mechanism.report_bytes, device, server))
+        compared.append(Candidate(mechanism, mechanism.mse, mechanism.report_bytes, device, server))
     # Rounded to nine digits, so that equal errors are sorted by bytes and not by rounding errors.
     return sorted(
-        found,
+        compared,
         key=lambda one: (
             not answers(one.mechanism, **question),
             float(f"{one.mse:.9g}"),

@@ -110,20 +110,20 @@ class Plan:
     @cached_property
     def reasons(self) -> list[str]:
         """The reasons for recommending the first option, in sentences."""
-        said = self.outlook.reasons(self.options)
+        sentences = self.outlook.reasons(self.options)
         if self.simulated is not None:
-            said.append(
+            sentences.append(
                 f"These errors were simulated, on {self.simulated.devices:,} made-up devices over "
                 f"{self.simulated.periods} periods, slow, usual and fast ones; sfumato simulate "
                 "--data takes others."
             )
         influence = self.chosen.influence
         if influence is not None:
-            said.append(
+            sentences.append(
                 f"One forged device can move the mean of a period by up to {influence:.2g}, as "
                 f"much as {influence * self.devices:,.0f} honest ones."
             )
-        return said
+        return sentences
 
     @cached_property
     def warnings(self) -> list[str]:

@@ -37,12 +37,12 @@ def compare_shuffled(
         The parameters that all of the mechanisms need, without epsilon.
 
     """
-    found = []
+    compared = []
     for mechanism in candidates(epsilon=min(1.0, most), **question):
         progress(mechanism.name)
-        found.append(calibrated(_remade(mechanism), required, most))
+        compared.append(calibrated(_remade(mechanism), required, most))
     return sorted(
-        found,
+        compared,
         key=lambda one: (
             not answers(one, **question),
             float(f"{one.mse:.9g}"),

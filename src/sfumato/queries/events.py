@@ -137,13 +137,13 @@ class Watch:
         """
         check_number("rate", rate, above=0, below=1)
         normal = NormalDist()
-        found = []
+        events = []
         for period, release in enumerate(releases, first):
             value, deviation = self.value(release), self.deviation(release)
             sure = np.isfinite(deviation) and deviation > 0
             chance = normal.cdf((above - value) / deviation) if sure else 1.0
-            found.append(Event(period, value, deviation, chance, chance < rate))
-        return found
+            events.append(Event(period, value, deviation, chance, chance < rate))
+        return events
 
 
 def threshold(truth: Floats, height: float = HEIGHT) -> float:

@@ -141,9 +141,9 @@ def postprocess(
     try:
         call = function.bind(estimate.values, **parameters)
     except TypeError as error:
-        given = ", ".join(parameters) or "no parameter"
+        named = ", ".join(parameters) or "no parameter"
         raise ConfigurationError(
-            f"{method} was given {given}; it takes {' and '.join([*function.parameters][1:])}."
+            f"{method} was given {named}; it takes {' and '.join([*function.parameters][1:])}."
         ) from error
     call.apply_defaults()
     values = _METHODS[method](*call.args)

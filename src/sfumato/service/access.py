@@ -64,11 +64,11 @@ class Access:
 
     def need(self, request: Request, role: str) -> None:
         """Raise Refused unless a request's sender has this role or a higher one."""
-        found = self.role(request)
-        if found is None:
+        own = self.role(request)
+        if own is None:
             raise Refused("no-token", _missing(request, role), {"WWW-Authenticate": CHALLENGES})
-        if found not in ROLES[ROLES.index(role) :]:
-            raise Refused("not-allowed", f"This is for the {role}; the token is of the {found}.")
+        if own not in ROLES[ROLES.index(role) :]:
+            raise Refused("not-allowed", f"This is for the {role}; the token is of the {own}.")
 
 
 def _missing(request: Request, role: str) -> str:
@@ -89,12 +89,12 @@ def _missing(request: Request, role: str) -> str:
 
 def _token(header: str) -> str | None:
     """Return the token of an Authorization header, sent as a bearer token or as a password."""
-    scheme, _, given = header.partition(" ")
+    scheme, _, credentials = header.partition(" ")
     if scheme.lower() == "bearer":
-        return given.strip() or None
+        return credentials.strip() or None
     if scheme.lower() == "basic":
         try:
-            return base64.b64decode(given, validate=True).decode().partition(":")[2] or None
+            return base64.b64decode(credentials, validate=True).decode().partition(":")[2] or None
         except ValueError:
             return None
     return None

@@ -233,14 +233,14 @@ class Service:
         """Answer a question of an analyst."""
         running = self._readable(request)
         self.rate.check(request)
-        given = _once(request)
+        fields = _once(request)
         try:
-            found = await _in(self._running_tasks, query_parameters.answer, running, given)
+            answer = await _in(self._running_tasks, query_parameters.answer, running, fields)
         except MismatchError as error:
             raise Refused("too-early", str(error)) from None
         except ConfigurationError as error:
             raise Refused("not-a-question", str(error)) from None
-        return JSONResponse(found)
+        return JSONResponse(answer)
 
     async def events(self, request: Request) -> Response:
         """Send an event for each period that closes."""
@@ -311,19 +311,19 @@ class Service:
 
 def _once(request: Request) -> dict[str, str]:
     """Return the query parameters of a request; raise Refused if one appears twice."""
-    given = dict(request.query_params)
-    if len(given) != len(request.query_params.multi_items()):
+    fields = dict(request.query_params)
+    if len(fields) != len(request.query_params.multi_items()):
         raise Refused("not-a-question", "A field is there twice; each may be there once.")
-    return given
+    return fields
 
 
 def _since(request: Request) -> int:
     """Return the last period that a listener knows, from a header of the browser or ``since``."""
-    said = _once(request).get("since", "0")
-    if not (said.isascii() and said.isdigit() and len(said) < 10):
-        raise Refused("not-a-question", f"since is {said[:40]!r}; a whole number is expected.")
+    since = _once(request).get("since", "0")
+    if not (since.isascii() and since.isdigit() and len(since) < 10):
+        raise Refused("not-a-question", f"since is {since[:40]!r}; a whole number is expected.")
     heard = request.headers.get("last-event-id", "")
-    return int(heard if heard.isascii() and heard.isdigit() and len(heard) < 10 else said)
+    return int(heard if heard.isascii() and heard.isdigit() and len(heard) < 10 else since)
 
 
 async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:

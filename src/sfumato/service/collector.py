@@ -274,10 +274,10 @@ class Collector:
         """
         parts = _by_bucket(entries)
         filled: list[Filled] = []
-        found: list[tuple[Receipt, int, int]] = []
+        counts: list[tuple[Receipt, int, int]] = []
         try:
             for bucket, shares in parts.items():
-                fresh = self._fresh(bucket, shares, found)
+                fresh = self._fresh(bucket, shares, counts)
                 if fresh is not None:
                     filled.append(fresh)
             if filled:
@@ -286,7 +286,7 @@ class Collector:
             for task_id, _, period in parts:
                 self._buckets.forget(task_id, period)
             raise
-        for receipt, accepted, repeated in found:
+        for receipt, accepted, repeated in counts:
             receipt.accepted += accepted
             receipt.repeated += repeated
 

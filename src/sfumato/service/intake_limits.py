@@ -45,12 +45,12 @@ class Gate:
 
 
 def _length(request: Request, largest: int) -> int:
-    said = request.headers.get("content-length", "")
-    if not (said.isascii() and said.isdigit()):
+    length = request.headers.get("content-length", "")
+    if not (length.isascii() and length.isdigit()):
         raise Refused("length-needed", "The header Content-Length is missing or no number.")
-    if len(said) > 12 or int(said) > largest:
-        raise Refused("too-large", f"The body has {said[:12]} bytes; up to {largest} are taken.")
-    return int(said)
+    if len(length) > 12 or int(length) > largest:
+        raise Refused("too-large", f"The body has {length[:12]} bytes; up to {largest} are taken.")
+    return int(length)
 
 
 async def _read(request: Request, length: int) -> bytes:

@@ -57,12 +57,12 @@ class CollectorMetrics:
 
     def received(self, running: RunningTask, receipt: Receipt) -> None:
         """Count the reports of a batch by what became of them."""
-        found = Counts(reason for _, reason in receipt.refused)
-        found.update(accepted=receipt.accepted, repeated=receipt.repeated)
-        for outcome, n in found.items():
+        counts = Counts(reason for _, reason in receipt.refused)
+        counts.update(accepted=receipt.accepted, repeated=receipt.repeated)
+        for outcome, n in counts.items():
             if n:
                 self._reports.labels(outcome).inc(n)
-        reasons = Counts({reason: found[reason] for reason in REASONS if found[reason]})
+        reasons = Counts({reason: counts[reason] for reason in REASONS if counts[reason]})
         self.strangers.update(wrong_task=reasons.pop("wrong_task", 0))
         self._refused.setdefault(running.task_id, Counts()).update(reasons)
 

@@ -286,13 +286,13 @@ def _dated(running: RunningTask, period: int, view: View) -> str:
 
 
 def _participation(history: Sequence[dict[str, Any]], refused: Counter[str]) -> str:
-    told = "Nobody has taken part in a closed period yet."
+    sentence = "Nobody has taken part in a closed period yet."
     if history:
         last = history[-1]
         noun = "report" if last["reports"] == 1 else "reports"
-        told = f"{last['reports']:,} {noun} in period {last['period']}."
+        sentence = f"{last['reports']:,} {noun} in period {last['period']}."
     return (
-        f'<p id="reports">{told}</p><div id="bars" aria-hidden="true"></div>'
+        f'<p id="reports">{sentence}</p><div id="bars" aria-hidden="true"></div>'
         f'<p class="quiet">Refused since the collector started: {_counted(refused)}.</p>'
     )
 

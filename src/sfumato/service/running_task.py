@@ -38,8 +38,8 @@ class Key:
     def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
         """Return a key of a task, as if it were the only one published."""
         key = X25519PrivateKey.from_private_bytes(private)
-        told = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
-        return cls(key, told.context)
+        published = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
+        return cls(key, published.context)
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ class RunningTask:
 
     def renew(self, stored: StoredTask) -> None:
         """Take over the published task and its keys from the store."""
-        given = Published.parse(stored.published)
+        published = Published.parse(stored.published)
         here = f"{self._base}/v1/tasks/{self.name}/reports"
-        self.published = Published(given.spec, given.keys, self.elsewhere or here)
-        self.keys = {name: Key.of(given.spec, name, key) for name, key in stored.keys.items()}
+        self.published = Published(published.spec, published.keys, self.elsewhere or here)
+        self.keys = {name: Key.of(published.spec, name, key) for name, key in stored.keys.items()}
         self.until = dict(stored.until)
 
     @property

@@ -54,16 +54,16 @@ class PublishRequest:
     @classmethod
     def parse(cls, body: bytes) -> PublishRequest:
         """Return the request in these bytes; raise InputError or ConfigurationError if bad."""
-        given = read_json(body, "the body")
-        if not isinstance(given, dict) or not isinstance(given.get("task"), dict):
+        request = read_json(body, "the body")
+        if not isinstance(request, dict) or not isinstance(request.get("task"), dict):
             raise InputError("task is missing; an object with the fields of a task is expected.")
-        for name in given:
+        for name in request:
             if name not in cls.__dataclass_fields__:
                 raise InputError(
                     f"{name[:40]!r} is no field of the request; it has "
                     f"{', '.join(cls.__dataclass_fields__)}."
                 )
-        task, endpoint = catalog.task(given["task"]), given.get("endpoint")
+        task, endpoint = catalog.task(request["task"]), request.get("endpoint")
         if endpoint is not None and task.endpoint not in (None, endpoint):
             raise InputError(
                 f"endpoint is {fields.shown(endpoint)} where that of the task is "
@@ -71,10 +71,10 @@ class PublishRequest:
             )
         return cls(
             task,
-            _whole(given, "start", LATEST),
-            _whole(given, "grace", LONGEST_GRACE),
-            sealed=_truth(given, "sealed", usual=True),
-            public=_truth(given, "public", usual=False),
+            _whole(request, "start", LATEST),
+            _whole(request, "grace", LONGEST_GRACE),
+            sealed=_truth(request, "sealed", usual=True),
+            public=_truth(request, "public", usual=False),
             endpoint=None if endpoint is None else fields.address(endpoint, ("endpoint",)),
         )
 

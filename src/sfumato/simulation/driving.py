@@ -142,7 +142,7 @@ def _fleets(
         yield stream.fleet(population, seeded(seed))
         return
     places = range(population.parts)
-    made: Iterator[Fleet] = (_fleet(stream, population, seed, place) for place in places)
+    fleets: Iterator[Fleet] = (_fleet(stream, population, seed, place) for place in places)
     if min(workers, population.parts) > 1:
         # New processes are spawned, because a fork would copy the locks of threads that show
         # progress.
@@ -154,7 +154,7 @@ def _fleets(
         ) as pool:
             yield from _told(pool.map(_remembered, places), population.parts, progress)
         return
-    yield from _told(made, population.parts, progress)
+    yield from _told(fleets, population.parts, progress)
 
 
 def _told(fleets: Iterator[Fleet], parts: int, progress: Progress) -> Iterator[Fleet]:

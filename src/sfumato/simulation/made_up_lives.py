@@ -112,11 +112,11 @@ class Synthetic(ByDevice):
     def _counted(self, rng: np.random.Generator, n: int, most: int) -> NDArray[np.int16]:
         """Return how many changes each device has made by each period."""
         times = self._times(rng, n, most)
-        made = np.zeros((n, self.periods + 1), dtype=np.int16)
+        steps = np.zeros((n, self.periods + 1), dtype=np.int16)
         rows = np.arange(n)
         for column in times.T:  # a device may change twice in a period
-            made[rows, column] += 1
-        return np.cumsum(made[:, :-1], axis=1, dtype=np.int16)
+            steps[rows, column] += 1
+        return np.cumsum(steps[:, :-1], axis=1, dtype=np.int16)
 
     # ---- values ----------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Synthetic(ByDevice):
     ) -> NDArray[np.int16]:
         """Return items: the first one is one change, each replacement is two."""
         moves = max((changes - 1) // 2, 0)
-        made = self._counted(rng, n, moves)
+        moved = self._counted(rng, n, moves)
         weights = 1 / np.arange(1, items + 1)
         first = rng.choice(items, (n, 1), p=weights / weights.sum())
         if self.life == "moving":
@@ -133,7 +133,7 @@ class Synthetic(ByDevice):
         else:
             steps = rng.integers(1, max(items, 2), (n, moves))
         held = np.cumsum(np.concatenate([first, steps], axis=1), axis=1) % items
-        return np.take_along_axis(held.astype(np.int16), made.astype(np.intp), axis=1)
+        return np.take_along_axis(held.astype(np.int16), moved.astype(np.intp), axis=1)
 
     def _set(self, rng: np.random.Generator, n: int, values: Items) -> NDArray[np.int8]:
         """Return sets in which one item after the other is added or removed."""

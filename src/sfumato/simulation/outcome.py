@@ -193,8 +193,8 @@ class Simulation:
         place = self.periods - 1 if period is None else period - 1
         low, high = self.interval(decoder, level)
         sides = (self.estimates(decoder)[0][place], low[place], high[place])
-        said = (sum(asked.received for asked in self.asked), self.stream.guarantee, level)
-        return Answers(self.stream.labels, *sides, *said, self.stream.quantity, as_of=place + 1)
+        about = (sum(asked.received for asked in self.asked), self.stream.guarantee, level)
+        return Answers(self.stream.labels, *sides, *about, self.stream.quantity, as_of=place + 1)
 
     def clipping(self, decoder: str = ONLINE) -> Floats:
         """Return the bias of each period and entry from what devices may not report.
@@ -283,10 +283,10 @@ class Simulation:
             for decoder in self.decoders
         )
         head = "".join(f"<th>{name}</th>" for name in HEADS)
-        said = f"{self.devices:,} simulated devices. {self.stream.guarantee}"
+        sentence = f"{self.devices:,} simulated devices. {self.stream.guarantee}"
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<p>{html.escape(said)}</p>"
+            f"<p>{html.escape(sentence)}</p>"
         )
 
 

@@ -48,20 +48,20 @@ class Buckets:
     def fresh(self, task_id: bytes, period: int, ids: bytes) -> NDArray[np.bool_]:
         """Return a mask of the ids that are new, and remember them; raise Full if too many."""
         bucket = self._bucket(task_id, period)
-        given = [ids[place : place + ID_BYTES] for place in range(0, len(ids), ID_BYTES)]
-        if len(self) + len(given) > self._most:
+        names = [ids[place : place + ID_BYTES] for place in range(0, len(ids), ID_BYTES)]
+        if len(self) + len(names) > self._most:
             raise Full(
                 f"{len(self):,} ids of open periods are in memory; up to {self._most:,} are "
                 "possible until a period closes."
             )
-        new = np.ones(len(given), dtype=bool)
+        new = np.ones(len(names), dtype=bool)
         before = len(bucket)
-        if bucket.isdisjoint(given):
-            bucket.update(given)
-            if len(bucket) == before + len(given):
+        if bucket.isdisjoint(names):
+            bucket.update(names)
+            if len(bucket) == before + len(names):
                 return new
-            bucket.difference_update(given)
-        for place, one in enumerate(given):
+            bucket.difference_update(names)
+        for place, one in enumerate(names):
             new[place] = one not in bucket
             bucket.add(one)
         return new

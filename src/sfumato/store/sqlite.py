@@ -131,7 +131,7 @@ class SQLiteStore(Store):
 
     def tasks(self) -> list[StoredTask]:
         """Return all tasks, in the order in which they were added."""
-        found = []
+        stored = []
         for task_id, published, public in self._read(
             "tasks", "task_id, published, public", "ORDER BY rowid"
         ):
@@ -140,8 +140,8 @@ class SQLiteStore(Store):
             until = {name: last for name, _, last in keys if last is not None}
             private = {name: key for name, key, _ in keys}
             last = max((period for (period,) in closed), default=0)
-            found.append(StoredTask(task_id, published, private, bool(public), last, until))
-        return found
+            stored.append(StoredTask(task_id, published, private, bool(public), last, until))
+        return stored
 
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
@@ -276,10 +276,10 @@ class SQLiteStore(Store):
             len(row[2]) % 16 for row in rows
         ):
             raise Damaged(self._name, "what a period released is not whole")
-        found = [Release(period, n, *_figures(figures)) for period, n, figures in rows]
-        if any((release.variances < 0).any() for release in found):
+        releases = [Release(period, n, *_figures(figures)) for period, n, figures in rows]
+        if any((release.variances < 0).any() for release in releases):
             raise Damaged(self._name, "what a period released has a variance below 0")
-        return found
+        return releases
 
     # ---- tokens ------------------------------------------------------------------------------
 

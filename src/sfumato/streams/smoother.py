@@ -77,18 +77,18 @@ def _some(
         fresh.append(bank.restarted)
     after = np.ones_like(weights[-1])  # the likelihood of later periods under each motion
     mean, covariance = states[-1]
-    found = [_mix(weights[-1], mean[..., TRUTH], covariance[..., TRUTH, TRUTH])]
+    mixed = [_mix(weights[-1], mean[..., TRUTH], covariance[..., TRUTH, TRUTH])]
     for period in range(len(states) - 2, -1, -1):
         raised = np.exp(heard[period + 1] - heard[period + 1].max(axis=0)) * after
         after = (1 - switch) * raised + switch * raised.mean(axis=0)
         after /= after.max(axis=0)
         mean, covariance = _back(*states[period], mean, covariance, bank.laws, ~fresh[period + 1])
         believed = weights[period] * after
-        found.append(
+        mixed.append(
             _mix(believed / believed.sum(axis=0), mean[..., TRUTH], covariance[..., TRUTH, TRUTH])
         )
-    found.reverse()
-    return np.array([mean for mean, _ in found]), np.array([variance for _, variance in found])
+    mixed.reverse()
+    return np.array([mean for mean, _ in mixed]), np.array([variance for _, variance in mixed])
 
 
 def _back(
@@ -119,11 +119,11 @@ def _inverse(matrix: Floats) -> Floats:
     one, both, other = matrix[..., 0, 0], matrix[..., 0, 1], matrix[..., 1, 1]
     moving = other > 0
     determinant = np.where(moving, one * other - both**2, one)
-    found = np.zeros_like(matrix)
-    found[..., 0, 0] = np.where(moving, other, 1.0) / determinant
-    found[..., 0, 1] = found[..., 1, 0] = np.where(moving, -both, 0.0) / determinant
-    found[..., 1, 1] = np.where(moving, one, 0.0) / determinant
-    return found
+    inverse = np.zeros_like(matrix)
+    inverse[..., 0, 0] = np.where(moving, other, 1.0) / determinant
+    inverse[..., 0, 1] = inverse[..., 1, 0] = np.where(moving, -both, 0.0) / determinant
+    inverse[..., 1, 1] = np.where(moving, one, 0.0) / determinant
+    return inverse
 
 
 def _mix(weights: Floats, means: Floats, variances: Floats) -> tuple[Floats, Floats]:

@@ -123,37 +123,37 @@ def items(given: Any, path: Path) -> int | tuple[Label, ...]:
         raise Problem(
             path, f"{name} is {shown(given)}; a number of items or a list of labels is expected."
         )
-    found = given if is_whole(given) else tuple(label(one, path) for one in given)
+    items_given = given if is_whole(given) else tuple(label(one, path) for one in given)
     try:
-        Domain(found)
+        Domain(items_given)
     except ConfigurationError as error:
         raise Problem(path, str(error).replace("domain", name, 1)) from error
-    return found
+    return items_given
 
 
 def title(given: Any) -> str:
     """Return the title of a task; raise Problem unless it is short, printable text."""
-    found = text(given, ("title",))
-    if len(found) > LONGEST_TITLE:
+    title_text = text(given, ("title",))
+    if len(title_text) > LONGEST_TITLE:
         raise Problem(
             ("title",),
-            f"title has {len(found)} characters; up to {LONGEST_TITLE} are expected.",
+            f"title has {len(title_text)} characters; up to {LONGEST_TITLE} are expected.",
         )
-    return found
+    return title_text
 
 
 def seconds(given: Any, path: Path) -> int:
     """Return a length of time in seconds, from text such as "15 minutes" or from a number."""
     if is_whole(given) and given > 0 and path != ("period",):
         return int(given)
-    said = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
-    if said is None or said[2] not in UNITS or not int(said[1]):
+    parsed = re.fullmatch(r"(\d{1,9}) *([a-z]+?)s?", given) if isinstance(given, str) else None
+    if parsed is None or parsed[2] not in UNITS or not int(parsed[1]):
         raise Problem(
             path,
             f"{'.'.join(path)} is {shown(given)}; a whole number of {'s, '.join(UNITS)}s is "
             'expected, as in "15 minutes".',
         )
-    return int(said[1]) * UNITS[said[2]]
+    return int(parsed[1]) * UNITS[parsed[2]]
 
 
 def address(given: Any, path: Path) -> str:

@@ -23,12 +23,12 @@ def line_of(text: str, path: Path) -> int | None:
     2
 
     """
-    found: tuple[int, int] = (0, 0)
+    nearest: tuple[int, int] = (0, 0)
     for line, stated in _statements(text):
         depth = _agreement(stated, path)
-        if depth > found[0]:
-            found = (depth, line)
-    return found[1] or None
+        if depth > nearest[0]:
+            nearest = (depth, line)
+    return nearest[1] or None
 
 
 def _statements(text: str) -> Iterator[tuple[int, Path]]:
@@ -84,9 +84,9 @@ def _agreement(stated: Path, path: Path) -> int:
 
 def syntax_error(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
     """Return the line of a syntax error, and what is wrong there."""
-    said = str(error)
+    message = str(error)
     last = text.rstrip().count("\n") + 1
-    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", said)
+    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     if place is None:
-        return last, said
-    return int(place[1] or last), said[: place.start()]
+        return last, message
+    return int(place[1] or last), message[: place.start()]

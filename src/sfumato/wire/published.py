@@ -113,28 +113,28 @@ class Published:
         """Return the published task in these bytes; raise InputError if they are not one."""
         if len(data) > LARGEST:
             raise InputError(f"the task has {len(data):,} bytes; up to {LARGEST:,} are expected.")
-        given = read_json(data, "the task")
+        task = read_json(data, "the task")
         fields = {"spec": dict, "keys": list, "endpoint": str}
         for name, kind in fields.items():
-            if not isinstance(given, dict) or not isinstance(given.get(name), kind):
+            if not isinstance(task, dict) or not isinstance(task.get(name), kind):
                 raise InputError(
                     f"the task has no proper field {name!r}; spec, keys and endpoint are expected."
                 )
-        if given["spec"].get("format", 1) not in FORMATS:
+        if task["spec"].get("format", 1) not in FORMATS:
             raise InputError(
-                f"the task has format {str(given['spec']['format'])[:40]!r}; "
+                f"the task has format {str(task['spec']['format'])[:40]!r}; "
                 f"{' and '.join(map(str, FORMATS))} are known here."
             )
-        endpoint = _endpoint(given["endpoint"])
-        if _addressed(given["spec"]) not in (None, endpoint):
+        endpoint = _endpoint(task["endpoint"])
+        if _addressed(task["spec"]) not in (None, endpoint):
             raise InputError(
                 f"the task's endpoint is {endpoint[:80]!r}; its spec says "
-                f"{str(given['spec']['endpoint'])[:80]!r}, and reports go nowhere else."
+                f"{str(task['spec']['endpoint'])[:80]!r}, and reports go nowhere else."
             )
-        keys = _keys(given["keys"])
+        keys = _keys(task["keys"])
         if keys:  # a key that nothing can be sealed to is refused here
             recipient(keys[max(keys)])
-        return cls(given["spec"], keys, endpoint)
+        return cls(task["spec"], keys, endpoint)
 
 
 def _hash(spec: Mapping[str, Any]) -> bytes:

@@ -99,10 +99,10 @@ class Question:
         """Return the question in these bytes; None if nothing is asked, InputError if malformed."""
         if len(data) > LARGEST:
             raise InputError(f"the question has {len(data):,} bytes; up to {LARGEST:,} are read.")
-        given = read_json(data, "the question")
-        if not isinstance(given, dict) or given.get("version") != VERSION:
+        message = read_json(data, "the question")
+        if not isinstance(message, dict) or message.get("version") != VERSION:
             raise InputError(f"the question has no version {VERSION}, which is the one known here.")
-        asked = given.get("question")
+        asked = message.get("question")
         if asked is None:
             return None
         if not isinstance(asked, dict):

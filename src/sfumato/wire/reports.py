@@ -44,10 +44,10 @@ def report_id(secret: bytes, task_id: bytes, period: int, number: int = 0) -> by
 
     From the second question of a period on, the question's number is part of the id.
     """
-    said = b"sfumato report id 1" + task_id + struct.pack("<I", period)
+    message = b"sfumato report id 1" + task_id + struct.pack("<I", period)
     if number:
-        said += struct.pack("<H", number)
-    return hmac.digest(secret, said, "sha256")[:ID_BYTES]
+        message += struct.pack("<H", number)
+    return hmac.digest(secret, message, "sha256")[:ID_BYTES]
 
 
 @dataclass(frozen=True)

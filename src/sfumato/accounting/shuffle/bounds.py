@@ -141,7 +141,7 @@ def amplify(
         (epsilon_below(each.reached, n, delta, local), each.attained_if) for each in known
     ]
     lowers = lowers or [(None, "")]
-    found = []
+    results = []
     for name in bounds:
         if name not in BOUNDS and name != "hashed_blanket":
             raise ConfigurationError(
@@ -152,8 +152,8 @@ def amplify(
             raise ConfigurationError(f"bound is {name!r}; it is for mechanisms that hash.")
         for index, contrasts in cases:
             case = BoundCase(mechanism, contrasts, n, delta, local)
-            found.append(_amplified(name, case, *lowers[index]))
-    return found
+            results.append(_amplified(name, case, *lowers[index]))
+    return results
 
 
 def _cases(name: str, known: Sequence[Contrasts]) -> list[tuple[int, Contrasts | None]]:
@@ -212,6 +212,6 @@ def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
             return covered
     # A bound that uses only the local epsilon is never better than one that uses the law.
     names = ["blanket", "covered_blanket"] if known else ["stronger_clones"]
-    found = amplify(mechanism, n, delta, names)
-    usable = [each for each in found if each.rigorous]
+    results = amplify(mechanism, n, delta, names)
+    usable = [each for each in results if each.rigorous]
     return min(usable, key=lambda each: math.inf if each.epsilon is None else each.epsilon)

@@ -191,8 +191,8 @@ def _sum(
     for index in range(len(losses) - 1, -1, -1):
         running = losses[index] + math.exp(-width) * running
         discounted[index] = running
-    found = np.flatnonzero(above - discounted > room * (1 - 1e-9))
-    return float(max(0.0, points[min(int(found[-1]) + 1, len(points) - 1)])) if found.size else 0.0
+    over = np.flatnonzero(above - discounted > room * (1 - 1e-9))
+    return float(max(0.0, points[min(int(over[-1]) + 1, len(points) - 1)])) if over.size else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,12 +61,12 @@ def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf)
     case = _CoveredCrowd(cover, n)
     if not case.applies(epsilon):
         return math.inf
-    found = 0.0
+    worst = 0.0
     for place in (case.slices[0], case.slices[-1], *case.slices[1:-1]):
-        found = max(found, case.delta(epsilon, place))
-        if found > limit:
+        worst = max(worst, case.delta(epsilon, place))
+        if worst > limit:
             return math.inf
-    return max(found, case.plain_delta(epsilon)) if cover.plain else found
+    return max(worst, case.plain_delta(epsilon)) if cover.plain else worst
 
 
 def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: int = 1) -> float:
@@ -77,22 +77,22 @@ def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: i
     case = _CoveredCrowd(cover, n, fineness)
     if not delta or not case.applies(0.0):
         return most
-    found = case.crossing(case.slices[0], delta, 0.0, most)
+    epsilon = case.crossing(case.slices[0], delta, 0.0, most)
     # The shift grows with epsilon, so a bound for a slice at one epsilon need not hold at a larger
     # one: all slices are computed at exactly the epsilon that is returned.
     for _ in case.slices:
-        if found >= most:
+        if epsilon >= most:
             return most
-        reached = {place: case.delta(found, place) for place in case.slices}
+        reached = {place: case.delta(epsilon, place) for place in case.slices}
         worst = max(reached, key=reached.__getitem__)
         if reached[worst] <= delta:
             break
-        found = case.crossing(worst, delta, found, most)
+        epsilon = case.crossing(worst, delta, epsilon, most)
     else:
         return most
-    if cover.plain and case.plain_delta(found) > delta:
-        return max(found, epsilon_above([case.plain], n, delta, most))
-    return found
+    if cover.plain and case.plain_delta(epsilon) > delta:
+        return max(epsilon, epsilon_above([case.plain], n, delta, most))
+    return epsilon
 
 
 class _CoveredCrowd:
@@ -158,10 +158,10 @@ class _CoveredCrowd:
         shift = (n - 1) * loss / (self.smallest - 2) * (1 + 1e-12)
         values, chances = rounded(self.own, epsilon, up=True)
         parts.append(Summand(values + shift, chances, 1))
-        found = excess_of(parts, self.smoothing).high / self.norm
+        mean = excess_of(parts, self.smoothing).high / self.norm
         most = (r - 1) / self.norm
-        rare = min(max(_SPENT * found * self.norm / (n * most), _RARE), 1.0)
-        return (found / self._coins(rare) + most * rare) * (1 + 1e-12)
+        rare = min(max(_SPENT * mean * self.norm / (n * most), _RARE), 1.0)
+        return (mean / self._coins(rare) + most * rare) * (1 + 1e-12)
 
     def crossing(self, place: tuple[int, int], delta: float, low: float, most: float) -> float:
         """Return nearly the smallest epsilon that holds in a slice, rounded up."""
@@ -175,7 +175,7 @@ class _CoveredCrowd:
             if high >= last:
                 return most
             high = min(2 * high, last)
-        found = solved(
+        bracket = solved(
             lambda epsilon: self.delta(epsilon, place),
             delta,
             low,
@@ -183,4 +183,4 @@ class _CoveredCrowd:
             guess,
             precision=_PRECISION,
         )
-        return found[1]
+        return bracket[1]

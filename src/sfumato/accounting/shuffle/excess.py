@@ -82,10 +82,10 @@ def excess_of(parts: Sequence[Summand], smoothing: float = 0.01) -> Excess:
         return Excess(0.0, 0.0)
     scale = max(float(np.abs(part.values).max()) for part in there)
     scaled = [Summand(part.values / scale, part.chances, part.copies) for part in there]
-    found = _Line(scaled, smoothing).bounds()
+    bounds = _Line(scaled, smoothing).bounds()
     # A bound that is too small for a float is not zero.
-    high = max(found.high * scale * (1 + 1e-12), _SMALLEST)
-    return Excess(max(0.0, found.low * scale * (1 - 1e-12)), high)
+    high = max(bounds.high * scale * (1 + 1e-12), _SMALLEST)
+    return Excess(max(0.0, bounds.low * scale * (1 - 1e-12)), high)
 
 
 class _Tilted:

@@ -176,10 +176,10 @@ def _follows_epsilon(mechanism: Hiding) -> bool:
     if not isinstance(mechanism, Mechanism):
         return True
     # ``most_bytes`` limits what is chosen, but is not chosen itself.
-    given = {
+    fields = {
         name: value for name, value in mechanism.configuration().items() if name != "most_bytes"
     }
-    return None in given.values() or hasattr(mechanism, "chosen")
+    return None in fields.values() or hasattr(mechanism, "chosen")
 
 
 def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:

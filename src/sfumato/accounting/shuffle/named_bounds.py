@@ -98,9 +98,9 @@ def _covered(case: BoundCase) -> float:
     cover = _known(case).cover
     if cover is None:
         raise NotApplicable("it is not known how much others' own reports cover")
-    found = covered_epsilon(cover, case.n, case.delta, case.local)
-    _need(found < case.local, "others' own reports cover nothing, or there are too few of them")
-    return found
+    epsilon = covered_epsilon(cover, case.n, case.delta, case.local)
+    _need(epsilon < case.local, "others' own reports cover nothing, or there are too few of them")
+    return epsilon
 
 
 def _hoeffding(case: BoundCase) -> float:

@@ -62,28 +62,28 @@ def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: flo
     """
     if not delta:
         return most
-    found = 0.0
+    epsilon = 0.0
     for contrast in both_ways(contrasts):
-        if found < most and _delta(contrast, n, found, up=True) > delta:
-            found = _crossing(contrast, n, delta, found, most, up=True)[1]
-    return found
+        if epsilon < most and _delta(contrast, n, epsilon, up=True) > delta:
+            epsilon = _crossing(contrast, n, delta, epsilon, most, up=True)[1]
+    return epsilon
 
 
 def epsilon_below(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
     """Return an epsilon that one of these contrasts violates at this delta; 0 if none is known."""
     if not delta:
         return max((_pure(contrast) for contrast in both_ways(contrasts)), default=0.0)
-    found = 0.0
+    epsilon = 0.0
     for contrast in both_ways(contrasts):
         # Most pairs are no worse than those before, and a rough computation shows that.
         rough = 5 * smoothing_for(n)
-        if found >= most or (
-            found and _delta(contrast, n, found, up=True, smoothing=rough) <= delta
+        if epsilon >= most or (
+            epsilon and _delta(contrast, n, epsilon, up=True, smoothing=rough) <= delta
         ):
             continue
-        if _delta(contrast, n, found, up=False) > delta:
-            found = _crossing(contrast, n, delta, found, most, up=False)[0]
-    return found
+        if _delta(contrast, n, epsilon, up=False) > delta:
+            epsilon = _crossing(contrast, n, delta, epsilon, most, up=False)[0]
+    return epsilon
 
 
 def _crossing(
@@ -99,18 +99,18 @@ def _crossing(
 
     start = guess(contrast, n, delta)
     _, near, slope = solved(roughly, delta, low, most, start, precision=1e-4)
-    found = solved(closely, delta, low, most, near, precision=_PRECISION, slope=slope)
-    return found[0], found[1]
+    bracket = solved(closely, delta, low, most, near, precision=_PRECISION, slope=slope)
+    return bracket[0], bracket[1]
 
 
 def both_ways(contrasts: Sequence[Contrast]) -> list[Contrast]:
     """Return the contrasts in both orders; symmetric ones come once."""
-    found = []
+    ordered = []
     for contrast in contrasts:
-        found.append(contrast)
+        ordered.append(contrast)
         if not contrast.symmetric:
-            found.append(contrast.swapped)
-    return found
+            ordered.append(contrast.swapped)
+    return ordered
 
 
 def _pure(contrast: Contrast) -> float:
@@ -134,8 +134,8 @@ def _delta(
     contrast: Contrast, n: int, epsilon: float, *, up: bool, smoothing: float | None = None
 ) -> float:
     values, chances = rounded(contrast, epsilon, up=up)
-    found = excess(values, chances, n, smoothing or smoothing_for(n))
-    return found.high / n * (1 + 4 * _UNIT) if up else found.low / n * (1 - 4 * _UNIT)
+    mean = excess(values, chances, n, smoothing or smoothing_for(n))
+    return mean.high / n * (1 + 4 * _UNIT) if up else mean.low / n * (1 - 4 * _UNIT)
 
 
 def rounded(contrast: Contrast, epsilon: float, *, up: bool) -> tuple[Floats, Floats]:
@@ -208,23 +208,23 @@ def solved(
     """
 
     def height(epsilon: float) -> float:
-        found = delta_at(epsilon)
-        return math.sqrt(max(-math.log(found), 0.0)) if found > 0 else math.inf
+        delta_there = delta_at(epsilon)
+        return math.sqrt(max(-math.log(delta_there), 0.0)) if delta_there > 0 else math.inf
 
     goal = math.sqrt(-math.log(delta))
     last, last_height = (low, height(low)) if slope is None else (math.nan, math.nan)
     tried = guess if low < guess < high else (low + high) / 2
     for _ in range(200):
-        found = height(tried)
-        holds = found >= goal and found > 0
+        tried_height = height(tried)
+        holds = tried_height >= goal and tried_height > 0
         low, high = (low, tried) if holds else (tried, high)
         if high - low <= precision * high:
             break
         if not math.isnan(last):
-            slope = (found - last_height) / (tried - last)
-        last, last_height = tried, found
+            slope = (tried_height - last_height) / (tried - last)
+        last, last_height = tried, tried_height
         if slope is not None and math.isfinite(slope) and slope > 0:
-            root = tried + (goal - found) / slope
+            root = tried + (goal - tried_height) / slope
             tried = root * (1 - precision / 3) if holds else root * (1 + precision / 3)
         else:
             tried = math.nan

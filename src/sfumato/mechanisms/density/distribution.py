@@ -82,15 +82,15 @@ class Distribution:
                 f"{mechanism.size} places was reported, at least once, is expected."
             )
         counts = tally.sums[None].astype(np.float64)
-        found = fit(band(mechanism), counts, tolerance(mechanism, smooth=smooth), smooth=smooth)
+        fitted = fit(band(mechanism), counts, tolerance(mechanism, smooth=smooth), smooth=smooth)
         return cls(
             mechanism,
             tally,
-            found.shares[0],
+            fitted.shares[0],
             smooth,
             int(shown),
-            float(found.log_likelihood[0]),
-            int(found.iterations[0]),
+            float(fitted.log_likelihood[0]),
+            int(fitted.iterations[0]),
         )
 
     @property
@@ -236,7 +236,7 @@ class Distribution:
             )
             for first in range(0, len(counts), _BLOCK)
         ]
-        return [replace(self, shares=shares) for found in fits for shares in found.shares]
+        return [replace(self, shares=shares) for each in fits for shares in each.shares]
 
     def bounds(self, shares: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return an interval for each quantile that holds for every distribution.

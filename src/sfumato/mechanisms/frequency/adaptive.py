@@ -102,11 +102,11 @@ class Adaptive(FrequencyOracle):
     @cached_property
     def chosen(self) -> FrequencyOracle:
         """The chosen mechanism, which does all the work."""
-        given = (self.epsilon, self.domain)
+        common = (self.epsilon, self.domain)
         if self.rule == "papers":
             few = self.size < 3 * exp_below(self.epsilon) + 2
-            return GRR(*given) if few else OUE(*given)
-        parts = (GRR(*given), SubsetSelection(*given), OLH(*given), OUE(*given))
+            return GRR(*common) if few else OUE(*common)
+        parts = (GRR(*common), SubsetSelection(*common), OLH(*common), OUE(*common))
         variances = [part.mse for part in parts]
         most = min(variances) * (1 + _SLACK[self.rule])
         good = [pair for pair in zip(parts, variances, strict=True) if pair[1] <= most]

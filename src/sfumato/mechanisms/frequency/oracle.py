@@ -142,9 +142,9 @@ class FrequencyOracle(Mechanism):
             attained.append(alike(one, two, self.meets(3)))
             exposed = max(exposed, 2 * attained[1][1, 0, 0])
         bounding = favoured(self.worst_ratio, pairs, always=self.meets_all)
-        found = tuple(favoured(self.worst_ratio, shares) for shares in attained)
+        reached = tuple(favoured(self.worst_ratio, shares) for shares in attained)
         cover = Cover(self.worst_ratio, float(one), float(one - two), float(exposed))
-        return (Contrasts((bounding,), found, covering=lambda: Covering(cover, ())),)
+        return (Contrasts((bounding,), reached, covering=lambda: Covering(cover, ())),)
 
     def inputs(self) -> Sequence[Label]:
         """Return the items."""

@@ -156,13 +156,13 @@ class Hybrid(NumericMechanism):
         """Return the mean over both kinds of reports, and the mean square from the places."""
         placed, total, squares, ones = (int(value) for value in tally.sums)
         bits = tally.n - placed
-        found = []
+        parts = []
         if bits:
-            found.append((bits, self.rounding.moments(Tally(bits, np.array([ones])))))
+            parts.append((bits, self.rounding.moments(Tally(bits, np.array([ones])))))
         if placed:
-            found.append((placed, self.piecewise.place_moments(placed, total, squares)))
-        point = sum(n * part.point for n, part in found) / tally.n
-        return Moments(point, found[-1][1].spread)
+            parts.append((placed, self.piecewise.place_moments(placed, total, squares)))
+        point = sum(n * part.point for n, part in parts) / tally.n
+        return Moments(point, parts[-1][1].spread)
 
     def second(self, point: float, spread: float) -> float:
         """Return the mean square over both kinds of debiased reports."""

@@ -113,8 +113,8 @@ class NumericMechanism(Mechanism):
             bounding[chances[0] / least, chances[1] / least] += count * least
             for kinds, other in zip(attained, (chances[0], chances[2]), strict=True):
                 kinds[chances[0] / other, chances[1] / other] += count * other
-        found = tuple(Contrast.of(kinds) for kinds in attained)
-        return (Contrasts((Contrast.of(bounding),), found),)
+        reached = tuple(Contrast.of(kinds) for kinds in attained)
+        return (Contrasts((Contrast.of(bounding),), reached),)
 
     def truth(self, values: Any) -> Floats:
         """Return the mean of the people's values, clipped if the mechanism clips."""

@@ -161,8 +161,8 @@ class SparseMechanism(SparseInput):
         mean = (plus - minus) / law.contrast
         # The number of reports of an entry tells how many people hold it, unless every entry is
         # always sent.
-        told = tells_presence(law)
-        held = (sent - 2 * law.p_false) / law.presence if told else np.abs(mean)
+        presence_known = tells_presence(law)
+        held = (sent - 2 * law.p_false) / law.presence if presence_known else np.abs(mean)
         if self.goal == "frequency":
             share = np.clip(held, 0.0, 1.0)
             absent, present = law.presence_variances()

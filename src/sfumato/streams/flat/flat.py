@@ -102,12 +102,12 @@ class Flat(Stream):
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are in their ranges."""
-        given = self.items if isinstance(self.items, int) else tuple(self.items)
-        object.__setattr__(self, "items", given)
-        if isinstance(given, int) and given < 1:
-            raise ConfigurationError(f"items is {given}; at least one is expected.")
+        items = self.items if isinstance(self.items, int) else tuple(self.items)
+        object.__setattr__(self, "items", items)
+        if isinstance(items, int) and items < 1:
+            raise ConfigurationError(f"items is {items}; at least one is expected.")
         if self.width > 1:
-            Domain.of(given)
+            Domain.of(items)
         for name, most in (("periods", 1 << 14), ("changes", self.width * self.periods)):
             value = getattr(self, name)
             check_whole(name, value, 1, most)
@@ -148,8 +148,8 @@ class Flat(Stream):
     def strand(self) -> Strand:
         """The mechanism that carries the stream, as a strand."""
         entries = self.periods * self.width
-        made = carrier(self.epsilon, entries, self.changes, self.mechanism)
-        return Strand(made, self.periods, self.changes)
+        mechanism = carrier(self.epsilon, entries, self.changes, self.mechanism)
+        return Strand(mechanism, self.periods, self.changes)
 
     @cached_property
     def difference(self) -> Difference:

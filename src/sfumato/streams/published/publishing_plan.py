@@ -219,10 +219,10 @@ def share_of(epsilon: float, share: Fraction) -> float:
 
     """
     exact = exact_epsilon(epsilon) * share
-    found = float(exact)
-    while Fraction(repr(found)) > exact:
-        found = math.nextafter(found, 0)
-    return found
+    part = float(exact)
+    while Fraction(repr(part)) > exact:
+        part = math.nextafter(part, 0)
+    return part
 
 
 @cache

@@ -158,9 +158,9 @@ class ToPL(AskedStream):
 
     def plain(self) -> dict[str, Any]:
         """Return the fields as plain data, without the usual grid and the unit."""
-        told = {name: part for name, part in asdict(self).items() if name not in ("grid", "unit")}
+        design = {name: part for name, part in asdict(self).items() if name not in ("grid", "unit")}
         usual = self.grid == type(self).grid
-        return {"stream": self.name, **told} | ({} if usual else {"grid": self.grid})
+        return {"stream": self.name, **design} | ({} if usual else {"grid": self.grid})
 
     def spec(self) -> dict[str, Any]:
         """Return plain data that are enough to make this stream again."""
@@ -170,8 +170,8 @@ class ToPL(AskedStream):
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream that plain data describe."""
         names = [field.name for field in dataclass_fields(cls) if field.name != "unit"]
-        made = {name: spec[name] for name in names if name != "grid" or name in spec}
-        return cls(**made, unit=spec.get("values", {}).get("unit", ""))
+        design = {name: spec[name] for name in names if name != "grid" or name in spec}
+        return cls(**design, unit=spec.get("values", {}).get("unit", ""))
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:

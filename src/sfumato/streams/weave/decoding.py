@@ -122,13 +122,13 @@ class WeaveDecoded(Decoded):
         curve = self._curve({FILTERED: ONLINE, POSTERIOR: SMOOTHED}.get(decoder, decoder))
         bias = np.empty_like(truth)
         before = np.zeros((1, truth.shape[1]))
-        told, whole = np.concatenate([before, seen]), np.concatenate([before, truth])
+        partly, whole = np.concatenate([before, seen]), np.concatenate([before, truth])
         for entries, weights, edges in curve.blocks:
             looked = (edges.span == SNAPSHOT)[:, None]
             mean = np.where(
                 looked,
                 whole[edges.end][:, entries],
-                told[edges.end][:, entries] - told[edges.start][:, entries],
+                partly[edges.end][:, entries] - partly[edges.start][:, entries],
             )
             bias[:, entries] = weights[: len(truth)] @ mean - truth[:, entries]
         return bias

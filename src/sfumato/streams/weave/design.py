@@ -180,10 +180,10 @@ class WeaveDesign(Stream):
         return self._strand(thread.differences(self.periods, anchored=self.anchored))
 
     def _strand(self, differences: int) -> Strand:
-        made: dict[int, Strand] = self._strands
-        if differences not in made:
+        strands: dict[int, Strand] = self._strands
+        if differences not in strands:
             fixed = {each.differences: each for each in self.sized}
-            made[differences] = strand(
+            strands[differences] = strand(
                 self.values,
                 differences,
                 self.changes,
@@ -191,7 +191,7 @@ class WeaveDesign(Stream):
                 fixed.get(differences, self.mechanism),
                 anchored=self.anchored,
             )
-        return made[differences]
+        return strands[differences]
 
     @cached_property
     def _strands(self) -> dict[int, Strand]:
@@ -325,13 +325,13 @@ class WeaveDesign(Stream):
         for span in self.spans:
             for offset in self.offsets(span):
                 thread = Thread(span, offset, block if span == SNAPSHOT else 0)
-                told = self.edges(thread)
+                sent = self.edges(thread)
                 if span == SNAPSHOT:
                     noise = self.snapshots[block].variance * blocks
                 else:
-                    noise = self.strand(thread).variance if told else 1.0
-                edges += [(start, end, places[span]) for start, end in told]
-                unit += [1 / (len(self.offsets(span)) * noise)] * len(told)
+                    noise = self.strand(thread).variance if sent else 1.0
+                edges += [(start, end, places[span]) for start, end in sent]
+                unit += [1 / (len(self.offsets(span)) * noise)] * len(sent)
         return Network(self.periods, self.spans, edges, unit, aligned=self.aligned)
 
     def expected_variance(self, workload: Workload = "online") -> float:

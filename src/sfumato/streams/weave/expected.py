@@ -117,7 +117,7 @@ def networks(protocol: Weave, sample: Sample) -> list[tuple[float, Network]]:
     threads = [thread for thread, _ in protocol.threads()]
     frozen = sample.frozen(protocol.changes)
     blocks = protocol.values.blocks
-    found = []
+    graphs = []
     for block, entries in enumerate(blocks):
         edges = _edges(protocol, sample, frozen, block)
         places = [protocol.spans.index(threads[thread].span) for thread in edges.thread]
@@ -130,8 +130,8 @@ def networks(protocol: Weave, sample: Sample) -> list[tuple[float, Network]]:
         unit = 1 / (np.array(ways) * np.maximum(edges.actual, 1e-12))
         share = len(range(sample.width)[entries]) / sample.width
         network = Network(protocol.periods, protocol.spans, rows, unit.tolist())
-        found.append((share, network))
-    return found
+        graphs.append((share, network))
+    return graphs
 
 
 # ---- the error -------------------------------------------------------------------------------
@@ -168,13 +168,13 @@ def expected(
             weights.append(len(range(sample.width)[entries]))
             for name in workloads:
                 figures[name].append(_error(answers, name, decoder))
-    found = {}
+    errors = {}
     for name in workloads:
         variance, *others = np.average(figures[name], axis=0, weights=weights).tolist()
         # A device on one thread is not on another; together the threads have all devices.
         variance -= sample.spread(name) / devices
-        found[name] = Expected(variance, *others)
-    return found
+        errors[name] = Expected(variance, *others)
+    return errors
 
 
 @lru_cache(maxsize=1)  # a plan asks twice
@@ -255,7 +255,7 @@ class _Answers:
     @cached_property
     def _together(self) -> list[tuple[Ints, Floats]]:
         """The edges of each thread with several, and the covariance between different ones."""
-        found = []
+        groups = []
         order = np.argsort(self._edges.thread, kind="stable")
         cuts = np.flatnonzero(np.diff(self._edges.thread[order])) + 1
         for which in np.split(order, cuts):
@@ -263,8 +263,8 @@ class _Answers:
                 start, end = self._edges.start[which], self._edges.end[which]
                 covariance = self._frozen.together(start, end, self._entries)
                 np.fill_diagonal(covariance, 0.0)
-                found.append((which, covariance / self._count[which[0]]))
-        return found
+                groups.append((which, covariance / self._count[which[0]]))
+        return groups
 
     def squared_bias(self, weights: Floats) -> float:
         """Return the sum of the squared biases of answers, averaged over entries."""

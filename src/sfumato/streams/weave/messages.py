@@ -76,8 +76,8 @@ class Difference:
     def tally(self, messages: NDArray[Any]) -> Tally:
         """Return the counts of plus and minus for each entry; ReportError if one is not valid."""
         if not isinstance(messages, np.ndarray) or messages.dtype != self.dtype:
-            found = getattr(messages, "dtype", type(messages).__name__)
-            raise ReportError(f"messages have dtype {found}; differences have {self.dtype}.")
+            dtype = getattr(messages, "dtype", type(messages).__name__)
+            raise ReportError(f"messages have dtype {dtype}; differences have {self.dtype}.")
         judged = self.valid(messages)
         if not judged.all():
             raise ReportError(

@@ -118,7 +118,7 @@ def variance(
     """
     if not isinstance(network, Network):
         each = [(weight, *variance(one, shares, workload)) for weight, one in network]
-        total = sum(weight * found for weight, found, _ in each)
+        total = sum(weight * own for weight, own, _ in each)
         return total, np.asarray(sum(weight * parts for weight, _, parts in each))
     total, parts = 0.0, np.zeros(len(network.spans))
     for name, weight in _weighted(network, workload):
@@ -209,10 +209,12 @@ def _passing(network: Network, shares: Floats, name: Asked) -> Floats:
         with np.errstate(divide="ignore"):
             noises.append((start, 1 / (network.unit[places] * shares[span])))
     turn = max(network.longest, 8) if name == "online" and network.repeats else None
-    found = squared_weights(noises, name, turn=turn)
-    if found is None:
+    mean_squares = squared_weights(noises, name, turn=turn)
+    if mean_squares is None:
         return np.full(total.shape, np.inf)
-    for (_, span, _), (_, noise), squares in zip(network.ended[1:], noises, found, strict=True):
+    for (_, span, _), (_, noise), squares in zip(
+        network.ended[1:], noises, mean_squares, strict=True
+    ):
         used = squares > 0
         np.add.at(total, span[used], squares[used] * noise[used])
     return total

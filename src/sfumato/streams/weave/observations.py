@@ -84,12 +84,12 @@ class Observations:
 
     def variances(self, weights: Floats, *, final: bool = False) -> Floats:
         """Return the variances of weighted sums of the edges, one for each row; nan if unknown."""
-        found = weighted(weights**2, self.noise, final=final)
+        variances = weighted(weights**2, self.noise, final=final)
         for row, used in enumerate(weights):
             own = np.flatnonzero(used)
-            if not np.isnan(found[row, 0]):
-                found[row] -= taken_together(used[own], self.thread[own], self.pull[own])
-        return found
+            if not np.isnan(variances[row, 0]):
+                variances[row] -= taken_together(used[own], self.thread[own], self.pull[own])
+        return variances
 
     def covariance(self, weights: Floats, entry: int) -> Floats:
         """Return the covariance of weighted sums of the edges, for one entry."""

@@ -62,13 +62,13 @@ def squared_weights(
     if steps is None:
         return None
     squares = _back(steps, longest + 1, asked, repeated)
-    found = []
+    weights = []
     for place, (start, _) in enumerate(ended):
         row = np.zeros(start.size)
         if place < len(steps):
             row[steps[place].edges] = squares[place] / len(ended)
-        found.append(row)
-    return found
+        weights.append(row)
+    return weights
 
 
 def _numbered(ended: Sequence[Ending]) -> list[tuple[int, Ending]]:
@@ -117,27 +117,27 @@ def _forth(
 def _back(steps: Sequence[_Step], window: int, asked: Asked, repeated: Floats) -> list[Floats]:
     """Return the sum of squares of each edge's weights in all answers."""
     running = window + 1
-    told = np.zeros((window + 2, window + 2))
+    later = np.zeros((window + 2, window + 2))
     squares: list[Floats] = []
     for step, times in zip(reversed(steps), repeated[::-1], strict=True):
         slot, first, places = step.slot, step.places[0], step.places[1:]
         if asked == "prefix":
-            told[running, running] += times
-            told[slot] += told[running]
-            told[:, slot] += told[:, running]
+            later[running, running] += times
+            later[slot] += later[running]
+            later[:, slot] += later[:, running]
         else:
-            told[slot, slot] += times
+            later[slot, slot] += times
         row = np.empty(step.edges.size)
         if places.size:
-            pulled = told @ step.gain
+            pulled = later @ step.gain
             among = step.gain.T @ pulled
             row[1:] = np.diagonal(among)
-            _undo(told, slot, places, pulled, among)
-        row[0] = told[slot, slot]
-        told[first] += told[slot]
-        told[:, first] += told[:, slot]
-        told[slot] = 0.0
-        told[:, slot] = 0.0
+            _undo(later, slot, places, pulled, among)
+        row[0] = later[slot, slot]
+        later[first] += later[slot]
+        later[:, first] += later[:, slot]
+        later[slot] = 0.0
+        later[:, slot] = 0.0
         squares.append(row)
     return squares[::-1]
 

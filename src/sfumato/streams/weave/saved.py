@@ -24,8 +24,8 @@ def check(protocol: Weave, state: Any) -> None:
     can also write a state that passes.
     """
     if not isinstance(state, Mapping) or set(state) != set(FIELDS):
-        found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
-        raise MismatchError(f"the saved state has {found}; {', '.join(FIELDS)} are expected.")
+        names = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise MismatchError(f"the saved state has {names}; {', '.join(FIELDS)} are expected.")
     if state["design"] != protocol.fingerprint:
         raise MismatchError(
             f"the saved state is of another design; that of {protocol.fingerprint} is expected."
@@ -77,8 +77,8 @@ def _is_thread(protocol: Weave, given: Any) -> bool:
 def check_flat(mechanism: SignedSubset, periods: int, width: int, state: Any) -> None:
     """Raise MismatchError unless a device of a flat stream can have saved this state."""
     if not isinstance(state, Mapping) or set(state) != {"period", "stream"}:
-        found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
-        raise MismatchError(f"the saved state has {found}; period, stream are expected.")
+        names = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise MismatchError(f"the saved state has {names}; period, stream are expected.")
     _demand(state, "period", lambda it: _count(it, periods), f"0..{periods}")
     gone = state["period"] * width
     _demand(
@@ -100,12 +100,12 @@ def _is_stream(mechanism: SignedSubset, given: Any, gone: int) -> bool:
         agree, nonzeros = given
         return bool(agree <= nonzeros <= mechanism.sparsity <= nonzeros + gone)
     agree, oppose, nonzeros, chosen, zeros = given
-    told = mechanism.sparsity - nonzeros, mechanism.zeros - zeros
+    passed = mechanism.sparsity - nonzeros, mechanism.zeros - zeros
     left = agree + oppose + chosen
     return bool(
         agree + oppose <= nonzeros
         and chosen <= zeros
-        and min(told) >= 0
-        and sum(told) == gone
+        and min(passed) >= 0
+        and sum(passed) == gone
         and mechanism.size - gone <= left <= mechanism.size
     )

@@ -342,7 +342,7 @@ class Weave(WeaveDesign):
         described = self.values.describe().items()
         return {
             "stream": self.name,
-            "values": {name: told for name, told in described if told not in ([], False)},
+            "values": {name: field for name, field in described if field not in ([], False)},
             "periods": int(self.periods),
             "changes": int(self.changes),
             **self.plain(),

@@ -101,9 +101,9 @@ def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Plac
             groups.setdefault(kind, []).append((thread, people))
     parts: dict[Place, Tally] = {}
     for (span, _), members in groups.items():
-        told = _looks if span == SNAPSHOT else _changes
+        tallied = _looks if span == SNAPSHOT else _changes
         for some in _batches(protocol, members, one=span == SNAPSHOT):
-            for key, tally in told(protocol, some, streams, rng):
+            for key, tally in tallied(protocol, some, streams, rng):
                 parts[key] = parts[key] + tally if key in parts else tally
     return Tallies(parts)
 

@@ -228,8 +228,8 @@ class WeaveOutlook(Outlook):
             periods //= 2
             if periods < 2 or stream.changes > self.values.width * periods:
                 return None
-            made = self.made("weave", stream.changes, periods=periods)
-            if made.expected_variance(self.main) / unit <= factor:
+            shorter = self.made("weave", stream.changes, periods=periods)
+            if shorter.expected_variance(self.main) / unit <= factor:
                 break
         return periods
 
@@ -276,27 +276,27 @@ class WeaveOutlook(Outlook):
         """Return the reasons for recommending the first option, in sentences."""
         best = options[0]
         stream: Any = best.stream
-        said = [_configuration(stream), *self._comparisons(options), *self._about_pilot(best)]
+        sentences = [_configuration(stream), *self._comparisons(options), *self._about_pilot(best)]
         online, history = best.errors["online"], best.errors["history"]
         if history.rmse < 0.97 * online.rmse:
-            said.append(
+            sentences.append(
                 "Once all periods have closed, the smoothed decoder has "
                 f"{history.rmse / online.rmse:.2f}x the online error, from the same reports."
             )
         sharper = self._posterior_rmse(stream)
         if sharper is not None and sharper < 0.97 * history.rmse:
             moves = "the pilot's" if self.pilot.is_data else "the calm ones that are assumed here"
-            said.append(
+            sentences.append(
                 f"Under a prior, the posterior decoder has about {sharper / online.rmse:.2f}x the "
                 f"online error on curves like {moves}."
             )
         second = self._second_horizon(stream)
-        said.append(
+        sentences.append(
             "A second horizon spends epsilon again: a device in both has "
             f"{2 * stream.epsilon:g}. If {stream.epsilon:g} has to last for both, errors are "
             f"{second:.2f}x as large."
         )
-        return said
+        return sentences
 
     def _comparisons(self, options: tuple[Option, ...]) -> Iterator[str]:
         best, query = options[0], self.main

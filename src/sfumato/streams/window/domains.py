@@ -125,7 +125,7 @@ def binned(codes: Any, size: int, bins: int) -> NDArray[np.int64]:
     """
     if not 2 <= bins <= size:
         raise ConfigurationError(f"bins is {bins}; 2..{size} bins of {size} items are possible.")
-    given = np.asarray(codes, dtype=np.int64)
-    if given.size and (int(given.min()) < 0 or int(given.max()) >= size):
+    items = np.asarray(codes, dtype=np.int64)
+    if items.size and (int(items.min()) < 0 or int(items.max()) >= size):
         raise InputError(f"an item is outside of 0..{size - 1}; the domain has {size} items.")
-    return given * bins // size
+    return items * bins // size

@@ -332,12 +332,12 @@ class TieredCurator(Curator):
 def combined(releases: Sequence[WindowEstimate]) -> TieredEstimate:
     """Return the combined estimate of all tiers, weighted by their precision."""
     values, variance = _weighed([(release.values, release.variance) for release in releases])
-    told = [
+    unbiased = [
         (release.raw, release.raw_variance)
         for release in releases
         if release.raw is not None and release.raw_variance is not None
     ]
-    raw, raw_variance = _weighed(told) if told else (None, None)
+    raw, raw_variance = _weighed(unbiased) if unbiased else (None, None)
     return TieredEstimate(
         values,
         Covariance(variance, joint=False),

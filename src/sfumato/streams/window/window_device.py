@@ -141,8 +141,8 @@ class WindowDevice(AskedDevice):
 def _ledger(protocol: Window, state: Any) -> WindowLedger:
     """Return a saved ledger; raise MismatchError if it does not belong to this task."""
     if not isinstance(state, Mapping) or set(state) != {"period", "spent"}:
-        found = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
-        raise MismatchError(f"the saved state has {found}; period, spent are expected.")
+        names = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise MismatchError(f"the saved state has {names}; period, spent are expected.")
     fresh = WindowLedger(protocol.window, protocol.epsilon)
     period = state["period"]
     if not _count(period):

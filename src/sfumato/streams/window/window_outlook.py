@@ -124,17 +124,17 @@ class WindowOutlook(Outlook):
             f"{best.errors[ONLINE].rmse / other.errors[ONLINE].rmse:.2f}x that of {other.name}"
             for other in others
         )
-        said = [f"{best.name} ({best.summary}) has the least error of all methods."]
+        sentences = [f"{best.name} ({best.summary}) has the least error of all methods."]
         if ratios:
-            said[0] = f"{said[0][:-1]}: {ratios}."
+            sentences[0] = f"{sentences[0][:-1]}: {ratios}."
         fixed = next((option for option in options if option.name == "lpu"), None)
         if fixed is not None and PERIOD in fixed.errors and best is not fixed:
-            said.append(
+            sentences.append(
                 "A period's own answers have an error of "
                 f"{fixed.errors[PERIOD].rmse:.2g}, whatever the data do; the rest is made of the "
                 "periods before, and depends on how the data move."
             )
-        return said
+        return sentences
 
 
 def reports(method: Method, window: int) -> float:

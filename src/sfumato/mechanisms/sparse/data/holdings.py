@@ -129,10 +129,10 @@ def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings
             numbers.append(held[label] if valued else 1.0)
     rows = np.arange(len(person))
     values = _numbers(frames.objects(numbers), rows, "value") if rows.size else np.zeros(0)
-    found = Holdings(
+    holdings = Holdings(
         len(data), np.array(person, dtype=np.int64), np.array(places, dtype=np.int64), values
     )
-    return _once(found, rows[:0], keys)
+    return _once(holdings, rows[:0], keys)
 
 
 def _numbered(people: list[Any], name: str) -> tuple[Ints, int]:
@@ -174,9 +174,9 @@ def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:
         values = column[rows].astype(np.float64)
     except (TypeError, ValueError):
         values = np.full(rows.size, np.nan)
-        for place, found in enumerate(column[rows]):
-            if isinstance(found, (int, float, np.integer, np.floating)):
-                values[place] = found
+        for place, cell in enumerate(column[rows]):
+            if isinstance(cell, (int, float, np.integer, np.floating)):
+                values[place] = cell
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         row = int(rows[bad[0]])

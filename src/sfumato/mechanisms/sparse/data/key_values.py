@@ -123,15 +123,15 @@ class KeyValues:
 
         In a table, a row without a key is a person who holds none.
         """
-        found = read_holdings(data, self.domain, person, key, value)
-        wrong = np.flatnonzero((found.value < self.low) | (found.value > self.high))
+        holdings = read_holdings(data, self.domain, person, key, value)
+        wrong = np.flatnonzero((holdings.value < self.low) | (holdings.value > self.high))
         if wrong.size:
             row = wrong[0]
             raise InputError(
-                f"the value of key {self.domain.labels[int(found.key[row])]!r} is "
-                f"{found.value[row]:g}; values lie in {self.low:g}..{self.high:g}."
+                f"the value of key {self.domain.labels[int(holdings.key[row])]!r} is "
+                f"{holdings.value[row]:g}; values lie in {self.low:g}..{self.high:g}."
             )
-        return found
+        return holdings
 
     def kept(self, held: Holdings, rng: Source) -> Holdings:
         """Return at most s keys of each person, drawn without looking at them."""

@@ -173,21 +173,21 @@ class RealVectors:
         Intervals cover the mean of the selected entries (``"top"``) or of the clipped vectors
         (``"random"``).
         """
-        found = self.mechanism.estimate(tally)
+        estimate = self.mechanism.estimate(tally)
         law = self.mechanism.probabilities
         plus, minus = tally.sums / tally.n
         mean = (plus - minus) / law.contrast
-        told = tells_presence(law)
-        held = (plus + minus - 2 * law.p_false) / law.presence if told else np.abs(mean)
+        presence_known = tells_presence(law)
+        held = (plus + minus - 2 * law.p_false) / law.presence if presence_known else np.abs(mean)
         share = np.clip(held, np.minimum(np.abs(mean), 1.0), 1.0)
         noise = np.maximum(self._square(share) - np.minimum(mean**2, share**2), 0.0)
         off = getattr(self.mechanism, "pool_bias", 0.0)  # the bias of a small pool of hashes
         return Estimate(
             values=self.factor * mean,
             covariance=Covariance(self.factor**2 * (noise / tally.n + off**2), joint=False),
-            labels=found.labels,
+            labels=estimate.labels,
             n=tally.n,
-            guarantee=found.guarantee,
+            guarantee=estimate.guarantee,
         )
 
     def _square(self, share: Floats) -> Floats:
@@ -307,11 +307,11 @@ class RealVectors:
 
 def _looked_up(chosen: Ints, positions: Ints, values: Floats) -> Floats:
     """Return the value of each chosen entry; entries that are not listed are zero."""
-    found = np.zeros(chosen.shape)
+    looked_up = np.zeros(chosen.shape)
     for column in range(positions.shape[1]):
         here = positions[:, column, None] == chosen
-        found += here * values[:, column, None]
-    return found
+        looked_up += here * values[:, column, None]
+    return looked_up
 
 
 def _refuse_not_finite(values: Floats) -> None:

@@ -131,7 +131,7 @@ class StretchedHash(HashFamily):
         edges = np.array([-(-(b << 32) // self.buckets) for b in range(self.buckets + 1)])
         first, wide = edges[:-1].astype(np.uint32), np.diff(edges).astype(np.uint32)
         words = (rows + 1) // 2
-        found = np.zeros((len(buckets), 2, words), dtype=np.int64)
+        counts = np.zeros((len(buckets), 2, words), dtype=np.int64)
         quick = seeds.size * words >= WORTH_COMPILING and available()
         # Temporary arrays stay in the cache.
         block = 1 << 14 if quick else max(1, (1 << 15) // words)
@@ -139,8 +139,8 @@ class StretchedHash(HashFamily):
             states = _mixed(seeds[start : start + block].astype(np.uint64))
             here = [each[start : start + block] for each in buckets]
             firsts, widths = (np.stack([kind[each] for each in here]) for kind in (first, wide))
-            (_count_quickly if quick else _count)(states, firsts, widths, found)
-        return found.transpose(0, 2, 1).reshape(len(buckets), -1)[:, :rows]
+            (_count_quickly if quick else _count)(states, firsts, widths, counts)
+        return counts.transpose(0, 2, 1).reshape(len(buckets), -1)[:, :rows]
 
 
 def _mixed(words: Words) -> Words:

@@ -177,12 +177,12 @@ def random_hash(
     """
     total, error = float(least), 1e-12
     first, second, share = bounding
-    found = []
+    contrasts = []
     for one, two, part in attained:
-        found.append(Contrast(total * part * one, np.ones_like(one), two / one, error))
+        contrasts.append(Contrast(total * part * one, np.ones_like(one), two / one, error))
         if others is not None:
             level, chance = others
-            found.append(
+            contrasts.append(
                 Contrast(
                     total * np.outer(part, chance * level).ravel(),
                     np.outer(one, 1 / level).ravel(),
@@ -192,7 +192,7 @@ def random_hash(
             )
     return Contrasts(
         (Contrast(total * share, first, second, error),),
-        tuple(found),
+        tuple(contrasts),
         name="hashed",
         assumption="" if exact else _RANDOM,
         attained_if="" if exact else _RANDOM,

@@ -96,10 +96,10 @@ def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
 
 def step_over(ranks: Ints, ordered: Buckets, repeated: NDArray[np.bool_]) -> Buckets:
     """Return the free number of each rank; numbers in the ordered rows are taken (some repeat)."""
-    found = ranks.astype(np.uint16)
+    numbers = ranks.astype(np.uint16)
     for taken, again in zip(ordered, repeated, strict=True):
-        found += (found >= taken) > again
-    return found
+        numbers += (numbers >= taken) > again
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -245,13 +245,13 @@ class HashedVector(SparseMechanism):
         self.checked(reports)
         encoded = np.repeat(self.encode(np.asarray([value])), len(reports))
         hashed = self._hashed(encoded, reports["seed"])
-        found: dict[tuple[int, ...], list[Fraction]] = {}
+        cached: dict[tuple[int, ...], list[Fraction]] = {}
         logs = np.empty(len(reports))
         for index, (row, bucket) in enumerate(
             zip(hashed.T.tolist(), reports["bucket"].tolist(), strict=True)
         ):
-            chances = found.setdefault(tuple(row), []) or self._chances(row)
-            found[tuple(row)] = chances
+            chances = cached.setdefault(tuple(row), []) or self._chances(row)
+            cached[tuple(row)] = chances
             logs[index] = log(chances[bucket])
         return logs
 
@@ -350,10 +350,10 @@ class HashedVector(SparseMechanism):
         weights = self._weights(self._hashed(np.repeat(encoded, seeds.size), seeds))
         plus, minus = self._pool_supports(weights) / seeds.size
         if self.goal == "value":
-            found = (plus - minus) / law.contrast
+            limit = (plus - minus) / law.contrast
         else:
-            found = (plus + minus - 2 * law.p_false) / law.presence
-        return np.asarray(found - self.truth([value]))
+            limit = (plus + minus - 2 * law.p_false) / law.presence
+        return np.asarray(limit - self.truth([value]))
 
     @cached_property
     def pool_bias(self) -> float:
@@ -369,10 +369,10 @@ class HashedVector(SparseMechanism):
         return sqrt(total / self.dimension / self.family.seeds)
 
     def _estimate(self, tally: Tally) -> Estimate:
-        found = super()._estimate(tally)
+        estimate = super()._estimate(tally)
         # This is the width for people with the same value; the biases of different values differ.
-        within = Covariance(found.covariance.diagonal + self.pool_bias**2, joint=False)
-        return replace(found, covariance=within)
+        within = Covariance(estimate.covariance.diagonal + self.pool_bias**2, joint=False)
+        return replace(estimate, covariance=within)
 
     def facts(self) -> dict[str, Any]:
         """Return the general facts, the sizes and the probabilities."""

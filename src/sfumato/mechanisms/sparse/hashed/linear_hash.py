@@ -55,16 +55,16 @@ class LinearHash(HashFamily):
 
     @cached_property
     def _primes(self) -> tuple[int, ...]:
-        rest, found, p = self.buckets, [], 2
+        rest, primes, p = self.buckets, [], 2
         while rest > 1:
             if p * p > rest:
                 p = rest
             if rest % p == 0:
-                found.append(p)
+                primes.append(p)
                 while rest % p == 0:
                     rest //= p
             p += 1
-        return tuple(found)
+        return tuple(primes)
 
     def _powers(self, p: int) -> Iterator[int]:
         return (i for i in range(1, self.strength) if i % p)
@@ -133,13 +133,13 @@ class LinearHash(HashFamily):
 
     def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
         """Return how many seeds hash each of the first symbols to the seed's own bucket."""
-        found = np.zeros((len(buckets), rows), dtype=np.int64)
+        counts = np.zeros((len(buckets), rows), dtype=np.int64)
         block = max(16, (1 << 18) // rows)  # temporary arrays stay in the cache
         for start in range(0, seeds.size, block):
             products = self.matrix[:rows] @ self._vectors(seeds[start : start + block]).T
             for target, each in enumerate(buckets):
-                found[target] += self._zeros(products - each[start : start + block])
-        return found
+                counts[target] += self._zeros(products - each[start : start + block])
+        return counts
 
     def _zeros(self, numbers: NDArray[np.floating[Any]]) -> Ints:
         """Return how many numbers in each row are multiples of t."""

@@ -197,8 +197,8 @@ class PrivSet(SubsetSampler):
         if self.dimension >= 3 * s:
             attained.append(hit(3))
         bounding = favoured(self.worst_ratio, pairs)
-        found = [favoured(self.worst_ratio, shares) for shares in attained]
-        return (Contrasts((bounding,), tuple(found) if self.dimension >= 2 * s else ()),)
+        reached = [favoured(self.worst_ratio, shares) for shares in attained]
+        return (Contrasts((bounding,), tuple(reached) if self.dimension >= 2 * s else ()),)
 
     # ---- the device ------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ def subset_contrasts(
     # Sums and products of positive numbers, one after another: their relative errors add up.
     error = 32 * _UNIT * (2 * sparsity + 16)
     bounding = favoured(ratio, pairs, error=error)
-    found = tuple(favoured(ratio, shares, error=2 * error) for shares in attained)
+    reached = tuple(favoured(ratio, shares, error=2 * error) for shares in attained)
 
     def covering() -> Covering:
         covered = subset_cover(ratio, dimension, sparsity, size, threshold)
@@ -88,7 +88,7 @@ def subset_contrasts(
         worst = (favoured(ratio, covered.shares, error=2 * error),) if fits else ()
         return Covering(covered.cover, worst)
 
-    return (Contrasts((bounding,), found, covering=covering),)
+    return (Contrasts((bounding,), reached, covering=covering),)
 
 
 @dataclass(frozen=True)

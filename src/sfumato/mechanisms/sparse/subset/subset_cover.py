@@ -104,14 +104,16 @@ class _Hit(CoverForm):
     def _missed(self) -> Floats:
         """The probability of missing one symbol of u entries and both of v, by [u, v]."""
         most, d = 3 * self.sparsity, self.dimension
-        found = np.zeros((most + 1, most + 1))
+        chances = np.zeros((most + 1, most + 1))
         none = 1.0
         for v in range(min(most, d - self.size) + 1):
             for u in range(min(most, d - v) + 1):
                 first, law = hits_law(d - v, u, self.size)
-                found[u, v] = none * float(law @ np.ldexp(1.0, -np.arange(first, first + len(law))))
+                chances[u, v] = none * float(
+                    law @ np.ldexp(1.0, -np.arange(first, first + len(law)))
+                )
             none *= (d - self.size - v) / (d - v)
-        return found
+        return chances
 
     @property
     def accepted(self) -> float:
@@ -144,10 +146,10 @@ class _Hit(CoverForm):
         turned = g2 + g3 + g4
         single = agreed + 2 * own - turned + elsewhere
         every = missed[single[fits], (opposite + turned)[fits]]
-        found = first + second - 2 * every
-        place = int(np.flatnonzero(fits)[int(found.argmax())])
+        apart = first + second - 2 * every
+        place = int(np.flatnonzero(fits)[int(apart.argmax())])
         splits = ((f1, g1), (f2, g2), (f3, g3), (f4, g4))
-        return Exposed(float(found.max()), tuple((int(f[place]), int(g[place])) for f, g in splits))
+        return Exposed(float(apart.max()), tuple((int(f[place]), int(g[place])) for f, g in splits))
 
     def _walk(self) -> Walk:
         start = np.zeros((2, 2, 2))
@@ -271,9 +273,9 @@ class _Agree(CoverForm):
                     rows = used_left == (0 if alone else s - elsewhere - count - more)
                     columns = used[2] == more
                     if rows.any() and columns.any():
-                        found = ((left[rows] * test) @ flat[columns].T).real
-                        if found.max() > best.share:
-                            row, column = np.unravel_index(int(found.argmax()), found.shape)
+                        apart = ((left[rows] * test) @ flat[columns].T).real
+                        if apart.max() > best.share:
+                            row, column = np.unravel_index(int(apart.argmax()), apart.shape)
                             here = int(np.flatnonzero(rows)[row])
                             chosen = (
                                 (opposite, here // len(kept)),
@@ -282,7 +284,7 @@ class _Agree(CoverForm):
                                 (own, int(np.flatnonzero(columns)[column])),
                             )
                             splits = tuple(split_at(*each) for each in chosen)
-                            best = Exposed(float(found.max()), splits)
+                            best = Exposed(float(apart.max()), splits)
         return best
 
 
