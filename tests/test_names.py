@@ -36,3 +36,26 @@ def test_no_module_is_called_like_another() -> None:
             places[file.stem].append(str(file.relative_to(ROOT)))
     assert len(places) > 100
     assert not _twice(places)
+
+
+VAGUE = {"found", "given", "told", "said", "made"}
+
+
+def _assigned(source: str) -> set[str]:
+    """Return the local names that functions assign."""
+    tree = ast.walk(ast.parse(source))
+    functions = [one for one in tree if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return {
+        node.id
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def test_a_result_is_called_by_what_it_is() -> None:
+    vague = {
+        str(file.relative_to(ROOT)): VAGUE & _assigned(file.read_text("utf-8")) for file in FILES
+    }
+    assert not {file: names for file, names in vague.items() if names}
+    assert VAGUE & _assigned("def answer():\n    found = 1") == {"found"}

@@ -62,9 +62,9 @@ def _findings() -> Iterator[Finding]:
     yield _tried("store", _store, "use another folder for temporary files (TMPDIR)")
     for extra, modules in EXTRAS.items():
         absent = [name for name in modules if not _version(name)]
-        found = ", ".join(f"{name} {_version(name)}" for name in modules if name not in absent)
+        installed = ", ".join(f"{name} {_version(name)}" for name in modules if name not in absent)
         mend = f"pip install 'sfumato[{extra}]'" if absent else ""
-        yield Finding(extra, not absent, needed=False, found=found, mend=mend)
+        yield Finding(extra, not absent, needed=False, found=installed, mend=mend)
 
 
 def _tried(name: str, trial: Callable[[], str], mend: str) -> Finding:
