@@ -53,8 +53,7 @@ class Crowd:
         """Raise ConfigurationError unless all fields are in their ranges."""
         check_people(self.n)
         for name in ("colluding", "dropout"):
-            fraction = getattr(self, name)
-            check_number(name, fraction, least=0, below=1)
+            check_number(name, getattr(self, name), least=0, below=1)
         check_number("share", self.share, above=0, most=1)
 
     def honest(self, delta: float) -> tuple[int, float]:
@@ -85,8 +84,8 @@ def _at_most(k: int, n: int, chance: float) -> float:
         return 1.0
     if k < 0:
         return 0.0
-    share = k / n
-    divergence = (1 - share) * math.log((1 - share) / (1 - chance))
+    found = k / n
+    divergence = (1 - found) * math.log((1 - found) / (1 - chance))
     if k:
-        divergence += share * math.log(share / chance)
+        divergence += found * math.log(found / chance)
     return math.exp(-n * divergence * (1 - 1e-9))
