@@ -22,7 +22,7 @@ from sfumato.streams.weave import Weave, online
 from sfumato.streams.weave.choosing import optimum
 from sfumato.streams.weave.expected import expected
 from sfumato.streams.weave.mix import variance
-from sfumato.streams.weave.regret import FAMILY, Hypothetical, Judge, blended
+from sfumato.streams.weave.regret import FAMILY, Hypothetical, MixErrors, blended
 from sfumato.streams.weave.weave_fleet import collect
 
 Asked = tuple[Values, int, int, float]
@@ -73,8 +73,8 @@ def alone(asked: Asked, weights: Any = "learnt") -> Weave:
 def regret(stream: Weave, population: Hypothetical) -> float:
     """Return the error of a stream in a population, over that of snapshots alone."""
     asked = stream.values, stream.periods, stream.changes, stream.epsilon
-    unit = Judge(alone(asked, stream.weights), population).errors(np.ones(1))
-    return Judge(stream, population).regret(np.array(stream.shares), unit)
+    unit = MixErrors(alone(asked, stream.weights), population).errors(np.ones(1))
+    return MixErrors(stream, population).regret(np.array(stream.shares), unit)
 
 
 def least(asked: Asked) -> float:
@@ -157,7 +157,7 @@ def test_a_mix_is_blended_as_little_as_it_must_be() -> None:
     def worst(more: float) -> float:
         tried = (1 - more) * shares + more * np.array([0.0, 0.0, 1.0])
         return max(
-            Judge(spanned, population).regret(tried) / population.most for population in FAMILY
+            MixErrors(spanned, population).regret(tried) / population.most for population in FAMILY
         )
 
     assert worst(blend) <= 1 < worst(blend - 0.1)
@@ -180,9 +180,9 @@ def test_other_questions_have_safe_mixes_too(workload: Any) -> None:
     asked = (Binary(), 16, 2, 6.0)
     default = Weave.best(*asked, workload=workload)
     for population in FAMILY:
-        unit = Judge(alone(asked), population, workload).errors(np.ones(1))
+        unit = MixErrors(alone(asked), population, workload).errors(np.ones(1))
         mix = np.array(default.shares)
-        assert Judge(default, population, workload).regret(mix, unit) <= population.most * 1.001
+        assert MixErrors(default, population, workload).regret(mix, unit) <= population.most * 1.001
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.streams.weave.mix import Workload, best_shares
-from sfumato.streams.weave.regret import FAMILY, Judge, blended
+from sfumato.streams.weave.regret import FAMILY, MixErrors, blended
 from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -68,8 +68,8 @@ def _first_looks(designed: Designed, periods: int, workload: Workload, chosen: W
     shares, _ = best_shares(even.networks, workload)
     alone = designed([SNAPSHOT], [1.0])
     for population in FAMILY:
-        unit = Judge(alone, population, workload).errors(np.ones(1))
-        if Judge(even, population, workload).regret(shares, unit) > UNMOVED:
+        unit = MixErrors(alone, population, workload).errors(np.ones(1))
+        if MixErrors(even, population, workload).regret(shares, unit) > UNMOVED:
             return chosen
     other = even.trimmed(shares.tolist())
     queries = [workload] if isinstance(workload, str) else list(workload)

@@ -24,7 +24,7 @@ from sfumato.streams.weave.threads import SNAPSHOT, Thread
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["FAMILY", "Hypothetical", "Judge", "blended"]
+__all__ = ["FAMILY", "Hypothetical", "MixErrors", "blended"]
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ Other shares and fewer changes have not been found to bind; a test tries some.
 """
 
 
-class Judge:
+class MixErrors:
     """The errors of all mixes of a stream's spans in one population.
 
     Planned weights stay the same in every population; learnt weights are optimal for each.
@@ -159,8 +159,8 @@ def blended(stream: Weave, shares: Floats, workload: Workload = "online") -> Flo
     networks = stream.networks
     if variance(networks, alone, workload)[0] <= variance(networks, shares, workload)[0]:
         return alone
-    judges = [Judge(stream, population, workload) for population in FAMILY]
-    units = [judge.errors(alone) for judge in judges]
+    families = [MixErrors(stream, population, workload) for population in FAMILY]
+    units = [family.errors(alone) for family in families]
 
     def mixed(blend: float) -> Floats:
         return np.asarray((1 - blend) * shares + blend * alone)
@@ -168,8 +168,8 @@ def blended(stream: Weave, shares: Floats, workload: Workload = "online") -> Flo
     def is_safe(blend: float) -> bool:
         mix = mixed(blend)
         return all(
-            judge.regret(mix, unit) <= judge.population.most
-            for judge, unit in zip(judges, units, strict=True)
+            family.regret(mix, unit) <= family.population.most
+            for family, unit in zip(families, units, strict=True)
         )
 
     if is_safe(BLENDS[0]):
