@@ -18,7 +18,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sfumato.cli import collector_events, collectors, console, text_tables
+from sfumato import client
+from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Result, show
 from sfumato.cli.live import Unfolding
 from sfumato.cli.processes import Command, commands
@@ -198,9 +199,9 @@ class Show:
             "grace": seconds + 2,
             "public": True,
         }
-        answer = collectors.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))
+        answer = client.ask(f"{base}/v1/tasks", body=body, variables=(OPERATOR,))
         self.guarantee = answer["guarantee"]
-        addresses = collectors.addresses(base, answer["task_id"])
+        addresses = client.addresses(base, answer["task_id"])
         self.address, self.page = addresses["join"], addresses["page"]
         return Published.parse(Http().fetch(self.address))
 
@@ -244,7 +245,7 @@ class Show:
         while since < self.asked.periods:
             for command in running:
                 command.check()
-            for release in collector_events.periods(self.address, since):
+            for release in client.periods(self.address, since):
                 since = release["period"]
                 yield release
 

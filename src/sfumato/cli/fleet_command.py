@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from sfumato.cli import collectors, console
+from sfumato import client
+from sfumato.cli import console
 from sfumato.cli.command import Parts, Result
 from sfumato.errors import InputError
 from sfumato.files.dialects import USUAL, Dialect
@@ -93,7 +94,7 @@ def fleet(asked: FleetOptions) -> Result:
     from sfumato.fleets.live_fleet import LiveFleet, replayed
     from sfumato.wire.published import Published
 
-    task = collectors.task_of(asked.address)
+    task = client.task_of(asked.address)
     try:
         published = Published.parse(Http().fetch(task))
     except Unreachable as error:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import collectors, text_tables
+from sfumato import client
+from sfumato.cli import text_tables
 from sfumato.cli.command import Count, Parts, Result
 from sfumato.core.answers import Answers
 
@@ -71,7 +72,7 @@ def query(asked: QueryOptions) -> Result:
 
     Example:  sfumato query http://127.0.0.1:8080 --ask top -k 3
     """
-    task = collectors.task_of(asked.address)
+    task = client.task_of(asked.address)
     question = {name: value for name, value in vars(asked).items() if value is not None}
     question |= {"query": asked.ask, "average": "true"}
     for name in ("address", "ask", *(() if asked.average else ("average",))):
@@ -79,14 +80,14 @@ def query(asked: QueryOptions) -> Result:
     if asked.period is None and asked.ask in ("mean", "top"):
         question["period"] = max(_closed(task), 1)
     variables = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
-    answer = collectors.ask(f"{task}/answers", question, variables=variables)
+    answer = client.ask(f"{task}/answers", question, variables=variables)
     return Result(answer, text(Answers.of_plain(answer)))
 
 
 def _closed(task: str) -> int:
     """Return the last period of a task that has closed; 0 if none has."""
     base, _, name = task.rpartition("/v1/tasks/")
-    listed = collectors.ask(f"{base}/v1/tasks")["tasks"]
+    listed = client.ask(f"{base}/v1/tasks")["tasks"]
     return next((int(each["closed"]) for each in listed if each["task_id"] == name), 0)
 
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from sfumato import files
-from sfumato.cli import collectors, console, text_tables
+from sfumato import client, files
+from sfumato.cli import console, text_tables
 from sfumato.cli.command import Result, Target
 from sfumato.core.duration import length
 from sfumato.core.intervals import z_score
@@ -310,8 +310,8 @@ def publish(asked: PublishOptions) -> Result:
         "sealed": not asked.unsealed,
     }
     base = asked.to.rstrip("/")
-    answer = collectors.ask(f"{base}/v1/tasks", body=body, variables=("SFUMATO_OPERATOR_TOKEN",))
-    answer |= collectors.addresses(base, answer["task_id"])
+    answer = client.ask(f"{base}/v1/tasks", body=body, variables=("SFUMATO_OPERATOR_TOKEN",))
+    answer |= client.addresses(base, answer["task_id"])
     offers = answer.get("offers", [answer["guarantee"]])
     if len(offers) > 1:
         offers = [f"Tier {tier}: {offer}" for tier, offer in enumerate(offers)]

@@ -1,4 +1,4 @@
-"""How commands talk to a collector, with nothing but the standard library."""
+"""Asking a collector over HTTP, with nothing but the standard library."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def addresses(base: str, task_id: str) -> dict[str, str]:
 
 
 def task_of(address: str) -> str:
-    """Return the address of a task's data: from that, from its page, or of a collector's only one.
+    """Return the address of a task's data, from that of its data, its page or its collector.
 
     Examples
     --------

@@ -13,11 +13,11 @@ from sfumato.errors import InputError
 __all__ = ["periods"]
 
 SILENCE: Final = 20.0
-"""Seconds without a word after which nobody is there; a collector breathes more often."""
+"""The seconds of silence after which a collector is gone; a living one sends something sooner."""
 
 
 def periods(task: str, since: int) -> Iterator[dict[str, Any]]:
-    """Yield what each period after one has released, until all have closed."""
+    """Yield the release of each period after ``since``, as it closes, until all have closed."""
     try:
         with urllib.request.urlopen(f"{task}/events?since={since}", timeout=SILENCE) as lines:  # noqa: S310 -- our own collector
             name = ""

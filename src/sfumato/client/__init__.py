@@ -1,0 +1,12 @@
+"""Talking to a collector: its tasks, its answers, and each period as it closes.
+
+Only the standard library is used. A refusal raises
+:class:`~sfumato.errors.InputError` with the collector's own sentence.
+"""
+
+from __future__ import annotations
+
+from sfumato.client.collector_events import periods
+from sfumato.client.collectors import addresses, ask, task_of
+
+__all__ = ["addresses", "ask", "periods", "task_of"]
