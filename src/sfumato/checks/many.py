@@ -16,7 +16,7 @@ Numbered = tuple[str, int]
 """The name of something to check, and the number of one of its examples."""
 
 Progress = Callable[[int, str], None]
-"""A function that takes how many checks have been run since it was last called, and of what."""
+"""A function of the number of checks since its last call, and the name of a check or subject."""
 
 
 def numbered(name: str) -> list[Numbered]:
@@ -73,7 +73,7 @@ def _checked(example: Numbered, step: Callable[[str], None] = lambda _: None) ->
 
 
 def _findings(example: Numbered) -> dict[str, Any]:
-    """Return a verdict without its mechanism, which may not go from process to process."""
+    """Return the fields of a verdict without its mechanism, which may not be picklable."""
     verdict = vars(_checked(example)).copy()
     del verdict["mechanism"]
     return verdict

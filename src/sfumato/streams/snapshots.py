@@ -64,9 +64,9 @@ class Snapshot(ABC):
         return none, everybody - none + 1
 
     def shares(self, apart: float, width: int) -> Floats:
-        """Return the share of each entry where devices hold the same, but for so many of them.
+        """Return the share of each entry if all devices but a share ``apart`` hold the same.
 
-        Of entries that come and go by themselves, so many devices hold each.
+        Entries that are independent of each other have the share ``apart`` each.
         """
         return np.full(width, apart)
 
@@ -138,7 +138,7 @@ class Item(Supports):
     """A snapshot of entries of which exactly one is 1."""
 
     def shares(self, apart: float, width: int) -> Floats:
-        """Return all but so many for the first, and the others evenly."""
+        """Return 1 - apart for the first item; the other items divide ``apart`` evenly."""
         return np.array([1 - apart, *[apart / (width - 1)] * (width - 1)])
 
     def encode(self, bits: Bits) -> Any:
@@ -151,7 +151,7 @@ class OptionalItem(Supports):
     """A snapshot of entries of which at most one is 1; none is a further item after them."""
 
     def shares(self, apart: float, width: int) -> Floats:
-        """Return so many in all, evenly; the others hold nothing."""
+        """Return an even division of ``apart`` among the items; all other devices hold none."""
         return np.full(width, apart / width)
 
     def encode(self, bits: Bits) -> Any:

@@ -122,7 +122,7 @@ class Fit(NamedTuple):
     iterations: NDArray[np.int64]
 
     def finish(self, rows: NDArray[np.int64], shares: Floats, likelihood: Floats, at: int) -> None:
-        """Write down what some rows have converged to, and after how many steps."""
+        """Record the shares and likelihood that some rows converged to, and the number of steps."""
         self.shares[rows], self.log_likelihood[rows] = _normal(shares), likelihood
         self.iterations[rows] = at
 
