@@ -84,8 +84,8 @@ def _at_most(k: int, n: int, chance: float) -> float:
         return 1.0
     if k < 0:
         return 0.0
-    found = k / n
-    divergence = (1 - found) * math.log((1 - found) / (1 - chance))
+    share = k / n
+    divergence = (1 - share) * math.log((1 - share) / (1 - chance))
     if k:
-        divergence += found * math.log(found / chance)
+        divergence += share * math.log(share / chance)
     return math.exp(-n * divergence * (1 - 1e-9))
