@@ -14,7 +14,7 @@ from sfumato.simulation import simulate
 from sfumato.simulation.drifting import Drifting
 from sfumato.streams.bank import MOTIONS, STILL, Bank, pooled
 from sfumato.streams.window import Window
-from sfumato.streams.window.pooled import Pooled
+from sfumato.streams.window.filtered import Filtered
 
 from .people import Steady
 
@@ -22,7 +22,7 @@ from .people import Steady
 def test_the_first_period_asks_more_and_nobody_answers_twice_in_a_window() -> None:
     window, devices = 5, 1000
     curator = Window(window, 1.0, devices, domain=2, method="pooled").curator()
-    assert isinstance(curator, Pooled)
+    assert isinstance(curator, Filtered)
     sizes = []
     for period in range(1, 3 * window + 1):
         step = Timestep(curator, period)
@@ -42,7 +42,7 @@ def test_motions_are_told_in_the_noise_of_a_usual_cohort() -> None:
             10, 1.0, 10_000, domain=2, method="pooled", parameters=(("first", first),)
         )
         curator = protocol.curator()
-        assert isinstance(curator, Pooled)
+        assert isinstance(curator, Filtered)
         step = Timestep(curator, 1)
         assert isinstance(step.question, Ask)
         received = round(10_000 * step.question.probability)
