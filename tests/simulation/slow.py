@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 from sfumato.core.fleet import DeviceFleet, Population
 from sfumato.core.outlook import Outlook
-from sfumato.core.stream import Stream
 from sfumato.randomness import Source
 from sfumato.streams.window import Window
 
@@ -16,10 +15,7 @@ __all__ = ["Slow"]
 class Slow(Window):
     """A window that keeps to what every stream has."""
 
-    @classmethod
-    def outlook(cls, task: Any, devices: int | None = None, *rest: Any) -> Outlook:
-        outlook: Outlook = Stream.outlook.__func__(cls, task, devices, *rest)  # type: ignore[attr-defined]
-        return outlook
+    foreseen: ClassVar[type[Outlook]] = Outlook
 
     def fleet(self, population: Population, rng: Source) -> DeviceFleet:  # type: ignore[override]
         return DeviceFleet(self, population, rng)
