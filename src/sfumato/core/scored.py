@@ -8,7 +8,8 @@ observed share is assumed to differ from its estimate by slope x delta, clipped 
 is the regression of its estimate on the answer.
 
 Small counts are also skewed. For the share of a single period the third moment K of the answer
-shifts the middle of the interval by (z^2 - 1) / 6 x K / variance (Cornish and Fisher, 1938).
+shifts the middle of the interval by (z^2 - 1) / 6 x K / variance (Cornish and Fisher, 1938). At
+levels below z = 1, where that would move the interval off its own answer, there is no shift.
 
 Unknown periods may add any possible value to an answer, and its interval is widened by that. All
 intervals are clipped to what is possible.
@@ -160,8 +161,9 @@ class ScoredEstimate(Estimate):
             added, third = self.looks.moments(delta)
             variance = np.maximum(self.noise + added, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                shift = np.where(variance > 0, (z * z - 1) / 6 * third / variance, 0.0)
+                shift = np.where(variance > 0, max(z * z - 1, 0.0) / 6 * third / variance, 0.0)
             delta = (delta + side * z * np.sqrt(variance) - shift) / 2
+        delta = np.maximum(delta, 0.0) if side > 0 else np.minimum(delta, 0.0)  # holds its estimate
         return np.clip(self.known + delta + self.spare[(side + 1) // 2], self.least, self.most)
 
     def moved(self, values: Floats) -> Self:
