@@ -31,9 +31,9 @@ class CalibrateOptions:
     central_epsilon
         What is promised once reports are shuffled.
     delta
-        How likely it may be exceeded.
+        The probability with which epsilon may be exceeded.
     n
-        Reports in the smallest batch; without it, it is found.
+        The number of reports in the smallest batch; without it, it is searched for.
     colluding
         Fraction of people who may collude.
 

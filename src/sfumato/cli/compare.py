@@ -53,7 +53,7 @@ class CompareOptions:
         With --window: a .csv or .parquet with the columns device, period and value to take instead,
         or the folder of the taxi trips.
     periods
-        With --window: how many at most.
+        With --window: the largest number of periods.
     methods
         With --window: names, with commas; all if left out.
     oracle
@@ -63,7 +63,7 @@ class CompareOptions:
     repeats
         With --window: how often each is run.
     seed
-        With --window: of streams and coins.
+        With --window: the seed of streams and coins.
     plot
         Draw the error over epsilon, or of the methods: a .png, .svg or .pdf.
 

@@ -56,9 +56,9 @@ class DemoOptions:
     periods
         Into how many periods the year is cut.
     port
-        0 takes a free one.
+        The port to listen on; 0 takes a free one.
     seed
-        Of who flies where; coins are always secret.
+        The seed of who flies where; coins are always secret.
     exit_
         End when the year is over.
 

@@ -40,7 +40,7 @@ class EstimateOptions:
     level
         How often an interval holds its truth.
     top
-        Only the largest so many.
+        Show this many of the largest values only.
     band
         Wider intervals that hold all truths at once.
     plot
@@ -48,7 +48,7 @@ class EstimateOptions:
     answer
         Of keys with values: only this one.
     output
-        Write them: a .csv or .parquet.
+        Write the table to a .csv or .parquet file.
 
     """
 

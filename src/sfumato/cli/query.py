@@ -26,9 +26,9 @@ class QueryOptions:
     ask
         mean, range, prefix, difference, top or curve.
     period
-        The last one by default.
+        The period to ask about; by default the last one.
     item
-        Of one item.
+        Answer for one item only.
     first
         The first period of a range.
     last
@@ -36,9 +36,9 @@ class QueryOptions:
     before, after
         The two periods of a difference.
     k
-        How many items of the top.
+        The number of items in the top.
     average
-        Instead of a sum.
+        Return the average instead of the sum.
     decoder
         online (final), smoothed (by all reports so far), or under a prior on how curves move:
         filtered (final) or posterior (by all reports so far).
@@ -46,7 +46,7 @@ class QueryOptions:
         simplex moves shares of which each device has exactly one to the nearest ones that sum to
         one, and their intervals with them.
     level
-        How often intervals cover.
+        The probability with which intervals cover.
 
     """
 

@@ -34,7 +34,7 @@ class RandomizeOptions:
     source
         A CSV or Parquet file.
     mechanism
-        How to blur.
+        The mechanism that blurs the values.
     output
         The report file.
     column

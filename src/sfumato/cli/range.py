@@ -31,7 +31,7 @@ class RangeOptions:
     last
         The last place.
     level
-        How often intervals cover.
+        The probability with which intervals cover.
 
     """
 

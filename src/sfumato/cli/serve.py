@@ -38,9 +38,9 @@ class ServeOptions:
     store
         The file that keeps everything; made if there is none.
     host
-        Where to listen.
+        The address to listen on.
     port
-        0 takes a free one.
+        The port to listen on; 0 takes a free one.
     url
         The address devices see, if it is another one.
     rate

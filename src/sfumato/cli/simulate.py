@@ -53,7 +53,7 @@ class SimulateOptions:
     periods
         Of a stream without an end, how many periods; all of the task's, if left out.
     seed
-        Of the streams and all coins.
+        The seed of the streams and all coins.
     plot
         Draw the curves: a .png, .svg or .pdf.
     output

@@ -102,7 +102,7 @@ class NewTaskOptions:
     file
         The file to write.
     title
-        What it is about.
+        The title that people read.
     kind
         binary, category or set.
     items
@@ -110,11 +110,11 @@ class NewTaskOptions:
     epsilon
         Privacy of a device's whole stream.
     periods
-        How many.
+        The number of periods.
     period
-        How long each is.
+        The length of a period.
     changes
-        Of a device's value, at most.
+        The largest number of changes of a device's value.
     window
         Protect any so many consecutive periods, however often a value changes.
     devices
