@@ -30,7 +30,7 @@ class StreamDesign(ABC):
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:
-        """Return the fields of a published task that belong to this stream, as plain data."""
+        """Return what a published task has of this stream beyond its file, as plain data."""
 
     @classmethod
     @abstractmethod
