@@ -35,7 +35,7 @@ class ReleaseOptions:
     source
         A CSV or Parquet file; - for lines.
     epsilon
-        Privacy of each value.
+        Privacy of each value; with --person, of each person.
     bound
         The public bound of a value; larger ones are cut to it.
     output
@@ -59,11 +59,11 @@ class ReleaseOptions:
     holdout
         How many first values choose the threshold, unpublished.
     reuse
-        Publish them as well: the share of epsilon that the threshold then takes.
+        Publish the first values as well: the share of epsilon that the threshold then takes.
     renew
         With --reuse: choose the threshold again after every so many values; 0 for never.
     limit
-        The longest range asked for often.
+        The length, in values, of the longest range that is asked for often.
     block
         Values per published sum; the method chooses by default.
     smoother

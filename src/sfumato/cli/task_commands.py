@@ -102,29 +102,29 @@ class NewTaskOptions:
     file
         The file to write.
     title
-        The title that people read.
+        What it is about.
     kind
         binary, category or set.
     items
         Labels, with commas between them.
     epsilon
-        Privacy of a device's whole stream.
+        Privacy of a device's whole stream; with --window, of any such window.
     periods
-        The number of periods.
+        How many periods there are.
     period
-        The length of a period.
+        How long each period is.
     changes
-        The largest number of changes of a device's value.
+        How often a device's value changes over all periods, at most; with --stream it is a --field.
     window
         Protect any so many consecutive periods, however often a value changes.
     devices
-        How many take part; of a window only.
+        With --window: how many devices take part.
     stream
         Ask for any stream by its name; its own fields are given with --field.
     field
         With --stream, a field of the file as in learning=2.
     guided
-        Ask for each of them, one after the other.
+        Ask for each of these, one after the other.
 
     """
 
