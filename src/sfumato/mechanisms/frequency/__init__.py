@@ -1,4 +1,4 @@
-"""Which share of people holds each item."""
+"""The share of people who hold each item."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Entries hashed into a few buckets, of which one is sent: Collision and CoCo."""
+"""The mean of each entry of a sparse vector, by entries hashed into a few buckets."""

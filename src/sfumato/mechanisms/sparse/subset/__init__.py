@@ -1,1 +1,1 @@
-"""Subsets of the entries that favour the input: ExSub, Concord and PrivSet."""
+"""The mean of each entry of a sparse vector or set, by subsets that favour the input."""
