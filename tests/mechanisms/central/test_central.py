@@ -241,3 +241,27 @@ def test_a_smooth_bound_that_stops_short_is_caught() -> None:
 def test_a_safety_term_that_cannot_be_paid_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="the safety term needs a smaller delta"):
         SmoothQuantile(1.0, 0.3, 0.99, 0.001)
+
+
+def test_whether_noise_is_too_wide_does_not_depend_on_values() -> None:
+    quantile = SmoothQuantile(1e-4, 1e-6, 0.5)
+    bound = int(2.0**52 * 5e-5 * (1 + quantile.b / 2))  # where one of two neighbours was refused
+    for value in (0, bound // 2):
+        with pytest.raises(ConfigurationError, match="bound is"):
+            quantile.law(np.array([value]), bound)
+    _, law = quantile.law(np.array([0]), 2**36)
+    assert law.rate > 0
+
+
+def test_the_centre_is_exact_for_large_values() -> None:
+    quantile = SmoothQuantile(8.0, 1e-6, 0.5, beta=0.3)
+    for value in (2**40 - 1, 2**51 + 1):
+        values = np.full(1001, value)
+        low = quantile.law(values, 2**52)[0]
+        assert quantile.law(values + 1, 2**52)[0] - low in (0, 1, 2)
+        assert low - value == quantile.law(np.full(1001, 1000), 2**52)[0] - 1000
+
+
+def test_a_chance_of_zero_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="beta is 0"):
+        SmoothQuantile(1.0, 1e-6, 0.5, beta=0.0)

@@ -21,6 +21,8 @@ _SLACK: Final = 2.0**-28
 """The relative increase of the sensitivity, which covers the rounding of floats."""
 _CLOSER: Final = 2.0**-40
 """The decrease of b, because the noise of neighbours, and its rates, may be rounded differently."""
+_WIDEST: Final = 2.0**51
+"""The widest noise that any values may need; the source of coins can do twice as much."""
 
 
 def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: float) -> float:
@@ -119,8 +121,10 @@ class SmoothQuantile:
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are allowed."""
         exact_epsilon(self.epsilon)
-        for name, value in (("delta", self.delta), ("p", self.p), ("beta", self.beta or 0.1)):
-            check_number(name, value, above=0, below=1)
+        fields = (("delta", self.delta), ("p", self.p), ("beta", self.beta))
+        for name, value in fields:
+            if value is not None:
+                check_number(name, value, above=0, below=1)
         if self.delta > (most := math.exp(-max(1.0, self.a))):
             raise ConfigurationError(
                 f"delta is {self.delta}; it must be at most {most:.3g} at epsilon {self.epsilon:g}."
@@ -148,14 +152,31 @@ class SmoothQuantile:
         """G, the quantile of the noise that the safety term adds; 0 without that term."""
         return 0.0 if self.beta is None else -math.log(2 * self.beta)
 
+    @property
+    def _pays(self) -> float:
+        """K, the factor of the noise that the sensitivity of the safety term asks for."""
+        return 1 / (1 - math.expm1(self.b) * self.safety / self.a)
+
+    def _check_bound(self, bound: int) -> None:
+        """Raise ConfigurationError if any values could need wider noise than there is.
+
+        This looks at public numbers only: a refusal that depended on values would tell of them.
+        """
+        widest = self._pays * (bound + 1) / self.a
+        if widest > _WIDEST:
+            raise ConfigurationError(
+                f"bound is {bound} at epsilon {self.epsilon:g}; the noise could spread over "
+                f"{widest:.3g} units, and 2^51 is the most, so use a larger unit."
+            )
+
     def law(self, values: NDArray[np.int64], bound: int) -> tuple[int, NoiseLaw]:
         """Return the centre of the result and the law of the noise around it."""
+        self._check_bound(bound)
         ordered = np.sort(values)
         rank = max(1, math.ceil(self.p * ordered.size))
         smooth = smooth_sensitivity(ordered, bound, rank, self.b - _CLOSER)
-        pays = 1 / (1 - math.expm1(self.b) * self.safety / self.a)
-        scale = pays * (smooth * (1 + _SLACK) + 1) / self.a
-        centre = round(int(ordered[rank - 1]) + scale * self.safety)
+        scale = self._pays * (smooth * (1 + _SLACK) + 1) / self.a
+        centre = int(ordered[rank - 1]) + round(scale * self.safety)
         return centre, NoiseLaw(short_rate(1 / Fraction(scale)))
 
     def release(self, values: NDArray[np.int64], bound: int, rng: Source) -> int:
