@@ -1,4 +1,4 @@
-"""One meaning per name: no class and no module of the package is called like another one."""
+"""One meaning per name, and rooms that one head holds: no long files, and no long functions."""
 
 from __future__ import annotations
 
@@ -59,3 +59,19 @@ def test_a_result_is_called_by_what_it_is() -> None:
     }
     assert not {file: names for file, names in vague.items() if names}
     assert VAGUE & _assigned("def answer():\n    found = 1") == {"found"}
+
+
+LONGEST_FILE, LONGEST_FUNCTION = 400, 60
+
+
+def test_no_file_and_no_function_is_longer_than_one_head_holds() -> None:
+    long = []
+    for file in FILES:
+        source = file.read_text("utf-8")
+        sizes = [(source.count("\n"), LONGEST_FILE, file.stem)]
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                sizes.append((lines, LONGEST_FUNCTION, node.name))
+        long += [(file.name, name, size) for size, most, name in sizes if size > most]
+    assert not long

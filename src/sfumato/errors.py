@@ -3,6 +3,7 @@
     SfumatoError
     ├── ConfigurationError   a parameter that no mechanism, task or query can have
     ├── InputError           a value, column or file that was handed in and cannot be used
+    │   └── ExistingFile     a file that is there already and would be replaced
     ├── ReportError          bytes that are not a report of this mechanism
     ├── MismatchError        two tallies (or estimates) that do not belong together
     ├── BudgetError          a promise that a device's owner has not allowed
@@ -14,11 +15,12 @@ Every message is one sentence that names the field, the value and what would be 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 __all__ = [
     "BudgetError",
     "ConfigurationError",
+    "ExistingFile",
     "InputError",
     "InsecureRandomness",
     "MismatchError",
@@ -58,6 +60,13 @@ class ConfigurationError(SfumatoError, ValueError):
 
 class InputError(SfumatoError, ValueError):
     """A value, column or file cannot be used."""
+
+
+class ExistingFile(InputError):
+    """A file is there already, and nobody has said that it may be replaced."""
+
+    remedy: ClassVar[str] = "it is replaced only with force"
+    """How the message ends; the command line names its option instead."""
 
 
 class ReportError(SfumatoError, ValueError):

@@ -141,7 +141,7 @@ def test_targets_are_refused_before_anything_is_done(
     path = tmp_path / name
     path.write_text("kept")
     result = _call("mix", "ochre", option, path)
-    assert result.stderr == f"sfumato: {path} exists; it is replaced only with force.\n"
+    assert result.stderr == f"sfumato: {path} exists; --force replaces it.\n"
     assert (result.exit_code, mixed, path.read_text()) == (2, [], "kept")
     assert "is expected" in _call("mix", "ochre", option, tmp_path / "a.doc").stderr
     assert mixed == []

@@ -185,7 +185,7 @@ def test_outputs_that_cannot_be(pets: Path, tmp_path: Path) -> None:
     words = ["randomize", pets, "--column", "pet", *PETS, "-o"]
     kept = tmp_path / "kept.parquet"
     kept.write_text("precious")
-    assert refused(*words, kept) == f"{kept} exists; it is replaced only with force."
+    assert refused(*words, kept) == f"{kept} exists; --force replaces it."
     assert kept.read_text() == "precious"
     assert "is a folder" in refused(*words, tmp_path)
     assert "there is no folder" in refused(*words, tmp_path / "nowhere" / "r.parquet")

@@ -270,7 +270,7 @@ def test_outputs_that_cannot_be_used(fares_csv: Path, tmp_path: Path) -> None:
 
     there = tmp_path / "there.csv"
     there.write_text("x")
-    assert "exists; it is replaced only with force" in no(there)
+    assert "exists; --force replaces it" in no(there)
     assert ".csv or .parquet is expected" in no(tmp_path / "out.txt")
     assert "there is no folder" in no(tmp_path / "absent" / "out.csv")
     assert run("release", fares_csv, *HELD, "-o", there, "--force").exit_code == 0

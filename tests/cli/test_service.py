@@ -31,7 +31,7 @@ def test_a_new_task_file_says_what_was_asked_for(task: Path) -> None:
     assert found.title == 'The "best" rooms'
     assert found.values.items == ("bed", "bath")
     assert task.read_text().count("#") > 8
-    assert "exists; it is replaced only with force" in refused("task", "new", task)
+    assert "exists; --force replaces it" in refused("task", "new", task)
     assert "epsilon is -1" in refused("task", "new", task, "--force", "--epsilon", -1)
     assert read(task) == found
 

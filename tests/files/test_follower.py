@@ -304,7 +304,7 @@ def test_a_finished_output_is_not_written_again(source: Path, tmp_path: Path) ->
     assert run("release", source, "--follow", *OPTIONS, "-o", output).exit_code == 0
     again = run("release", source, "--follow", *OPTIONS, "-o", output)
     assert again.exit_code == 2
-    assert "exists; it is replaced only with force." in again.stderr
+    assert "exists; --force replaces it." in again.stderr
 
 
 @pytest.mark.parametrize(

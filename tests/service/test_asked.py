@@ -70,8 +70,8 @@ def test_no_number_in_a_question_is_too_odd_for_a_sentence(world: World, questio
             assert np.isfinite(sides).all(), (name, written)
             for low, value, high in sides:  # a value may be impossible, an interval may not
                 assert low <= high
-                assert low <= value or low in (-1.0, 0.0), (low, value)
-                assert value <= high or float(high).is_integer(), (value, high)
+                assert low <= value or low in (-1, 0), (low, value)  # where shares, or moves, end
+                assert value <= high or high in (1, 2), (value, high)  # or two periods' shares
 
 
 def test_a_field_that_is_there_twice_is_refused(world: World) -> None:

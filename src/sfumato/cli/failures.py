@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from sfumato import extras
 from sfumato.cli import STOPPED, console
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import ExistingFile, InputError, SfumatoError
 
 __all__ = ["Commands", "sentence"]
 
@@ -94,6 +94,8 @@ def sentence(error: Exception) -> str:
         message = f"{about}{error.strerror or os.strerror(error.errno or 0)}."
     elif isinstance(error, typer.TyperException):
         message = _usage(error)
+    elif isinstance(error, ExistingFile):
+        message = str(error).replace(error.remedy, "--force replaces it")
     else:
         message = str(error)
     if message.strip() in NOTHING or message.rstrip().endswith(":"):

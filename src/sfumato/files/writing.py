@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sfumato.errors import InputError
+from sfumato.errors import ExistingFile, InputError
 
 __all__ = [
     "PICTURES",
@@ -51,7 +51,7 @@ def refuse_target(path: Path, suffixes: tuple[str, ...] = (), *, force: bool) ->
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a regular file and is left as it is.")
     if path.exists() and not force:
-        raise InputError(f"{path} exists; it is replaced only with force.")
+        raise ExistingFile(f"{path} exists; {ExistingFile.remedy}.")
 
 
 @contextmanager
