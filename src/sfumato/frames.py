@@ -8,15 +8,15 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import extras
+from sfumato.arrays import Array
 from sfumato.errors import InputError, MissingExtra
 
 __all__ = ["absent", "check_column", "column", "objects", "picked", "table"]
 
 
-def column(values: Any, *, what: str = "values") -> NDArray[Any]:
+def column(values: Any, *, what: str = "values") -> Array:
     """Return one column of any tabular data as a flat array; missing entries are refused.
 
     Examples
@@ -43,7 +43,7 @@ def column(values: Any, *, what: str = "values") -> NDArray[Any]:
     return array
 
 
-def picked(frame: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+def picked(frame: Any, names: Sequence[str]) -> dict[str, Array]:
     """Return some columns of a table as arrays of one length; cells may be missing.
 
     Examples
@@ -81,7 +81,7 @@ def check_column(name: Any, names: Sequence[Any], table: str) -> None:
         raise InputError(f"{table} has {many} column {name!r}; it has {known}.")
 
 
-def _cells(values: Any) -> NDArray[Any]:
+def _cells(values: Any) -> Array:
     """Return a column unchanged, with None or NaN where a cell is missing."""
     if isinstance(values, np.ndarray):
         return np.asarray(values)
@@ -103,7 +103,7 @@ def table(columns: Mapping[str, Any], backend: str = "pandas") -> Any:
         raise extras.missing(backend) or MissingExtra(backend) from error
 
 
-def _array(values: Any, what: str) -> NDArray[Any]:
+def _array(values: Any, what: str) -> Array:
     if values is None or isinstance(values, (int, float, np.generic)):
         return np.array([values])
     if isinstance(values, (str, bytes)):
@@ -113,7 +113,7 @@ def _array(values: Any, what: str) -> NDArray[Any]:
     return _from_frame(values, what)
 
 
-def _from_list(values: list[Any], what: str) -> NDArray[Any]:
+def _from_list(values: list[Any], what: str) -> Array:
     # numpy would turn [1, "a"] into strings and [1, True] into numbers
     kinds = {type(value) for value in values}
     if any(issubclass(kind, (str, bytes, NoneType)) for kind in kinds):
@@ -130,19 +130,19 @@ def _from_list(values: list[Any], what: str) -> NDArray[Any]:
         ) from error
 
 
-def objects(values: list[Any]) -> NDArray[Any]:
+def objects(values: list[Any]) -> Array:
     """Return a list as an array of the same objects."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
-def _unmasked(values: NDArray[Any], what: str) -> NDArray[Any]:
+def _unmasked(values: Array, what: str) -> Array:
     _refuse_missing(np.atleast_1d(getattr(values, "mask", False)), what)
     return np.asarray(values)
 
 
-def _from_frame(values: Any, what: str) -> NDArray[Any]:
+def _from_frame(values: Any, what: str) -> Array:
     if hasattr(values, "collect"):
         raise InputError(f"{what} is a {type(values).__name__}; collect it first.")
     if hasattr(values, "columns") or hasattr(values, "column_names"):
@@ -175,7 +175,7 @@ def _refuse_missing(missing: Any, what: str) -> None:
         )
 
 
-def _refuse_not_finite(array: NDArray[Any], what: str) -> None:
+def _refuse_not_finite(array: Array, what: str) -> None:
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise InputError(

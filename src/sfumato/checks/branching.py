@@ -20,6 +20,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.checks.drawn import PathCoins
 from sfumato.checks.paths import MOST_CHOICES, Abandoned, Path, Unlisted, paths
 from sfumato.errors import ConfigurationError
@@ -110,18 +111,16 @@ class Branching(Source):
         """Return coins that draw whole numbers, one at a time, along the path."""
         return PathCoins(self.path)
 
-    def bernoulli(self, threshold: int, n: int) -> NDArray[np.bool_]:
+    def bernoulli(self, threshold: int, n: int) -> Bools:
         """Return n coins, as the path decides."""
         return np.array(self._coins(_two_ways(threshold, ONE), n), dtype=bool)
 
-    def bernoulli_each(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    def bernoulli_each(self, thresholds: NDArray[np.uint64]) -> Bools:
         """Return a coin for each threshold, as the path decides."""
         tossed = [self.path.weigh(_two_ways(t, ONE)) for t in thresholds.tolist()]
         return np.array(tossed, dtype=bool)
 
-    def rational(
-        self, numerator: NDArray[Any] | int, denominator: int, n: int
-    ) -> NDArray[np.bool_]:
+    def rational(self, numerator: Array | int, denominator: int, n: int) -> Bools:
         """Return n coins with rational probabilities, as the path decides."""
         each = np.clip(np.broadcast_to(numerator, n), 0, denominator).tolist()
         return np.array([self.path.weigh(_two_ways(t, denominator)) for t in each], dtype=bool)
@@ -139,25 +138,25 @@ class Branching(Source):
         weights = _two_ways(threshold, ONE)
         return _lanes([self._coins(weights, k) for _ in range(n)], k)
 
-    def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
+    def below(self, k: int, n: int, dtype: Any = np.int64) -> Array:
         """Return n integers below k, as the path decides."""
         return np.array([self.path.uniform(k) for _ in range(n)], dtype=dtype)
 
-    def below_each(self, sizes: NDArray[Any], least: int, most: int) -> NDArray[np.int64]:
+    def below_each(self, sizes: Array, least: int, most: int) -> Ints:
         """Return an integer below each of the sizes, as the path decides."""
         outside = [size for size in sizes.tolist() if not least <= size <= most]
         if outside:
             raise ConfigurationError(f"a size is {outside[0]}; they lie in {least}..{most}.")
         return np.array([self.path.uniform(size) for size in sizes.tolist()], dtype=np.int64)
 
-    def permutation(self, k: int) -> NDArray[np.int64]:
+    def permutation(self, k: int) -> Ints:
         """Return an order of 0..k-1, as the path decides."""
         if factorial(k) > MOST_CHOICES:
             raise Unlisted(f"it draws an order of {k} things, too many to list")
         order = list(permutations(range(k)))[self.path.uniform(factorial(k))]
         return np.array(order, dtype=np.int64)
 
-    def subset_columns(self, k: int, m: int, n: int) -> NDArray[Any]:
+    def subset_columns(self, k: int, m: int, n: int) -> Array:
         """Return n subsets, as the path decides, in an order that depends on the subset."""
         kinds = _subsets(k, m)
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
@@ -172,7 +171,7 @@ class Branching(Source):
         drawn = [kinds[self.path.uniform(len(kinds))] for _ in range(n)]
         return _lanes([[int(item in kind) for item in range(k)] for kind in drawn], k)
 
-    def outside(self, lanes: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
+    def outside(self, lanes: NDArray[np.uint64], k: int) -> Ints:
         """Return an item outside of each subset, as the path decides."""
         items = []
         for column in lanes.T.tolist():
@@ -180,22 +179,22 @@ class Branching(Source):
             items.append(free[self.path.uniform(len(free))])
         return np.array(items, dtype=np.int64)
 
-    def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
+    def spin(self, wheel: Wheel, n: int) -> Array:
         """Return n outcomes of a wheel, as the path decides."""
         weights = list(wheel.weights())
         return np.array(self._coins(weights, n), dtype=np.min_scalar_type(len(weights)))
 
     # ---- noise -----------------------------------------------------------------------------
 
-    def geometric(self, rate: Fraction | int, n: int) -> NDArray[np.int64]:
+    def geometric(self, rate: Fraction | int, n: int) -> Ints:
         """Return n geometric numbers within reach, as the path decides."""
         return self._noise(rate, n, range(REACH + 1))
 
-    def discrete_laplace(self, rate: Fraction | int, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, rate: Fraction | int, n: int) -> Ints:
         """Return n two-sided geometric numbers within reach, as the path decides."""
         return self._noise(rate, n, range(-REACH, REACH + 1))
 
-    def _noise(self, rate: Fraction | int, n: int, numbers: range) -> NDArray[np.int64]:
+    def _noise(self, rate: Fraction | int, n: int, numbers: range) -> Ints:
         times = Fraction(rate) / self.unit if self.unit else Fraction(0)
         if times.denominator != 1 or times < 1:
             raise Unlisted(f"it draws noise of rate {rate}; {self.unit} is expected")

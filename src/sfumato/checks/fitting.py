@@ -8,8 +8,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.checks.listing import laws_of
 from sfumato.checks.verdict import ALARM, demand
 from sfumato.core.law import Law
@@ -20,7 +20,7 @@ __all__ = ["Counted", "chi_squared_tail", "keys_of", "must_fit", "must_fit_input
 _RARE = 20  # outputs expected less often than this share one cell
 
 
-def keys_of(reports: NDArray[Any]) -> NDArray[Any]:
+def keys_of(reports: Array) -> Array:
     """Return a key for each report, by which reports can be sorted and compared."""
     size = reports.dtype.itemsize
     raw = np.ascontiguousarray(reports)
@@ -34,7 +34,7 @@ def keys_of(reports: NDArray[Any]) -> NDArray[Any]:
 class Counted:
     """The number of times each report was seen, counted once for several comparisons."""
 
-    def __init__(self, reports: NDArray[Any]) -> None:
+    def __init__(self, reports: Array) -> None:
         self.n = len(reports)
         self.kinds, self.counts = np.unique(keys_of(reports), return_counts=True)
 
@@ -57,7 +57,7 @@ class Counted:
         return pearson(seen, self.n * chances)
 
 
-def pearson(seen: NDArray[Any], expected: NDArray[Any]) -> float:
+def pearson(seen: Array, expected: Array) -> float:
     """Return the p-value of Pearson's test; cells with small expected counts are merged."""
     rare = expected < _RARE
     counts, means = seen[~rare], expected[~rare]
@@ -74,18 +74,18 @@ def chi_squared_tail(statistic: float, freedom: int) -> float:
     return NormalDist().cdf(-((statistic / freedom) ** (1 / 3) - 1 + spread) / math.sqrt(spread))
 
 
-def must_fit(mechanism: Mechanism, value: Any, reports: NDArray[Any] | Counted) -> None:
+def must_fit(mechanism: Mechanism, value: Any, reports: Array | Counted) -> None:
     """Raise CheckFailed unless these reports of one value follow the law."""
     _demand_fit(mechanism.laws(value), value, reports)
 
 
-def must_fit_input(mechanism: Mechanism, index: int, reports: NDArray[Any] | Counted) -> None:
+def must_fit_input(mechanism: Mechanism, index: int, reports: Array | Counted) -> None:
     """Raise CheckFailed unless these reports of the input at an index follow the law."""
     laws = [by_input[index] for by_input in laws_of(mechanism)]
     _demand_fit(laws, mechanism.inputs()[index], reports)
 
 
-def _demand_fit(laws: list[Law], value: Any, reports: NDArray[Any] | Counted) -> None:
+def _demand_fit(laws: list[Law], value: Any, reports: Array | Counted) -> None:
     counted = reports if isinstance(reports, Counted) else Counted(reports)
     p_value = counted.fit(laws)
     demand(p_value > ALARM, f"reports of {value!r} do not follow the law (p = {p_value:.1e})")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.checks.crowds import engine_of
 from sfumato.checks.disclosure import disclosure, periods_listed, shown_values
 from sfumato.checks.releases import bytes_of, lived_by
@@ -95,9 +95,7 @@ def _judged(stream: Stream, place: Place, ask: Ask | None, payloads: set[bytes])
     payload = min(payloads)
 
     def taken(period: int, span: int, part: int, content: bytes) -> bool:
-        row: NDArray[Any] = np.frombuffer(
-            layout.content(span, part, content), dtype=layout.content_dtype
-        )
+        row: Array = np.frombuffer(layout.content(span, part, content), dtype=layout.content_dtype)
         return bool(judge.valid(np.array([period]), row)[0])
 
     where = (place.period, place.span, place.part)

@@ -12,8 +12,8 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.checks.fitting import keys_of, pearson
 from sfumato.checks.listing import copies, few, laws_of
 from sfumato.checks.verdict import ALARM, demand
@@ -64,12 +64,12 @@ class _Cells:
         self._chances = np.bincount(self._cells, chances[order], minlength=_CELLS)
         self._equal = float(chances @ chances)
 
-    def cells(self, keys: NDArray[Any]) -> NDArray[np.int64]:
+    def cells(self, keys: Array) -> Ints:
         """Return the cells of reports, given their keys."""
         places = np.searchsorted(self._keys, keys)
         return self._cells[np.minimum(places, len(self._cells) - 1)]
 
-    def compare(self, keys: NDArray[Any], cells: NDArray[np.int64], lag: int, what: str) -> None:
+    def compare(self, keys: Array, cells: Ints, lag: int, what: str) -> None:
         """Raise CheckFailed unless reports at this distance are independent."""
         firsts = np.arange(len(keys) - lag)
         firsts = firsts[firsts // lag % 2 == 0]  # no report is in two pairs
@@ -85,7 +85,7 @@ class _Cells:
         demand(p_value > ALARM / 20, f"reports {what} are not independent (p = {p_value:.1e})")
 
 
-def unlikely(counts: NDArray[Any], sizes: NDArray[Any], chance: Any) -> NDArray[np.float64]:
+def unlikely(counts: Array, sizes: Array, chance: Any) -> Floats:
     """Return a bound of the log-probability that binomial counts deviate this far.
 
     It is Chernoff's bound: -n times the relative entropy of the share to the chance.

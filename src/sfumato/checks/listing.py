@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.law import Law
 from sfumato.core.mechanism import Mechanism
 from sfumato.randomness import seeded
@@ -29,12 +29,12 @@ def few(values: Sequence[Any]) -> list[int]:
     return [0, len(values) // 2, last] if last > 2 else list(range(last + 1))
 
 
-def copies(value: Any, n: int) -> NDArray[Any]:
+def copies(value: Any, n: int) -> Array:
     """Return the values of n people who all hold one value, in a form that is fast to encode."""
     return np.repeat(np.asarray([value]), n, axis=0)
 
 
-def people(mechanism: Mechanism, n: int) -> NDArray[Any]:
+def people(mechanism: Mechanism, n: int) -> Array:
     """Return the values of n simulated people; all inputs occur, later ones less often."""
     inputs = np.asarray(mechanism.inputs())
     chance = 1 / np.arange(1, len(inputs) + 1)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.checks.fitting import chi_squared_tail
 from sfumato.checks.path_checks import every_path_adds_the_noise_of_the_law
 from sfumato.checks.verdict import (
@@ -56,7 +56,7 @@ def integers_in_integers_out(noise: Noise) -> None:
     raise CheckFailed("a floating-point number was taken")
 
 
-def _fit(noise: Noise, drawn: NDArray[np.int64]) -> float:
+def _fit(noise: Noise, drawn: Ints) -> float:
     """Return the p-value of Pearson's test of whether the draws follow the law."""
     law = noise.law()
     reach = 0

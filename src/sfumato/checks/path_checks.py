@@ -9,8 +9,8 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.checks.branching import STEP, PathLaw, path_law
 from sfumato.checks.paths import Unlisted
 from sfumato.checks.verdict import CheckFailed, demand
@@ -123,7 +123,7 @@ def every_path_adds_the_noise_of_the_law(noise: Noise) -> None:
         _compare(listed, _laplace, partial("to {} is added {}".format, integers))
 
 
-def _added(noise: Noise, integers: NDArray[np.int64], rng: Source) -> tuple[int, ...]:
+def _added(noise: Noise, integers: Ints, rng: Source) -> tuple[int, ...]:
     return tuple((noise.add(integers, rng) - integers).tolist())
 
 

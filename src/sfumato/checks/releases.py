@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.checks.crowds import CrowdHistory, Group, Run, groups_of, periods_of, run
 from sfumato.checks.verdict import demand
 from sfumato.core.estimate import Estimate
@@ -108,7 +108,7 @@ def estimates_are_unbiased_and_cover(stream: Stream) -> None:
     _judge(np.array(errors), np.array(stated), hits)
 
 
-def _truth(stream: Stream, groups: Sequence[Group], lived: Run) -> NDArray[np.float64] | None:
+def _truth(stream: Stream, groups: Sequence[Group], lived: Run) -> Floats | None:
     """Return the truth behind each period's release; None if the stream claims nothing."""
     counts = [group.count for group in groups]
     truths = []
@@ -121,7 +121,7 @@ def _truth(stream: Stream, groups: Sequence[Group], lived: Run) -> NDArray[np.fl
     return np.array(truths)
 
 
-def _judge(errors: NDArray[np.float64], stated: NDArray[np.float64], hits: int) -> None:
+def _judge(errors: Floats, stated: Floats, hits: int) -> None:
     runs = len(errors)
     drift = np.abs(errors.mean(axis=0)) / (errors.std(axis=0, ddof=1) / math.sqrt(runs))
     demand(bool((drift < ERRORS).all()), f"estimates are biased by {drift.max():.1f} sigma")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.checks.fitting import Counted, must_fit, must_fit_input
 from sfumato.checks.listing import copies, few, people
 from sfumato.checks.verdict import ALARM, demand
@@ -58,7 +57,7 @@ def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
     here.
     """
     inputs, rng = mechanism.inputs(), seeded(12)
-    drawn: dict[int, list[NDArray[Any]]] = {index: [] for index in few(inputs)}
+    drawn: dict[int, list[Array]] = {index: [] for index in few(inputs)}
     for _ in range(250):
         for index, reports in drawn.items():
             reports.append(mechanism.randomize([inputs[index]], rng))

@@ -7,9 +7,9 @@ from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.accounting.shuffle import best, delta_above, delta_below
+from sfumato.arrays import Array, Floats
 from sfumato.checks.listing import laws_of
 from sfumato.checks.verdict import demand
 from sfumato.core.contrast import Contrasts, Cover, listed
@@ -19,7 +19,6 @@ from sfumato.errors import ConfigurationError
 
 __all__ = ["others_cover_as_stated", "shuffled_reports_hide_as_stated"]
 
-Floats = NDArray[np.float64]
 
 _LISTED: Final = 32  # the largest number of inputs of which all triples are checked
 _ROUNDED: Final = 1e-8
@@ -101,7 +100,7 @@ class _Favours:
 
     """
 
-    def __init__(self, base: NDArray[Any], favour: Floats) -> None:
+    def __init__(self, base: Array, favour: Floats) -> None:
         self.base, self.favour = base, favour
 
     @classmethod

@@ -17,8 +17,8 @@ from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.checks.fitting import pearson
 from sfumato.checks.independence import unlikely
 from sfumato.checks.listing import copies
@@ -33,7 +33,6 @@ from sfumato.randomness import seeded
 
 __all__ = ["large_sizes_follow_the_law", "siblings"]
 
-Floats = NDArray[np.float64]
 
 _PLACES: Final = (0, 1, 255, 256, 65_535, 65_536)
 _BATCHES: Final = 40
@@ -163,7 +162,7 @@ def _held(size: int) -> list[int]:
     return sorted({place for place in _PLACES if place < size} | {size - 1})
 
 
-def _triples(dimension: int) -> Iterator[NDArray[np.int64]]:
+def _triples(dimension: int) -> Iterator[Ints]:
     """Yield three positions at a time, in order, until all interesting ones were used."""
     places = _held(dimension)
     for start in range(0, len(places), 3):
@@ -171,7 +170,7 @@ def _triples(dimension: int) -> Iterator[NDArray[np.int64]]:
 
 
 def _compare_counts(
-    mechanism: Mechanism, values: Any, chances: Floats, held: NDArray[np.int64], what: str
+    mechanism: Mechanism, values: Any, chances: Floats, held: Ints, what: str
 ) -> None:
     """Raise CheckFailed unless each cell of the tally counts as many reports as it should."""
     n = len(values)

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.checks.branching import Branching
 from sfumato.checks.paths import Path, Unlisted, paths
 from sfumato.checks.verdict import CheckFailed, demand
@@ -71,7 +71,7 @@ class Steps:
     exact: tuple[Fraction, ...]
 
     @cached_property
-    def chances(self) -> NDArray[np.float64]:
+    def chances(self) -> Floats:
         """The probabilities as floating-point numbers, for simulated crowds."""
         chances = np.array([float(chance) for chance in self.exact])
         return np.asarray(chances / chances.sum())

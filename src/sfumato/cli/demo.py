@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from sfumato import client
+from sfumato.arrays import Array, Bools, Floats
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Result, show
 from sfumato.cli.live import Unfolding
@@ -121,7 +121,7 @@ class Show:
     address: str = ""
     guarantee: str = ""
     labels: tuple[str, ...] = ()
-    truth: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     released: list[dict[str, Any]] = field(default_factory=list)
     live_after: float = math.nan
 
@@ -146,7 +146,7 @@ class Show:
         if not self.asked.as_json:
             self._introduce(published)
 
-    def _lives(self) -> list[NDArray[Any]]:
+    def _lives(self) -> list[Array]:
         """Return what the devices of each fleet will see."""
         from sfumato.datasets.flights import read_favourites
         from sfumato.simulation import Recorded
@@ -160,7 +160,7 @@ class Show:
         first = self.asked.devices // FLEETS
         return [self.asked.devices - first * (FLEETS - 1), *[first] * (FLEETS - 1)]
 
-    def _pace(self, lives: list[NDArray[Any]]) -> Pace:
+    def _pace(self, lives: list[Array]) -> Pace:
         """Try a few devices, on a task that needs no planning."""
         from sfumato import catalog
         from sfumato.fleets.live_fleet import pace
@@ -205,7 +205,7 @@ class Show:
         self.address, self.page = addresses["join"], addresses["page"]
         return Published.parse(Http().fetch(self.address))
 
-    def _know(self, published: Published, lives: list[NDArray[Any]]) -> None:
+    def _know(self, published: Published, lives: list[Array]) -> None:
         """Compute the truth, which nobody else can."""
         from sfumato.streams.kinds import values_of
         from sfumato.wire.values import TaskValues
@@ -266,7 +266,7 @@ class Show:
         )
 
     @property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Bools:
         """Which intervals hold their truth, by period and item."""
         places = range(len(self.released))
         return np.array([self.answers(place).holds(self.truth[place]) for place in places])

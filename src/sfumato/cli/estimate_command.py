@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from sfumato import engines, files, plots
+from sfumato.arrays import Array
 from sfumato.cli import console, key_value_tables, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
 from sfumato.cli.key_value_tables import Named, first, pick
@@ -86,7 +86,7 @@ def _tally(file: files.ReportFile) -> Any:
     """Add up all reports of a file."""
     with console.bar("Adding up", file.count) as update:
 
-        def counted() -> Iterator[NDArray[Any]]:
+        def counted() -> Iterator[Array]:
             for batch in file.batches():
                 yield batch
                 update(advance=len(batch))

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
 from sfumato import files, plots
+from sfumato.arrays import Bools, Floats
 from sfumato.cli import console, key_value_tables, text_tables
 from sfumato.cli.command import Parts, Result
 from sfumato.cli.key_value_tables import Named
@@ -80,7 +80,7 @@ class FilmEstimates:
     answers: Named
     shown: Named
     """The same without means of which nothing is known."""
-    truth: dict[str, NDArray[np.float64]]
+    truth: dict[str, Floats]
     people: int
 
     @classmethod
@@ -91,7 +91,7 @@ class FilmEstimates:
         answers = key_value_tables.answered(estimate, _LEVEL)
         return cls(answers, key_value_tables.doubted(answers, estimate), true, people)
 
-    def inside(self, name: str) -> NDArray[np.bool_]:
+    def inside(self, name: str) -> Bools:
         """Return which intervals of an answer hold their truth."""
         return self.answers[name].holds(self.truth[name])
 

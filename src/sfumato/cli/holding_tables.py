@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
 from sfumato import catalog
+from sfumato.arrays import Array
 from sfumato.cli.parameters import TypedParameters, build, read_as
 from sfumato.core.domain import Domain
 from sfumato.errors import ConfigurationError, InputError
@@ -70,7 +69,7 @@ class HeldColumns:
         interval = {name: read_as(name, "float", end) for name, end in ends.items()}
         return KeyValues(built, listed, **interval)
 
-    def randomize(self, table: Table, form: KeyValues | ItemSets, rng: Source) -> NDArray[Any]:
+    def randomize(self, table: Table, form: KeyValues | ItemSets, rng: Source) -> Array:
         """Return one report for each person of a file."""
         from sfumato.files import Kind
 

@@ -6,12 +6,12 @@ from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.arrays import Floats
 from sfumato.cli import console, text_tables
 from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate
@@ -81,9 +81,7 @@ class Unfolding(_Watched):
         if self._in_lines:
             console.say(words)
 
-    def update(
-        self, answers: Answers, truth: NDArray[np.float64], period: int, reports: int
-    ) -> None:
+    def update(self, answers: Answers, truth: Floats, period: int, reports: int) -> None:
         """Show what a period has released, and what is true."""
         self._reports += reports
         self._bars.update(self._task, completed=period, count=self._reports)
@@ -107,7 +105,7 @@ def _in_words(value: float, reach: float) -> str:
     return f"{value:z.3f} ± {reach:.3f}" if known else "not known yet"
 
 
-def _compared(answers: Answers, truth: NDArray[np.float64] | None = None) -> Table:
+def _compared(answers: Answers, truth: Floats | None = None) -> Table:
     """Return a bar for each item: solid up to its interval, soft inside of it, a mark for truth."""
     full = max(0.3, float(np.nanmax(answers.high, initial=0.0)))
     if truth is not None:

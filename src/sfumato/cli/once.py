@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from sfumato import files, plots
+from sfumato.arrays import Floats
 from sfumato.cli import console, parameters, text_tables
 from sfumato.cli.command import Parts, Result
 from sfumato.cli.live import Sharpening
@@ -111,7 +111,7 @@ class TrialResult:
     """What was estimated, and what is true."""
 
     answers: Answers
-    truth: NDArray[np.float64]
+    truth: Floats
 
     @classmethod
     def of(cls, mechanism: GRR, tally: Tally, fleet: list[SimulatedDevice]) -> TrialResult:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
+from sfumato.arrays import Array
 from sfumato.errors import InputError
 from sfumato.frames import objects
 from sfumato.wire.reports import Layout
@@ -47,7 +46,7 @@ def words(fact: Any) -> str:
     return str(fact)
 
 
-def read(table: Table, observed: Observed) -> NDArray[Any]:
+def read(table: Table, observed: Observed) -> Array:
     """Return the streams of a file with the columns device, period and the value's own."""
     from sfumato.files import Kind
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.arrays import Floats
 from sfumato.core.answers import Answers
 from sfumato.core.domain import printable as label
 
@@ -75,7 +74,7 @@ def facts(pairs: dict[str, str]) -> Table:
     return shown
 
 
-def answers_table(answers: Answers, truth: NDArray[np.float64] | None = None) -> Table:
+def answers_table(answers: Answers, truth: Floats | None = None) -> Table:
     """Return labels, `value ± reach` and intervals; with the truth, also whether it is inside."""
     shown = table()
     shown.add_column(answers.what, overflow="fold")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Bools, Floats, Ints
 from sfumato.core.domain import Label, shortened
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.quantity import AMOUNT, Quantity
@@ -22,7 +22,6 @@ from sfumato.errors import ConfigurationError
 
 __all__ = ["SIDES", "Answer", "Answers", "Printed", "columns_of", "plain_of"]
 
-Floats = NDArray[np.float64]
 
 SIDES: Final = ("value", "low", "high")
 """The columns that every table of answers has beside its labels."""
@@ -133,7 +132,7 @@ class Answers:
 
     # ---- selecting rows ----------------------------------------------------------------------
 
-    def pick(self, places: Sequence[int] | NDArray[np.int64] | slice) -> Self:
+    def pick(self, places: Sequence[int] | Ints | slice) -> Self:
         """Return the rows with these indices, in this order."""
         chosen = np.arange(len(self))[places]
         labels = tuple(self.labels[place] for place in chosen)
@@ -145,7 +144,7 @@ class Answers:
         known = self._told[:, 0]
         return self.pick(np.argsort(np.where(known, -self.values, np.inf), kind="stable"))
 
-    def holds(self, truth: Floats) -> NDArray[np.bool_]:
+    def holds(self, truth: Floats) -> Bools:
         """Return which intervals hold the true value."""
         return np.asarray((self.low <= truth) & (truth <= self.high))
 
@@ -259,7 +258,7 @@ class Answers:
         return listed
 
     @property
-    def _told(self) -> NDArray[np.bool_]:
+    def _told(self) -> Bools:
         """A mask of the numbers (value, low, high) of each row that are shown."""
         finite = np.isfinite(np.column_stack((self.values, self.low, self.high)))
         return np.asarray(finite & finite[:, 1:].all(axis=1, keepdims=True))

@@ -12,8 +12,8 @@ from math import comb, gcd, lcm
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Contrast", "Contrasts", "Cover", "Covering", "alike", "favoured", "listed", "mixed"]
 
-Floats = NDArray[np.float64]
 Kind = tuple[Fraction, Fraction]
 Weights = Mapping[tuple[int, int, int], int]
 """Weights of reports; the key is a report's weight under two inputs and for others, reduced."""

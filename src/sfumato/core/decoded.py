@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate, checked_level
 from sfumato.core.field_checks import check_one_of
@@ -24,7 +24,6 @@ from sfumato.errors import MismatchError
 
 __all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods"]
 
-Floats = NDArray[np.float64]
 
 ONLINE: Final = "online"
 CORRELATED: Final = "online, sums by the largest possible error"
@@ -119,8 +118,8 @@ class ReleasedPeriods(Decoded):
     """
 
     labels: tuple[Label, ...]
-    values: NDArray[np.float64]
-    variances: NDArray[np.float64]
+    values: Floats
+    variances: Floats
     n: tuple[int, ...]
     guarantee: Guarantee
     separate: bool

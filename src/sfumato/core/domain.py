@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Array, Ints
 from sfumato.core.exact import is_whole_number
 from sfumato.errors import ConfigurationError, InputError
 
@@ -120,7 +120,7 @@ class Domain:
             return int(label) if is_whole_number(label) and 0 <= label < self.items else None
         return self._codes.get(label) if isinstance(label, str) or is_whole_number(label) else None
 
-    def encode(self, values: Any) -> NDArray[np.int64]:
+    def encode(self, values: Any) -> Ints:
         """Return the code of each value; raise InputError at the first one outside the domain."""
         array = frames.column(values)
         if isinstance(self.items, int):
@@ -136,7 +136,7 @@ class Domain:
             codes[index] = code
         return codes
 
-    def _encode_numbers(self, array: NDArray[Any], size: int) -> NDArray[np.int64]:
+    def _encode_numbers(self, array: Array, size: int) -> Ints:
         if array.dtype.kind not in "iu":
             values = array.tolist()
             fractional = array.dtype.kind == "f"

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.arrays import Bools, Floats, Ints
 from sfumato.core import intervals
 from sfumato.core.answers import Answers
 from sfumato.core.domain import Label
@@ -19,7 +20,6 @@ from sfumato.errors import ConfigurationError, MismatchError
 
 __all__ = ["LARGEST_LEVEL", "Covariance", "Estimate", "FrequencyEstimate", "checked_level"]
 
-Floats = NDArray[np.float64]
 
 LARGEST_LEVEL: Final = 1 - 1e-12
 """Levels above this are too close to 1 for quantiles and exact laws in floating point."""
@@ -87,7 +87,7 @@ class Covariance:
         return np.where(self._touched(rows), np.nan, np.maximum(total, 0.0))
 
     @cached_property
-    def _unknown(self) -> NDArray[np.bool_]:
+    def _unknown(self) -> Bools:
         return ~np.isfinite(self.variances())
 
     @property
@@ -103,7 +103,7 @@ class Covariance:
             core = np.where(self._unknown[:, None] | self._unknown, 0.0, core)
         return Covariance(diagonal, factor, core, self.joint)
 
-    def _touched(self, rows: Floats) -> NDArray[np.bool_]:
+    def _touched(self, rows: Floats) -> Bools:
         """Return which rows give weight to an unknown value."""
         return np.asarray((rows != 0) @ self._unknown)
 
@@ -301,7 +301,7 @@ class FrequencyEstimate(Estimate):
 
     """
 
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     p: float = 1.0
     q: float = 0.0
     quantity: Quantity = field(default=SHARE, kw_only=True)

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.curator import Ask, Question
 from sfumato.core.field_checks import check_whole
 from sfumato.core.tally import Place, Tallies, Tally
@@ -47,11 +47,11 @@ class Population(ABC):
         self.devices = devices
         self.periods = periods
 
-    def values(self, period: int) -> NDArray[Any]:
+    def values(self, period: int) -> Array:
         """Return the value of each device in a period, one row for each device."""
         return np.asarray(self.streams()[:, period - 1])
 
-    def streams(self) -> NDArray[Any]:
+    def streams(self) -> Array:
         """Return the value of each device (rows) in each period (columns)."""
         return np.stack([self.values(t) for t in range(1, self.periods + 1)], axis=1)
 
@@ -77,10 +77,10 @@ class Fleet(ABC):
         """Return a period's tallies by place or, if devices are asked, one tally of answers."""
 
     @abstractmethod
-    def totals(self, period: int) -> NDArray[Any]:
+    def totals(self, period: int) -> Array:
         """Return the true sum over all devices, for each entry that the stream estimates."""
 
-    def seen(self, period: int) -> NDArray[Any]:
+    def seen(self, period: int) -> Array:
         """Return the same sums, counting only what the stream lets devices report."""
         return self.totals(period)
 
@@ -137,12 +137,12 @@ class DeviceFleet(Fleet):
         payloads = b"".join(message.payload for message in sent)
         return form.tally(np.frombuffer(payloads, dtype=form.dtype))
 
-    def totals(self, period: int) -> NDArray[Any]:
+    def totals(self, period: int) -> Array:
         """Return the number of devices that hold each entry, or the sum of their numbers."""
         return summed(self._population.values(period), len(self._stream.labels))
 
 
-def summed(held: NDArray[Any], width: int) -> NDArray[Any]:
+def summed(held: Array, width: int) -> Array:
     """Return the sum over all devices for each of ``width`` entries.
 
     Examples

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.errors import ReportError
@@ -32,15 +33,15 @@ class Form:
     """
 
     dtype: np.dtype[Any]
-    valid: Callable[[NDArray[Any]], NDArray[np.bool_]]
-    counted: Callable[[NDArray[Any]], Tally]
+    valid: Callable[[Array], Bools]
+    counted: Callable[[Array], Tally]
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
         """Return the form of a mechanism's reports."""
         return cls(mechanism.report_dtype, mechanism.valid, mechanism.counted)
 
-    def tally(self, payloads: NDArray[Any]) -> Tally:
+    def tally(self, payloads: Array) -> Tally:
         """Return the tally of payloads; raise ReportError if one of them is not valid."""
         judged = self.valid(payloads)
         if not judged.all():
@@ -50,7 +51,7 @@ class Form:
             )
         return self.counted(payloads)
 
-    def read(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
+    def read(self, payloads: NDArray[np.uint8]) -> Array:
         """Return rows of bytes as payloads, without their padding."""
         cut = np.ascontiguousarray(payloads[:, : self.dtype.itemsize])
         return cut.reshape(-1).view(self.dtype)

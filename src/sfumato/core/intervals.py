@@ -20,12 +20,11 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Ints
 
 __all__ = ["exact", "score", "shares", "wilson", "z_score"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Above this variance of a count one count more or less moves the coverage by under 0.2 points,
 # and the score interval is as good as the exact one.

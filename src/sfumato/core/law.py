@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Array, Floats
 
 __all__ = ["Law", "worst_ratio"]
 
@@ -30,12 +30,12 @@ class Law:
 
     """
 
-    outputs: NDArray[Any]
+    outputs: Array
     numerators: tuple[int, ...]
     denominator: int
 
     @property
-    def probabilities(self) -> NDArray[np.float64]:
+    def probabilities(self) -> Floats:
         """The law in floating point, for plots and statistics; privacy never reads it."""
         return np.array([numerator / self.denominator for numerator in self.numerators])
 

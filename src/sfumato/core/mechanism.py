@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.contrast import Contrasts, listed
 from sfumato.core.estimate import Estimate
 from sfumato.core.exact import checked_epsilon, log_above, log_below
@@ -24,7 +24,7 @@ from sfumato.randomness import Source
 
 __all__ = ["Mechanism"]
 
-Reports = NDArray[Any]
+Reports = Array
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,10 @@ class Mechanism(ABC):
         return listed(self)
 
     @abstractmethod
-    def truth(self, values: Any) -> NDArray[np.float64]:
+    def truth(self, values: Any) -> Floats:
         """Return the true quantity that :meth:`estimate` estimates for these values."""
 
-    def log_likelihood(self, reports: Reports, value: Any) -> NDArray[np.float64]:
+    def log_likelihood(self, reports: Reports, value: Any) -> Floats:
         """Return log P[report | value] for each report, given its public part."""
         table: dict[bytes, float] = {}
         for law in self.laws(value):
@@ -169,7 +169,7 @@ class Mechanism(ABC):
         return 1 << 15
 
     @abstractmethod
-    def encode(self, values: Any) -> NDArray[Any]:
+    def encode(self, values: Any) -> Array:
         """Return values as the numbers that the sampler takes; raise InputError for a bad value."""
 
     def randomize(self, values: Any, rng: Source) -> Reports:
@@ -185,7 +185,7 @@ class Mechanism(ABC):
         """
         return self.randomize_encoded(self.encode(values), rng)
 
-    def randomize_encoded(self, encoded: NDArray[Any], rng: Source) -> Reports:
+    def randomize_encoded(self, encoded: Array, rng: Source) -> Reports:
         """Return one report for each value, which :meth:`encode` has encoded."""
         reports = np.zeros(len(encoded), dtype=self.report_dtype)
         for start in range(0, len(encoded), self.chunk):
@@ -194,7 +194,7 @@ class Mechanism(ABC):
         return reports
 
     @abstractmethod
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: Reports) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Reports) -> None:
         """Fill ``reports`` with one report for each encoded value."""
 
     # ---- the server's half -----------------------------------------------------------------
@@ -228,7 +228,7 @@ class Mechanism(ABC):
         return reports
 
     @abstractmethod
-    def valid(self, reports: Reports) -> NDArray[np.bool_]:
+    def valid(self, reports: Reports) -> Bools:
         """Return a mask of the reports that this mechanism can have sent."""
 
     @property
@@ -253,7 +253,7 @@ class Mechanism(ABC):
         return self.chunk
 
     @abstractmethod
-    def _sums(self, reports: Reports) -> NDArray[np.int64]:
+    def _sums(self, reports: Reports) -> Ints:
         """Return the sums of valid reports, in the shape of :attr:`tally_shape`."""
 
     def estimate(self, tally: Tally) -> Estimate:
@@ -290,7 +290,7 @@ class Mechanism(ABC):
         """The error of a single entry, where :attr:`mse` is a total over entries; else the same."""
         return self.mse
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact law, for people with this histogram of inputs.
 
         This default randomizes every value; mechanisms whose sums have a simple law draw the sums.

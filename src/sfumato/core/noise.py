@@ -9,9 +9,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato.arrays import Ints
 from sfumato.core.exact import checked_epsilon
 from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError
@@ -19,7 +17,6 @@ from sfumato.randomness import Source
 
 __all__ = ["Noise", "NoiseLaw", "exact_epsilon", "short_rate"]
 
-Ints = NDArray[np.int64]
 
 _LONGEST_TERM: Final = 1 << 52
 

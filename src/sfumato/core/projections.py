@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.arrays import Floats
 from sfumato.core.field_checks import check_number
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["at_most", "capped_simplex", "clip", "norm_sub", "simplex"]
-
-Floats = NDArray[np.float64]
 
 
 def clip(values: ArrayLike, cap: float = 1.0) -> Floats:

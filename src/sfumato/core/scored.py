@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.intervals import z_score
@@ -31,7 +31,6 @@ from sfumato.core.quantity import SHARE, Quantity
 
 __all__ = ["Looks", "ScoredEstimate"]
 
-Floats = NDArray[np.float64]
 
 ROUNDS: Final = 12
 """The number of rounds; each about halves the distance to an interval's end."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.curator import Ask, Curator, Due, Question, Steps, Timestep, drive, replay
 from sfumato.core.decoded import Decoded, ReleasedPeriods
 from sfumato.core.device import Message, StreamDevice
@@ -276,7 +276,7 @@ class Stream(StreamDesign):
 
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
-    ) -> NDArray[np.float64] | None:
+    ) -> Floats | None:
         """Return the true values that a period's release estimates; None if the estimate is biased.
 
         Parameters
@@ -391,9 +391,7 @@ class Stream(StreamDesign):
         known = np.isfinite(variances)
         return self.released(np.where(known, values, np.nan), variances, counts)
 
-    def released(
-        self, values: NDArray[np.float64], variances: NDArray[np.float64], n: Sequence[int]
-    ) -> ReleasedPeriods:
+    def released(self, values: Floats, variances: Floats, n: Sequence[int]) -> ReleasedPeriods:
         """Return closed periods from their released values, variances and numbers of reports."""
         return ReleasedPeriods(
             self.labels, values, variances, tuple(n), self.guarantee, self.separate

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.exact import is_whole_number
 from sfumato.errors import MismatchError
 
@@ -81,7 +81,7 @@ class Tally:
     """
 
     n: int
-    sums: NDArray[np.int64]
+    sums: Ints
 
     def __post_init__(self) -> None:
         """Check the count, and keep the sums as a read-only array of 64-bit integers."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import extras
+from sfumato.arrays import Floats, Ints
 from sfumato.errors import InputError
 from sfumato.randomness import Source, seeded
 
@@ -20,7 +20,7 @@ class KnownStream:
     """A stream of whole amounts whose truth is known, and their public bound."""
 
     name: str
-    values: NDArray[np.int64]
+    values: Ints
     bound: int
 
 
@@ -54,7 +54,7 @@ def amount_streams(folder: Path | None) -> list[KnownStream]:
     return there
 
 
-def example_amounts(n: int, rng: Source) -> NDArray[np.float64]:
+def example_amounts(n: int, rng: Source) -> Floats:
     """Return a made-up stream of amounts with days, weeks and a long tail, for pictures."""
     draw = rng.simulator()
     day = np.arange(n) / 30_000 * 2 * np.pi

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.domain import Label
 from sfumato.core.field_checks import check_one_of
 from sfumato.datasets import flights
@@ -41,7 +41,6 @@ __all__ = [
     "taxi_by_half_hour",
 ]
 
-Floats = NDArray[np.float64]
 
 PERIODS: Final = 800
 DEVICES: Final = 200_000
@@ -125,7 +124,7 @@ class DrawnBits(ByPeriod):
         super().__init__(devices, periods, seed)
         self.curve = _curve(curve, pace, periods, seed)
 
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _values(self, period: int, rng: np.random.Generator) -> Array:
         ones = round(float(self.curve[period - 1]) * self.devices)
         values = np.zeros(self.devices, dtype=np.int8)
         values[rng.choice(self.devices, ones, replace=False, shuffle=False)] = 1
@@ -161,7 +160,7 @@ class NoisyNumbers(ByPeriod):
         self.spread = spread
         self.interval = (-reach * spread, reach * spread)
 
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _values(self, period: int, rng: np.random.Generator) -> Array:
         drawn = rng.normal(self.curve[period - 1], self.spread, self.devices)
         low, high = self.interval or (0.0, 1.0)
         return np.clip(drawn, low, high, out=drawn)
@@ -190,7 +189,7 @@ class RecordedItems(Recorded):
 
     def __init__(
         self,
-        recorded: NDArray[Any],
+        recorded: Array,
         labels: tuple[Label, ...],
         devices: int | None = None,
         seed: int = 1,
@@ -219,7 +218,7 @@ class Trips(ByPeriod):
     """
 
     def __init__(
-        self, counts: NDArray[np.int64], labels: tuple[Label, ...], devices: int, seed: int = 1
+        self, counts: Ints, labels: tuple[Label, ...], devices: int, seed: int = 1
     ) -> None:
         super().__init__(devices, len(counts), seed)
         if not counts.sum(axis=1).all():
@@ -228,7 +227,7 @@ class Trips(ByPeriod):
         self.labels = labels
         self._shares = counts / counts.sum(axis=1, keepdims=True)
 
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _values(self, period: int, rng: np.random.Generator) -> Array:
         return self._around(rng.multinomial(self.devices, self._shares[period - 1]), rng)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from zipfile import ZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import extras
+from sfumato.arrays import Array, Ints
 from sfumato.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def read_flights() -> Flights:
     return Flights(table.num_rows, tuple(np.where(listed, favourite, ELSEWHERE).tolist()))
 
 
-def read_positions(periods: int = WEEKS) -> NDArray[np.int64]:
+def read_positions(periods: int = WEEKS) -> Ints:
     """Return where each plane was last seen to fly, for each period of 2013.
 
     Planes are rows and periods columns; a city is given by its place in PLACES. A plane that did
@@ -131,7 +131,7 @@ def read_positions(periods: int = WEEKS) -> NDArray[np.int64]:
     return np.where(last >= 0, filled, PLACES.index(UNSEEN))
 
 
-def read_favourites(periods: int) -> NDArray[np.int64]:
+def read_favourites(periods: int) -> Ints:
     """Return the city that each plane has flown to most often so far, by its place in PLACES.
 
     The year is cut into periods of equal length. A plane changes its city only for one that it has
@@ -153,7 +153,7 @@ def read_favourites(periods: int) -> NDArray[np.int64]:
     return streams
 
 
-def _sightings() -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], int]:
+def _sightings() -> tuple[Array, Ints, Ints, int]:
     """Return plane, day of the year and city of each flight, and the number of planes."""
     table = read_columns("tailnum", "dest", "month", "day").drop_null()
     planes = table["tailnum"].combine_chunks().dictionary_encode()

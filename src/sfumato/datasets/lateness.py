@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Ints
 from sfumato.datasets.flights import read_columns
 
 __all__ = ["FEATURES", "Lateness", "read_lateness"]
@@ -34,8 +34,8 @@ class Lateness:
     A flight is late if it arrives more than a quarter of an hour after schedule.
     """
 
-    features: NDArray[np.int64]
-    late: NDArray[np.bool_]
+    features: Ints
+    late: Bools
 
     def __len__(self) -> int:
         return self.late.size

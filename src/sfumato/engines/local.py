@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from numpy.typing import NDArray
-
+from sfumato.arrays import Array
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Place
 from sfumato.core.tally import Tallies, Tally
@@ -20,7 +18,7 @@ from sfumato.wire.reports import Layout
 __all__ = ["aggregate", "tally"]
 
 
-def tally(mechanism: Mechanism, batches: Iterable[NDArray[Any]]) -> Tally:
+def tally(mechanism: Mechanism, batches: Iterable[Array]) -> Tally:
     """Return the tally of all batches; memory does not grow with their number."""
     total = Tally.zero(mechanism.tally_shape)
     for batch in batches:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.errors import InputError
 from sfumato.files import numerals
 from sfumato.files.encoders import csv_rows
@@ -113,7 +113,7 @@ class Follower:
         """Whether the stream has ended."""
         return self._journal.progress.complete
 
-    def feed(self, values: Sequence[float] | NDArray[Any]) -> int:
+    def feed(self, values: Sequence[float] | Array) -> int:
         """Take in further values; return the number of sums that were published."""
         numbers = np.asarray(values)
         return self._take(self._amounts.encode(numbers, self.publisher.state.count), numbers.size)
@@ -144,7 +144,7 @@ class Follower:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take(self, units: NDArray[np.int64], count: int) -> int:
+    def _take(self, units: Ints, count: int) -> int:
         if self.complete:
             raise InputError(f"{self._journal.output} is complete; its stream has ended.")
         self._journal.progress.lines += count

@@ -27,8 +27,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import InputError
 from sfumato.streams.published.amounts import Amounts
 
@@ -69,7 +69,7 @@ def exact(cell: bytes) -> Fraction | None:
     return Fraction(digits * 10**exponent) if exponent >= 0 else Fraction(digits, 10**-exponent)
 
 
-def in_units(cells: Any, amounts: Amounts, first: int = 0) -> NDArray[np.int64]:
+def in_units(cells: Any, amounts: Amounts, first: int = 0) -> Ints:
     """Return a column of text in units.
 
     Parameters
@@ -100,7 +100,7 @@ def in_units(cells: Any, amounts: Amounts, first: int = 0) -> NDArray[np.int64]:
     wrong = numbers < 0
     numbers[wrong] = 0
 
-    def exactly(places: NDArray[np.int64]) -> list[int]:
+    def exactly(places: Ints) -> list[int]:
         return [_nearest(amounts, text) for text in texts.take(pa.array(places)).to_pylist()]
 
     units = amounts.rounded(numbers / amounts.unit, exactly)
@@ -197,12 +197,12 @@ def _as_string(cells: Any) -> Any:
     return cells.view(pa.string() if cells.type == pa.binary() else pa.large_string())
 
 
-def _matches(texts: Any, pattern: str) -> NDArray[np.bool_]:
+def _matches(texts: Any, pattern: str) -> Bools:
     matched = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
     return np.asarray(matched, dtype=np.bool_)
 
 
-def _cast(texts: Any, kind: Any) -> NDArray[Any] | None:
+def _cast(texts: Any, kind: Any) -> Array | None:
     """Return texts as an array of numbers, or None if one of them is not of this kind."""
     try:
         numbers = pc.cast(_as_string(texts), kind)

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.errors import InputError
 from sfumato.files import numerals, released_files, writing
 from sfumato.files.columns import Kind, Table
@@ -61,8 +61,8 @@ class Origin(NamedTuple):
 class Portion(NamedTuple):
     """Some values in units, the stream of each, and the share of the file that was read."""
 
-    values: NDArray[np.int64]
-    groups: NDArray[Any] | None
+    values: Ints
+    groups: Array | None
     share: float
 
 
@@ -191,20 +191,20 @@ class _Codes:
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
-    def of(self, column: Any) -> NDArray[np.int64]:
+    def of(self, column: Any) -> Ints:
         """Return the number of each name."""
         names, places = _distinct(column)
         own = [self._known.setdefault(name, len(self._known)) for name in names]
         return np.array(own, dtype=np.int64)[places]
 
 
-def _names(column: Any) -> NDArray[Any]:
+def _names(column: Any) -> Array:
     """Return a column as an array of names."""
     names, places = _distinct(column)
     return objects(names)[places]
 
 
-def _distinct(column: Any) -> tuple[list[str], NDArray[np.int64]]:
+def _distinct(column: Any) -> tuple[list[str], Ints]:
     """Return the distinct names, and the place of each row's name among them; '' for no name."""
     try:
         coded = column.dictionary_encode("encode")
@@ -216,7 +216,7 @@ def _distinct(column: Any) -> tuple[list[str], NDArray[np.int64]]:
     return names, coded.indices.to_numpy(zero_copy_only=False)
 
 
-def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> NDArray[np.int64]:
+def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> Ints:
     """Return a column in units; ``untyped`` cells are those of a CSV file."""
     kind = values.type
     if pa.types.is_decimal(kind):  # exactly, as if it were written down

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from sfumato import catalog
+from sfumato.arrays import Array
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ReportError
 from sfumato.files.encoders import RowGroups
@@ -44,7 +44,7 @@ class ReportWriter:
         self._groups = RowGroups(file.write_table, rows)
         self.count = 0
 
-    def write(self, reports: NDArray[Any]) -> None:
+    def write(self, reports: Array) -> None:
         """Append reports, byte for byte as a device sends them."""
         data = np.ascontiguousarray(reports).tobytes()
         buffers = [None, pa.py_buffer(data)]
@@ -123,7 +123,7 @@ class ReportFile:
             )
         return cls(path, mechanism, count, _form(path, metadata.get(FORM), mechanism))
 
-    def batches(self) -> Iterator[NDArray[Any]]:
+    def batches(self) -> Iterator[Array]:
         """Yield all reports in batches; raise ReportError if one is not valid."""
         with (
             readable(self.path),
@@ -146,7 +146,7 @@ class ReportFile:
                 yield reports
                 done += len(column)
 
-    def _decoded(self, column: Any) -> NDArray[Any]:
+    def _decoded(self, column: Any) -> Array:
         size = self.mechanism.report_bytes
         data = column.buffers()[1]
         if column.null_count or data is None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.stream import Stream
 from sfumato.datasets.flights import PLACES, read_favourites
 from sfumato.device import Delivery, Device, Flushed, Limits
@@ -81,7 +81,7 @@ class LiveFleet:
     def __init__(
         self,
         published: Published,
-        streams: NDArray[Any],
+        streams: Array,
         folder: Path | None = None,
         gateway: Gateway | None = None,
     ) -> None:
@@ -218,9 +218,7 @@ class LiveFleet:
             device.close()
 
 
-def replayed(
-    published: Published, devices: int, seed: int, recorded: NDArray[Any] | None = None
-) -> NDArray[Any]:
+def replayed(published: Published, devices: int, seed: int, recorded: Array | None = None) -> Array:
     """Return a stream of values for each device of a task.
 
     Parameters
@@ -251,7 +249,7 @@ class Pace:
     period: float
 
 
-def pace(published: Published, streams: NDArray[Any], periods: int = 2) -> Pace:
+def pace(published: Published, streams: Array, periods: int = 2) -> Pace:
     """Measure how fast the devices of a task are on this machine at the moment."""
     fleet = LiveFleet(published, streams, gateway=Gateway(_Nowhere()))
     began = time.perf_counter()

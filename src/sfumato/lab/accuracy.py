@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats
 from sfumato.core.fleet import Population
 from sfumato.simulation import simulate
 from sfumato.simulation.made_up_lives import LIVES, Life, Synthetic
@@ -31,7 +32,6 @@ from sfumato.streams.weave.weave_fleet import freeze
 
 __all__ = ["DATA", "FULL", "PRINTED", "Comparison", "Densities", "Exact", "fan_out_errors"]
 
-Floats = NDArray[np.float64]
 
 COUNTED: Final = 5_000
 """Devices whose streams are counted for exact figures."""
@@ -48,7 +48,7 @@ class Densities:
         self._moved: dict[int, Floats] = {}
         self.mean = self._averaged(lambda bits: bits)
 
-    def _averaged(self, what: Callable[[NDArray[np.int8]], NDArray[Any]]) -> Floats:
+    def _averaged(self, what: Callable[[NDArray[np.int8]], Array]) -> Floats:
         total: Any = 0
         step = max(1, (1 << 25) // (self._shape[0] * self._shape[1]))
         for place in range(self._fleet.parts):

@@ -15,8 +15,8 @@ from math import ceil, log2
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Floats
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.projections import simplex
 from sfumato.datasets.endless import Stream
@@ -29,7 +29,6 @@ from sfumato.wire.reports import Layout
 
 __all__ = ["METHODS", "MethodScore", "bits", "contest", "livest", "summed", "wire_bytes"]
 
-Floats = NDArray[np.float64]
 
 RATE: Final = 0.01
 """How often there may be an alarm in a period without an event."""
@@ -191,7 +190,7 @@ def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> MethodSc
     )
 
 
-def _share(alarms: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
+def _share(alarms: Bools, among: Bools) -> float:
     return float(alarms[among].mean()) if among.any() else float("nan")
 
 

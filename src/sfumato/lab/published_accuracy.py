@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.datasets.amount_streams import KnownStream
 from sfumato.randomness import Keyed, Source, seeded
 from sfumato.streams.published import Publisher, PublishingPlan, Released, plan
@@ -27,8 +27,6 @@ __all__ = [
     "parts",
 ]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 METRICS: Final = ("mse", "mae", "mmse", "mmae")
 RANGES: Final = 200

@@ -10,8 +10,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.answers import Answers
 from sfumato.core.domain import printable
 from sfumato.plots import style
@@ -31,7 +31,7 @@ def dots(
     title: str,
     note: str,
     subtitle: str = "",
-    truth: NDArray[np.float64] | None = None,
+    truth: Floats | None = None,
 ) -> Figure:
     """Return a picture of answers, the first one at the top.
 
@@ -71,7 +71,7 @@ def dots(
     return figure
 
 
-def _draw(axes: Axes, answers: Answers, truth: NDArray[np.float64] | None) -> None:
+def _draw(axes: Axes, answers: Answers, truth: Floats | None) -> None:
     places = np.arange(len(answers))
     for place, low, value, high in zip(
         places.tolist(), answers.low, answers.values, answers.high, strict=True
@@ -103,7 +103,7 @@ def _fade(axes: Axes, place: float, end: float, value: float) -> None:
     )
 
 
-def _frame(axes: Axes, answers: Answers, truth: NDArray[np.float64] | None) -> None:
+def _frame(axes: Axes, answers: Answers, truth: Floats | None) -> None:
     """Let everything be seen and, where it belongs, the zero."""
     ends = np.concatenate([answers.low, answers.high, answers.low if truth is None else truth])
     low, high = min(0.0, ends.min()) if answers.quantity.from_zero else ends.min(), ends.max()

@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.plots import style
 
 __all__ = ["bounds_over", "curves"]
 
-Floats = NDArray[np.float64]
 
 _LOWEST, _HIGHEST = 0.97, 3.0  # multiples of the least error
 _STYLES: Final = {"rigorous": "-", "published": (0, (5, 2)), "printed": (0, (1, 2))}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats
 from sfumato.core.domain import printable
 from sfumato.core.duration import length
 from sfumato.plots import style
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bands"]
 
-Floats = NDArray[np.float64]
 
 _TOP, _BOTTOM, _GAP = 1.5, 1.05, 0.66  # inches
 
@@ -113,7 +112,7 @@ def _period(seconds: int) -> str:
 def _draw_curve(
     axes: Axes, quantity: Quantity, values: Floats, low: Floats, high: Floats, truth: Floats
 ) -> None:
-    periods: NDArray[Any] = np.arange(1, len(values) + 1)
+    periods: Array = np.arange(1, len(values) + 1)
     axes.plot(periods, truth, color=style.TRUTH, linewidth=1.3)
     style.soft_band(axes, periods, values, low, high)
     axes.axhline(0, color=style.QUIET, linewidth=0.8)

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
+
+from sfumato.arrays import Array, Floats
 
 __all__ = [
     "ACCENT",
@@ -31,7 +32,6 @@ __all__ = [
     "soft_band",
 ]
 
-Floats = NDArray[np.float64]
 
 # Okabe and Ito's colours, which every kind of eye tells apart, for up to eight lines.
 SEQUENCE: Final = (
@@ -74,7 +74,7 @@ def name_across(axes: Axes, name: str) -> None:
     axes.set_xlabel(name, color=QUIET, size=9.5, labelpad=4)
 
 
-def soft_band(axes: Axes, across: NDArray[Any], values: Floats, low: Floats, high: Floats) -> None:
+def soft_band(axes: Axes, across: Array, values: Floats, low: Floats, high: Floats) -> None:
     """Draw values inside of their intervals, densest at the values: the sfumato."""
     for part in np.linspace(1, 0.05, 20):
         axes.fill_between(

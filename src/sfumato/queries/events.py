@@ -14,16 +14,14 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Floats
 from sfumato.core.estimate import Estimate
 from sfumato.core.field_checks import check_number
 from sfumato.errors import InputError
 
 __all__ = ["ROC", "Event", "Watch", "roc", "threshold"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 HEIGHT: Final = 0.75
 """The paper's threshold, as a part of the way from the lowest to the highest value."""

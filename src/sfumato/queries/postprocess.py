@@ -23,8 +23,8 @@ from inspect import signature
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.answers import Answers
 from sfumato.core.estimate import Estimate
 from sfumato.core.field_checks import check_one_of
@@ -42,8 +42,6 @@ __all__ = [
     "projected",
     "simplex",
 ]
-
-Floats = NDArray[np.float64]
 
 
 PROJECTIONS: Final = ("simplex",)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import ConfigurationError
 from sfumato.randomness.whole_numbers import WholeNumbers
-from sfumato.randomness.words import BITS, ONE, Bools, Ints
+from sfumato.randomness.words import BITS, ONE
 
 __all__ = ["Chances", "short_fraction"]
 
@@ -84,7 +85,7 @@ class Chances(WholeNumbers):
             return np.full(n, everything)
         coins = np.zeros(n, dtype=np.uint64)
         undecided = np.full(n, everything)
-        where: NDArray[np.int64] | None = None  # None means that every word still has an open lane
+        where: Ints | None = None  # None means that every word still has an open lane
         for bit in range(BITS - 1, -1, -1):
             if threshold & ((2 << bit) - 1) == 0:
                 break  # no remaining bit can make an open lane smaller than the threshold
@@ -111,7 +112,7 @@ class Chances(WholeNumbers):
                     break
         return coins
 
-    def rational(self, numerator: NDArray[Any] | int, denominator: int, n: int) -> Bools:
+    def rational(self, numerator: Array | int, denominator: int, n: int) -> Bools:
         """Return n coins with probability exactly numerator / denominator, which may differ."""
         return self.below(denominator, n) < numerator
 

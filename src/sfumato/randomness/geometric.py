@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.errors import ConfigurationError
 from sfumato.randomness.chances import short_fraction
 from sfumato.randomness.whole_numbers import WholeNumbers
-from sfumato.randomness.words import BITS, ONE, Ints
+from sfumato.randomness.words import BITS, ONE
 
 __all__ = ["Geometric"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.randomness.chances import Chances
 from sfumato.randomness.geometric import Geometric
 from sfumato.randomness.subsets import Subsets
@@ -47,6 +46,6 @@ class Source(Chances, Subsets, Geometric):
         """Return a numpy generator seeded from here, for *simulated* people, not for reports."""
         return np.random.Generator(np.random.PCG64(int.from_bytes(self.take(16), "little")))
 
-    def spin(self, wheel: Wheel, n: int) -> NDArray[Any]:
+    def spin(self, wheel: Wheel, n: int) -> Array:
         """Return n outcomes of a wheel, as indices of its weights."""
         return wheel.read(n, self)

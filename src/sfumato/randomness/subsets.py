@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import ConfigurationError
 from sfumato.randomness.whole_numbers import WholeNumbers
-from sfumato.randomness.words import ONE, Bools, Ints
+from sfumato.randomness.words import ONE
 
 __all__ = ["Subsets", "holds", "members"]
 
@@ -57,7 +58,7 @@ class Subsets(WholeNumbers):
         """Return n uniform m-subsets of 0..k-1, one per row, in no particular order."""
         return np.ascontiguousarray(self.subset_columns(k, m, n).T, dtype=np.int64)
 
-    def subset_columns(self, k: int, m: int, n: int) -> NDArray[Any]:
+    def subset_columns(self, k: int, m: int, n: int) -> Array:
         """Return n uniform m-subsets of 0..k-1, one per column, in the smallest dtype."""
         _check_subset(k, m)
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
@@ -71,7 +72,7 @@ class Subsets(WholeNumbers):
                 columns[:] = members(self.subset_lanes(k, m, columns.shape[1])).T
         return chosen
 
-    def _few_of_many(self, k: int, m: int, n: int) -> NDArray[Any]:
+    def _few_of_many(self, k: int, m: int, n: int) -> Array:
         """Return n uniform m-subsets of 0..k-1, one per column (Floyd), in O(m^2) each."""
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
         for row, top in enumerate(range(k - m, k)):

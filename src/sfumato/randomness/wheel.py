@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.errors import ConfigurationError
-from sfumato.randomness.words import BITS, Bools, Words
+from sfumato.randomness.words import BITS, Words
 
 __all__ = ["Wheel"]
 
@@ -55,7 +56,7 @@ class Wheel:
         return [(end << bits) // self._total for end in ends if end < self._total]
 
     @cached_property
-    def _table(self) -> tuple[NDArray[Any], Bools]:
+    def _table(self) -> tuple[Array, Bools]:
         """The outcome of each 16 bits, and whether an edge lies among the numbers they begin."""
         starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         outcomes = np.searchsorted(self._words, starts, side="right").astype(self._dtype)
@@ -63,13 +64,13 @@ class Wheel:
         split[(self._words >> np.uint64(48)).astype(np.int64)] = True
         return outcomes, split
 
-    def read(self, n: int, rng: Words) -> NDArray[Any]:
+    def read(self, n: int, rng: Words) -> Array:
         """Return n outcomes from the words of a source, as indices of the weights."""
         if n < _FEW_DRAWS:
             return self._find(rng.words(n), rng)
         table, split = self._table
         first = rng.words(n, 16)
-        outcomes: NDArray[Any] = table[first]
+        outcomes: Array = table[first]
         open_ = np.flatnonzero(split[first])
         if open_.size:
             rest = rng.words(open_.size) >> np.uint64(16)
@@ -78,7 +79,7 @@ class Wheel:
             )
         return outcomes
 
-    def _find(self, words: NDArray[np.uint64], rng: Words) -> NDArray[Any]:
+    def _find(self, words: NDArray[np.uint64], rng: Words) -> Array:
         outcomes = np.searchsorted(self._words, words, side="right").astype(self._dtype)
         for place in np.flatnonzero(np.isin(words, self._words)):
             outcomes[place] = self._beyond(int(words[place]), rng)

@@ -6,10 +6,10 @@ import math
 from typing import Any, Final, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.errors import ConfigurationError
-from sfumato.randomness.words import ONE, Ints, Words
+from sfumato.randomness.words import ONE, Words
 
 __all__ = ["BLOCK", "Coins", "WholeNumbers"]
 
@@ -22,7 +22,7 @@ _WIDTHS: Final[tuple[Literal[8, 16, 32, 64], ...]] = (8, 16, 32, 64)
 class WholeNumbers(Words):
     """Uniform whole numbers below a bound, and uniform orders."""
 
-    def below(self, k: int, n: int, dtype: Any = np.int64) -> NDArray[Any]:
+    def below(self, k: int, n: int, dtype: Any = np.int64) -> Array:
         """Return n uniform integers in [0, k), without bias, for k up to 2^64 that dtype holds."""
         if not 1 <= k <= (ONE if dtype is np.uint64 else ONE >> 1):
             raise ConfigurationError(
@@ -45,7 +45,7 @@ class WholeNumbers(Words):
             result[again] = self.below(k, again.size, dtype)
         return result
 
-    def _below_power_of_two(self, k: int, n: int, dtype: Any) -> NDArray[Any]:
+    def _below_power_of_two(self, k: int, n: int, dtype: Any) -> Array:
         bits = k.bit_length() - 1
         width = next(w for w in _WIDTHS if bits <= w)
         words = self.words(n, width)
@@ -59,7 +59,7 @@ class WholeNumbers(Words):
             result[again] = self._below_by_rejection(k, again.size)
         return result
 
-    def below_each(self, sizes: NDArray[Any], least: int, most: int) -> Ints:
+    def below_each(self, sizes: Array, least: int, most: int) -> Ints:
         """Return a uniform integer below each of the sizes, which lie in least..most.
 
         The number of coins depends on least and most alone, so the sizes may be secret. If

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BITS", "ONE", "Bools", "Ints", "Words"]
+from sfumato.arrays import Array
+
+__all__ = ["BITS", "ONE", "Words"]
 
 BITS: Final = 64
 ONE: Final = 1 << BITS  # a threshold of ONE means certainty
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 
 class Words(ABC):
@@ -24,7 +23,7 @@ class Words(ABC):
     def take(self, size: int) -> bytearray:
         """Return ``size`` new uniform bytes."""
 
-    def words(self, n: int, bits: Literal[8, 16, 32, 64] = 64) -> NDArray[Any]:
+    def words(self, n: int, bits: Literal[8, 16, 32, 64] = 64) -> Array:
         """Return n uniform unsigned words."""
         return np.frombuffer(self.take(n * bits // 8), dtype=f"<u{bits // 8}")
 

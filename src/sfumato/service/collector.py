@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import catalog
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import ConfigurationError, InputError, ReportError
 from sfumato.service.running_task import Key, RunningTask
 from sfumato.store import Buckets, Filled, Release, Store
@@ -45,8 +45,6 @@ PATIENCE: Final = 0.5
 
 OVERLAP: Final = 1
 """The number of periods after the present one whose reports a replaced key still opens."""
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass
@@ -88,17 +86,17 @@ class ScreenedBatch:
 
     running: RunningTask
     key_id: int
-    places: NDArray[np.int64]
-    ids: NDArray[Any]
-    periods: NDArray[Any]
-    contents: NDArray[Any]
+    places: Ints
+    ids: Array
+    periods: Array
+    contents: Array
     receipt: Receipt
 
 
 Bucket = tuple[bytes, int, int]
 """The task id, key id and period that a tally belongs to."""
 
-Share = tuple[ScreenedBatch, NDArray[np.int64]]
+Share = tuple[ScreenedBatch, Ints]
 """A batch, and the indices of some of its reports."""
 
 
@@ -231,7 +229,7 @@ class Collector:
         receipt = Receipt(key_id=running.published.key_id)
         alive = np.ones(len(reports), dtype=bool)
 
-        def refuse(which: Mask, reason: str) -> None:
+        def refuse(which: Bools, reason: str) -> None:
             gone = alive & which
             receipt.refused += [(int(place), reason) for place in np.flatnonzero(gone)]
             alive[gone] = False
@@ -376,9 +374,7 @@ def _by_bucket(entries: Sequence[ScreenedBatch]) -> dict[Bucket, list[Share]]:
     return parts
 
 
-def _opened(
-    running: RunningTask, key: Key, reports: NDArray[Any], alive: Mask
-) -> tuple[NDArray[Any], Mask]:
+def _opened(running: RunningTask, key: Key, reports: Array, alive: Bools) -> tuple[Array, Bools]:
     """Return the contents of sealed reports, and a mask of those that could be opened."""
     size = running.layout.content_dtype.itemsize
     private, context = key.private, key.context

@@ -8,11 +8,10 @@ complete and final.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.randomness import Source
 from sfumato.service.running_task import RunningTask
 from sfumato.store import Store
@@ -20,7 +19,7 @@ from sfumato.store import Store
 __all__ = ["exported"]
 
 
-def exported(store: Store, running: RunningTask, rng: Source) -> Iterator[tuple[int, NDArray[Any]]]:
+def exported(store: Store, running: RunningTask, rng: Source) -> Iterator[tuple[int, Array]]:
     """Yield each closed period with its reports' contents, in a random order."""
     for period in range(1, running.closed + 1):
         contents = running.layout.contents(b"".join(store.contents(running.task_id, period)))

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.service.task_driving import Driver
@@ -211,7 +211,7 @@ class RunningTask:
             return self.period_at(now)
         return self.driver.period - (now < self.ends_at(self.driver.period))
 
-    def is_late(self, periods: NDArray[Any], contents: NDArray[Any]) -> NDArray[np.bool_]:
+    def is_late(self, periods: Array, contents: Array) -> Bools:
         """Return a mask of the reports that are too late for their period or its round."""
         late = periods <= self.closed
         if self.is_interactive:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
 from sfumato.errors import MismatchError
@@ -20,7 +20,6 @@ from sfumato.wire.reports import Layout
 
 __all__ = ["LEVEL", "Driver"]
 
-Floats = NDArray[np.float64]
 
 LEVEL: Final = 0.95
 """The level of the intervals of releases."""

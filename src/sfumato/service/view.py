@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.answers import Answers
 from sfumato.core.quantity import Quantity
 from sfumato.service.event_stream import answers, told
@@ -18,8 +18,6 @@ from sfumato.store import Release
 
 __all__ = ["View"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_ITEMS: Final = 200
 """The largest number of rows for people to look through; the API has all of them."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.domain import Domain, Label
 from sfumato.core.fleet import Population
 from sfumato.errors import InputError
@@ -47,7 +48,7 @@ class ByPeriod(Population):
     def __init__(self, devices: int, periods: int, seed: int) -> None:
         super().__init__(devices, periods)
         self.seed = seed
-        self._last: tuple[int, NDArray[Any]] = (0, np.zeros(0))
+        self._last: tuple[int, Array] = (0, np.zeros(0))
 
     @cached_property
     def _places(self) -> NDArray[np.int32]:
@@ -55,16 +56,16 @@ class ByPeriod(Population):
         rng = np.random.default_rng([self.seed, 0, 1])
         return rng.permutation(self.devices).astype(np.int32)
 
-    def _around(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int16]:
+    def _around(self, counts: Ints, rng: np.random.Generator) -> NDArray[np.int16]:
         """Return the item of each device: counts[i] of item i around the ring, randomly rotated."""
         held = np.repeat(np.arange(counts.size, dtype=np.int16), counts)
         return np.roll(held, int(rng.integers(self.devices)))[self._places]
 
     @abstractmethod
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _values(self, period: int, rng: np.random.Generator) -> Array:
         """Return the value of each device in a period."""
 
-    def values(self, period: int) -> NDArray[Any]:
+    def values(self, period: int) -> Array:
         """Return the item of each device as a code, or its number, in a period."""
         if not 1 <= period <= self.periods:
             raise InputError(f"period is {period}; a period in 1..{self.periods} is expected.")
@@ -107,11 +108,11 @@ class Drifting(ByPeriod):
         raised = np.exp(np.cumsum(steps, axis=0)) / np.arange(1, size + 1)
         self.curve = raised / raised.sum(axis=1, keepdims=True)
 
-    def _counts(self, period: int) -> NDArray[np.int64]:
+    def _counts(self, period: int) -> Ints:
         ends = np.round(np.cumsum(self.curve[period - 1]) * self.devices).astype(np.int64)
         return np.diff(ends, prepend=np.int64(0))
 
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _values(self, period: int, rng: np.random.Generator) -> Array:
         return self._around(self._counts(period), rng)
 
 
@@ -149,7 +150,7 @@ class DriftingLevels(ByPeriod):
         self.level = 0.5 + 0.25 * np.sin(2 * np.pi * drift)
         self._bias = rng.normal(0, SPREAD, devices)
 
-    def _values(self, period: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _values(self, period: int, rng: np.random.Generator) -> Array:
         low, high = self.interval or (0.0, 1.0)
         around = self.level[period - 1] + self._bias + rng.normal(0, SPREAD / 3, self.devices)
         return np.asarray(low + (high - low) * np.clip(around, 0.0, 1.0))

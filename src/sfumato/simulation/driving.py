@@ -11,8 +11,8 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.fleet import Fleet, Population
 from sfumato.core.stream import Question, Stream, drive
 from sfumato.core.tally import Tallies, Tally
@@ -96,8 +96,8 @@ def steps(
     fleets = list(_fleets(stream, population, seed, workers, progress))
     outcome.seconds += time.perf_counter() - began
     curator, periods = stream.curator(), _periods(stream, population)
-    truth: list[NDArray[Any]] = []
-    seen: list[NDArray[Any]] = []
+    truth: list[Array] = []
+    seen: list[Array] = []
     places: dict[Any, Tally] = {}
     for period in range(1, periods + 1):
         began = time.perf_counter()

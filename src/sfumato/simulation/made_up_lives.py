@@ -8,11 +8,12 @@ from the empty state.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.field_checks import check_one_of
 from sfumato.errors import ConfigurationError
 from sfumato.simulation.populations import ByDevice, Saying
@@ -24,7 +25,7 @@ __all__ = ["LIVES", "Life", "Moving", "Synthetic"]
 Life = Literal["uniform", "moving", "slow"]
 LIVES: Final[tuple[Life, ...]] = get_args(Life)
 
-Times = NDArray[np.int64]
+Times = Ints
 
 
 class Synthetic(ByDevice):
@@ -74,7 +75,7 @@ class Synthetic(ByDevice):
         self.life = life
         self.seed = seed
 
-    def rows(self, place: int) -> NDArray[Any]:
+    def rows(self, place: int) -> Array:
         """Return the streams of one part."""
         n = self._size(place)
         rng = np.random.default_rng([self.seed, place])

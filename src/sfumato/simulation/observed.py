@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Array, Floats
 from sfumato.core.domain import Label
 from sfumato.core.fleet import Population
 from sfumato.errors import InputError
@@ -76,7 +77,7 @@ class Observed(ABC):
         return Recorded(self.read(table), devices, seed, kind=self)
 
     @abstractmethod
-    def read(self, table: Any) -> NDArray[Any]:
+    def read(self, table: Any) -> Array:
         """Return the streams of a table; raise InputError if it is bad."""
 
     @abstractmethod
@@ -131,7 +132,7 @@ class Held(Observed):
         often = changes or self.changes or 1 + 2 * max(1, self.periods // SOMETIMES)
         return Synthetic(self.values, self.periods, often, devices, life, seed)
 
-    def read(self, table: Any) -> NDArray[Any]:
+    def read(self, table: Any) -> Array:
         """Return the streams of a table with one row for each value."""
         return read_streams(self.values, self.periods, table)
 
@@ -183,7 +184,7 @@ class Numbers(Observed):
         del life, changes
         return DriftingLevels((self.low, self.high), devices, self.periods, seed, TIDE * pace)
 
-    def read(self, table: Any) -> NDArray[np.float64]:
+    def read(self, table: Any) -> Floats:
         """Return the streams of a table; a period without a number repeats the one before."""
         cells = frames.picked(table, ["device", "period", "value"])
         period = read_periods(cells["period"], self.periods)

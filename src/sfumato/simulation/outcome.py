@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Bools, Floats
 from sfumato.core.answers import Answers
 from sfumato.core.decoded import ONLINE, Decoded
 from sfumato.core.mechanism import Mechanism
@@ -20,7 +20,6 @@ from sfumato.errors import ConfigurationError, MismatchError
 
 __all__ = ["HEADS", "Asked", "Metrics", "Simulation", "printed"]
 
-Floats = NDArray[np.float64]
 
 LEVEL: Final = 0.95
 QUESTIONS: Final = 60
@@ -240,7 +239,7 @@ class Simulation:
             return {}
         rng = np.random.default_rng(self.periods)
         ends = rng.integers(2, self.periods, min(QUESTIONS, ENDS), endpoint=True)
-        inside: dict[str, list[NDArray[np.bool_]]] = {"range": [], "difference": []}
+        inside: dict[str, list[Bools]] = {"range": [], "difference": []}
         for question in range(QUESTIONS):
             last = int(ends[question * ends.size // QUESTIONS])
             first = int(rng.integers(1, last))

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.fleet import Population
 from sfumato.errors import ConfigurationError
 
@@ -41,17 +41,17 @@ class ByDevice(Population):
         super().__init__(devices, periods)
         self.kind = kind
         self.parts = -(-devices // CHUNK)
-        self._streams: NDArray[Any] | None = None
+        self._streams: Array | None = None
 
     @abstractmethod
-    def rows(self, place: int) -> NDArray[Any]:
+    def rows(self, place: int) -> Array:
         """Return the streams of one part."""
 
     def part(self, place: int) -> Population:
         """Return the devices of one part."""
         return Recorded(self.rows(place), kind=self.kind)
 
-    def streams(self) -> NDArray[Any]:
+    def streams(self) -> Array:
         """Return the streams of all devices at once."""
         if self._streams is None:
             self._streams = np.concatenate([self.rows(place) for place in range(self.parts)])
@@ -89,7 +89,7 @@ class Recorded(ByDevice):
 
     def __init__(
         self,
-        recorded: NDArray[Any],
+        recorded: Array,
         devices: int | None = None,
         seed: int = 1,
         kind: Saying | None = None,
@@ -101,7 +101,7 @@ class Recorded(ByDevice):
         self._recorded = recorded
         self._seed = None if devices is None else seed
 
-    def rows(self, place: int) -> NDArray[Any]:
+    def rows(self, place: int) -> Array:
         """Return the streams of one part."""
         return np.asarray(self._recorded[self._drawn(place)])
 
@@ -117,6 +117,6 @@ class Recorded(ByDevice):
             return slice(None)
         return np.concatenate([self._drawn(place) for place in range(self.parts)])
 
-    def values(self, period: int) -> NDArray[Any]:
+    def values(self, period: int) -> Array:
         """Return the value of each device in a period."""
         return np.asarray(self._recorded[:, period - 1][self._everybody])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Array, Ints
 from sfumato.errors import InputError, SfumatoError
 from sfumato.streams.kinds import Attributes, Binary, Items, Values
 
@@ -18,7 +19,7 @@ UNKNOWN: Final = -2
 """The code of a period without a row; -1 is the code of a row without an item."""
 
 
-def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
+def read_streams(values: Values, periods: int, table: Any) -> Array:
     """Return the streams of a table with one row for each observed value.
 
     The columns are ``device``, ``period`` (1..periods) and the value: ``value``; for attributes one
@@ -57,7 +58,7 @@ def read_streams(values: Values, periods: int, table: Any) -> NDArray[Any]:
     return _repeated(values, streams, names)
 
 
-def read_periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
+def read_periods(cells: Array, periods: int) -> Ints:
     """Return a column of periods; raise InputError unless all are periods of the task."""
     for row, cell in enumerate(cells.tolist()):
         whole = isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer())
@@ -68,9 +69,7 @@ def read_periods(cells: NDArray[Any], periods: int) -> NDArray[np.int64]:
     return cells.astype(np.int64)
 
 
-def read_devices(
-    cells: NDArray[Any], period: NDArray[np.int64], *, again: bool = False
-) -> tuple[NDArray[np.int64], list[Hashable]]:
+def read_devices(cells: Array, period: Ints, *, again: bool = False) -> tuple[Ints, list[Hashable]]:
     """Return each row's device as a number from 0 on, and the devices' names.
 
     The rows of a device must be in the order of time; ``again`` allows several rows for one period.
@@ -87,9 +86,7 @@ def read_devices(
     return rows, list(places)
 
 
-def _refuse_backwards(
-    device: NDArray[np.int64], period: NDArray[np.int64], names: list[Hashable], *, again: bool
-) -> None:
+def _refuse_backwards(device: Ints, period: Ints, names: list[Hashable], *, again: bool) -> None:
     """Raise InputError if a device's rows go back in time or, unless ``again``, repeat a period."""
     order = np.argsort(device, kind="stable")
     same = np.diff(device[order]) == 0
@@ -110,8 +107,8 @@ def _codes(
     values: Values,
     columns: tuple[str, ...],
     rows: list[tuple[Any, ...]],
-    devices: NDArray[Any],
-    period: NDArray[np.int64],
+    devices: Array,
+    period: Ints,
 ) -> NDArray[np.int32]:
     """Return the codes of each row's values; each distinct row is checked once."""
     known: dict[tuple[Any, ...], Any] = {}
@@ -144,7 +141,7 @@ def _place(bits: NDArray[np.int8]) -> int:
     return int(bits.argmax()) if bits.any() else -1
 
 
-def _repeated(values: Values, streams: NDArray[Any], names: Iterable[Hashable]) -> NDArray[Any]:
+def _repeated(values: Values, streams: Array, names: Iterable[Hashable]) -> Array:
     """Fill periods without a row with the value before, and those before the first with nothing."""
     seen = np.asarray(streams > UNKNOWN).reshape(*streams.shape[:2], -1).max(axis=2)
     last = np.maximum.accumulate(np.where(seen, np.arange(streams.shape[1]), -1), axis=1)
@@ -157,6 +154,6 @@ def _repeated(values: Values, streams: NDArray[Any], names: Iterable[Hashable]) 
             "it is optional."
         )
     rows = np.arange(len(streams))[:, None]
-    filled: NDArray[Any] = streams[rows, np.maximum(last, 0)]
+    filled: Array = streams[rows, np.maximum(last, 0)]
     filled[last < 0] = 0 if isinstance(values, (Binary, Items)) else -1
     return filled

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools
 from sfumato.errors import SfumatoError
 from sfumato.store.interface import Store
 
@@ -45,7 +45,7 @@ class Buckets:
     def __len__(self) -> int:
         return sum(map(len, self._seen.values()))
 
-    def fresh(self, task_id: bytes, period: int, ids: bytes) -> NDArray[np.bool_]:
+    def fresh(self, task_id: bytes, period: int, ids: bytes) -> Bools:
         """Return a mask of the ids that are new, and remember them; raise Full if too many."""
         bucket = self._bucket(task_id, period)
         names = [ids[place : place + ID_BYTES] for place in range(0, len(ids), ID_BYTES)]

@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato.arrays import Floats
 from sfumato.core.tally import Place, Tallies, Tally
 
 __all__ = ["Count", "Filled", "Release", "Store", "StoredTask"]
@@ -63,9 +61,9 @@ class Release:
 
     period: int
     n: int
-    values: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    ends: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    values: Floats
+    variances: Floats
+    ends: tuple[Floats, Floats] | None = None
 
 
 @dataclass(frozen=True)

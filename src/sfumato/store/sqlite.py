@@ -14,8 +14,8 @@ from threading import RLock
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.claims import Claim
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import InputError
@@ -299,7 +299,7 @@ class SQLiteStore(Store):
             self._claim.release()
 
 
-def _figures(data: bytes) -> NDArray[np.float64]:
+def _figures(data: bytes) -> Floats:
     """Return values and variances; every nan becomes the quiet one, which raises no warning."""
     figures = np.frombuffer(data, "<f8").reshape(2, -1)
     return np.where(np.isnan(figures), np.nan, figures)

@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.exact import is_finite_number
 from sfumato.core.fleet import Fleet, Population, summed
 from sfumato.core.mechanism import Mechanism
@@ -120,7 +120,7 @@ class AskedDevice(StreamDevice):
         return Message(Place.answer(self.period, ask.round), report.tobytes())
 
     @abstractmethod
-    def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
+    def _report(self, ask: Ask, coins: Source) -> Array | None:
         """Return a report of the value held; None if the coin or the budget forbids it.
 
         Raises MismatchError, and changes nothing, if the stream does not have such a question.
@@ -182,12 +182,12 @@ class AskedFleet(Fleet):
         """Return the tally of all answers to a question."""
         return sampled(ask.mechanism, self.population.values(period), self.rng)
 
-    def totals(self, period: int) -> NDArray[Any]:
+    def totals(self, period: int) -> Array:
         """Return the number of devices that hold each item, or the sum of their numbers."""
         return summed(self.population.values(period), self._width)
 
 
-def sampled(mechanism: Mechanism, values: NDArray[Any], rng: Source) -> Tally:
+def sampled(mechanism: Mechanism, values: Array, rng: Source) -> Tally:
     """Return the tally of people with these values, drawn from its exact law if that is fast."""
     if isinstance(mechanism, FrequencyOracle):
         held = np.bincount(values, minlength=mechanism.size)
@@ -215,7 +215,7 @@ def coin(probability: float) -> int:
     return int(Fraction(probability) * ONE)
 
 
-def value_code(encoded: NDArray[Any]) -> int:
+def value_code(encoded: Array) -> int:
     """Return a whole number that identifies an encoded value.
 
     It is an item's code, or a number's position on the grid in steps of 2^-64, because a coin of 64
@@ -235,7 +235,7 @@ def value_code(encoded: NDArray[Any]) -> int:
     return code if isinstance(code, int) else int(Fraction(code) * ONE)
 
 
-def blurred(mechanism: Mechanism, value: Any, rng: Source) -> NDArray[Any]:
+def blurred(mechanism: Mechanism, value: Any, rng: Source) -> Array:
     """Return the report of one value, drawn with the coins that are bound to its code."""
     encoded = mechanism.encode([value])
     return mechanism.randomize_encoded(encoded, rng.bound([value_code(encoded)]))

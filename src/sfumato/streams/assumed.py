@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
 
 __all__ = ["assumed_streams"]
 
-Ints = NDArray[np.int64]
-
 
 def assumed_streams(
     values: Values, periods: int, changes: int, people: int, rng: np.random.Generator
-) -> NDArray[Any]:
+) -> Array:
     """Return the streams of ``people`` people, in the form that ``values.encode_streams`` takes.
 
     A binary value is off before the first period and changes in random periods. A category has a
@@ -42,7 +39,7 @@ def assumed_streams(
     raise TypeError(f"values is {values!r}; no streams of that kind are known.")
 
 
-def _places(people: int, size: int, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _places(people: int, size: int, count: int, rng: np.random.Generator) -> Bools:
     """Return rows with ``count`` random entries that are true (all, if there are fewer)."""
     if count >= size:
         return np.ones((people, size), dtype=bool)

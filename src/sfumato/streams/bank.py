@@ -24,16 +24,12 @@ from math import erfc, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Floats, Ints
 from sfumato.core.field_checks import check_number
 from sfumato.errors import ConfigurationError
 
 __all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class Motion(NamedTuple):

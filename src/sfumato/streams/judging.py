@@ -7,19 +7,16 @@ the stream's form for that place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.stream import Ask, Form, Place, Stream
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ReportError
 from sfumato.wire.reports import VERSION, Layout
 
 __all__ = ["Judge"]
-
-Mask = NDArray[np.bool_]
 
 
 class Judge:
@@ -45,11 +42,11 @@ class Judge:
         self._tracks = np.array([span << 16 | part for span, part in stream.tracks])
         self._forms: dict[Place, Form | None] = {}
 
-    def well_formed(self, contents: NDArray[Any]) -> Mask:
+    def well_formed(self, contents: Array) -> Bools:
         """Return a mask of the contents with a known version."""
         return np.asarray(contents["version"] == VERSION)
 
-    def valid(self, periods: NDArray[Any], contents: NDArray[Any]) -> Mask:
+    def valid(self, periods: Array, contents: Array) -> Bools:
         """Return a mask of the contents that a device can have sent in these periods."""
         good = np.zeros(len(contents), dtype=bool)
         # Contents may name any of 2^32 tracks, but a task has few.
@@ -64,7 +61,7 @@ class Judge:
             good[chosen] = judged & ~payloads[:, form.dtype.itemsize :].any(axis=1)
         return good
 
-    def count(self, period: int, contents: NDArray[Any] | bytes) -> Tallies[Place]:
+    def count(self, period: int, contents: Array | bytes) -> Tallies[Place]:
         """Return the tallies of a period's contents that have already been found valid."""
         if isinstance(contents, bytes):
             contents = np.frombuffer(contents, dtype=self._content)
@@ -76,7 +73,7 @@ class Judge:
             counted[place] = form.counted(form.read(contents["payload"][rows]))
         return Tallies(counted)
 
-    def checked(self, period: int, contents: NDArray[Any]) -> Tallies[Place]:
+    def checked(self, period: int, contents: Array) -> Tallies[Place]:
         """Return the tallies of a period's contents; raise ReportError if one is not valid."""
         good = self.well_formed(contents) & self.valid(np.full(len(contents), period), contents)
         if not good.all():
@@ -97,13 +94,11 @@ class Judge:
         return self._forms[place]
 
 
-def _tracks(contents: NDArray[Any]) -> NDArray[np.int64]:
+def _tracks(contents: Array) -> Ints:
     return np.asarray(contents["span"].astype(np.int64) << 16 | contents["block"])
 
 
-def _groups(
-    periods: NDArray[Any] | int, contents: NDArray[Any]
-) -> Iterator[tuple[Place, NDArray[np.int64]]]:
+def _groups(periods: Array | int, contents: Array) -> Iterator[tuple[Place, Ints]]:
     """Yield each place that contents belong to, with their row indices."""
     keys = _tracks(contents)
     keys |= np.asarray(periods, dtype=np.int64) << 32

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import InputError
 from sfumato.streams.assumed import assumed_streams
@@ -17,8 +18,6 @@ from sfumato.streams.kinds import Values
 __all__ = ["Pilot", "Sample"]
 
 Bits = NDArray[np.int8]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SYMBOLS: Final = 10_000_000
 MOST_PEOPLE: Final = 4_000
@@ -121,7 +120,7 @@ class Pilot:
     def __init__(
         self,
         values: Values,
-        streams: NDArray[Any],
+        streams: Array,
         *,
         is_data: bool = True,
         epsilon: float | None = None,
@@ -188,7 +187,7 @@ class Pilot:
         return Sample(self._bits)
 
     @cached_property
-    def change_counts(self) -> NDArray[np.int64]:
+    def change_counts(self) -> Ints:
         """The number of entries that change in each stream."""
         moved = np.abs(np.diff(self._bits, axis=1, prepend=0))
         return np.asarray(moved.sum(axis=(1, 2), dtype=np.int64))

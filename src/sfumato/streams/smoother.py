@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Floats
 from sfumato.streams.bank import MOTIONS, SWITCH, Bank, Motion
 
 __all__ = ["smoothed"]
 
-Floats = NDArray[np.float64]
 
 ROOM: Final = 1 << 23
 """The largest number of numbers that are held at once; entries are processed in parts."""
@@ -97,7 +96,7 @@ def _back(
     later: Floats,
     later_covariance: Floats,
     laws: Floats,
-    same: NDArray[np.bool_],
+    same: Bools,
 ) -> tuple[Floats, Floats]:
     """Return one period's state given the next one's, unless there was a jump in between."""
     inside = covariance[..., LEVEL:, LEVEL:]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.grr import GRR
@@ -20,7 +21,6 @@ from sfumato.mechanisms.sparse.subset.signed_subset import Concord
 __all__ = ["Look", "Snapshot", "chosen", "of_bit", "of_category", "of_set"]
 
 Bits = NDArray[np.int8]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

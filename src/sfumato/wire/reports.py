@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.errors import ReportError
 
 __all__ = ["BATCH_TYPE", "Batch", "Layout", "report_id"]
@@ -104,7 +104,7 @@ class Layout:
         head = _CONTENT.pack(VERSION, span, block)
         return head + payload.ljust(self.payload, b"\0")
 
-    def contents(self, opened: bytes) -> NDArray[Any]:
+    def contents(self, opened: bytes) -> Array:
         """Return opened contents, concatenated as bytes, as an array."""
         return np.frombuffer(opened, dtype=self.content_dtype)
 
@@ -134,7 +134,7 @@ class Batch:
 
     task_id: bytes
     key_id: int
-    reports: NDArray[Any]
+    reports: Array
 
     def encode(self) -> bytes:
         """Return the batch as bytes."""

@@ -22,11 +22,11 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.accounting.shuffle.bounds import assumption_of, check_delta, check_people, described
 from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, epsilon_above
+from sfumato.arrays import Floats
 from sfumato.core.contrast import Contrast, Contrasts, mixed
 from sfumato.core.exact import exp_above, log_above
 from sfumato.core.mechanism import Mechanism
@@ -34,7 +34,6 @@ from sfumato.errors import ConfigurationError
 
 __all__ = ["BatchedReport", "Levels", "composed"]
 
-Floats = NDArray[np.float64]
 
 _POINTS: Final = 128
 _LONGEST: Final = 1 << 23

@@ -29,11 +29,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats
 
 __all__ = ["Excess", "Summand", "excess", "excess_of"]
 
-Floats = NDArray[np.float64]
 
 _UNIT: Final = 2.0**-53
 _SAFETY: Final = 4.0

@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.accounting.shuffle.excess import excess
+from sfumato.arrays import Floats, Ints
 from sfumato.core.contrast import Contrast
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "solved",
 ]
 
-Floats = NDArray[np.float64]
 
 _UNIT: Final = 2.0**-53
 _KINDS: Final = 160
@@ -184,7 +183,7 @@ def _coarse(values: Floats, chances: Floats, *, up: bool) -> tuple[Floats, Float
     return mean[mass > 0], mass[mass > 0]
 
 
-def _added(cell: NDArray[np.int64], weights: Floats, size: int) -> Floats:
+def _added(cell: Ints, weights: Floats, size: int) -> Floats:
     total = np.zeros(size)
     np.add.at(total, cell, weights)
     return total

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.noise import Noise, NoiseLaw, exact_epsilon, short_rate
 from sfumato.errors import InputError
 from sfumato.randomness import Source
@@ -70,7 +70,7 @@ class DiscreteLaplace(Noise):
         """Return the law; its rate is epsilon / sensitivity, rounded down to a short fraction."""
         return NoiseLaw(short_rate(exact_epsilon(self.epsilon) / self.sensitivity))
 
-    def add(self, integers: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
+    def add(self, integers: Ints, rng: Source) -> Ints:
         """Return the integers with independent noise added to each."""
         if integers.dtype.kind not in "iu":
             raise InputError(

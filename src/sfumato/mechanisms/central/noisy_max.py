@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.field_checks import check_one_of, check_whole
 from sfumato.core.noise import exact_epsilon, short_rate
 from sfumato.randomness import Source
@@ -65,7 +65,7 @@ class NoisyMax:
         """The rate of the noise that is added to each score."""
         return short_rate(exact_epsilon(self.epsilon) / self.sensitivity)
 
-    def select(self, scores: NDArray[np.int64], rng: Source) -> int:
+    def select(self, scores: Ints, rng: Source) -> int:
         """Return the index of the chosen candidate."""
         draw = rng.discrete_laplace if self.noise == "laplace" else rng.geometric
         return int(np.argmax(scores + draw(self.rate, scores.size)))

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.field_checks import check_number
 from sfumato.core.noise import NoiseLaw, exact_epsilon, short_rate
 from sfumato.errors import ConfigurationError
@@ -25,7 +25,7 @@ _WIDEST: Final = 2.0**51
 """The widest noise that any values may need; the source of coins can do twice as much."""
 
 
-def smooth_sensitivity(ordered: NDArray[np.int64], bound: int, rank: int, b: float) -> float:
+def smooth_sensitivity(ordered: Ints, bound: int, rank: int, b: float) -> float:
     """Return max of (x_j - x_i) e^(-b (j - i - 1)) over 0 <= i <= rank <= j <= m + 1, i < j.
 
     Here x_0 is 0 and x_(m+1) is the bound, the farthest values that changed numbers can take. For
@@ -169,7 +169,7 @@ class SmoothQuantile:
                 f"{widest:.3g} units, and 2^51 is the most, so use a larger unit."
             )
 
-    def law(self, values: NDArray[np.int64], bound: int) -> tuple[int, NoiseLaw]:
+    def law(self, values: Ints, bound: int) -> tuple[int, NoiseLaw]:
         """Return the centre of the result and the law of the noise around it."""
         self._check_bound(bound)
         ordered = np.sort(values)
@@ -179,7 +179,7 @@ class SmoothQuantile:
         centre = int(ordered[rank - 1]) + round(scale * self.safety)
         return centre, NoiseLaw(short_rate(1 / Fraction(scale)))
 
-    def release(self, values: NDArray[np.int64], bound: int, rng: Source) -> int:
+    def release(self, values: Ints, bound: int, rng: Source) -> int:
         """Return the private quantile, which may lie outside of 0..bound."""
         centre, law = self.law(values, bound)
         return centre + int(rng.discrete_laplace(law.rate, 1)[0])

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato import frames
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.estimate import checked_level
 from sfumato.core.exact import is_whole_number
 from sfumato.core.guarantee import Guarantee
@@ -24,7 +25,6 @@ from sfumato.randomness import ONE, Source, seeded
 
 __all__ = ["Distribution", "Statistic"]
 
-Floats = NDArray[np.float64]
 
 TOLERANCE: Final = 1e-3
 _NAMED: Final = ("mean", "variance", "density")
@@ -212,7 +212,7 @@ class Distribution:
         drift: Floats = np.asarray(measure(again)) - np.asarray(measure(self))
         return drift
 
-    def _moments(self, sums: NDArray[np.int64]) -> dict[str, float]:
+    def _moments(self, sums: Ints) -> dict[str, float]:
         """Return the unbiased mean and variance of the numbers, from counts of places."""
         mechanism, places = self.mechanism, np.arange(self.mechanism.size)
         total, squares = int(sums @ places), int(sums @ places**2)
@@ -222,7 +222,7 @@ class Distribution:
         step = mechanism.step
         return {"mean": mechanism.low + step * point, "variance": step**2 * variance}
 
-    def _fitted(self, counts: NDArray[Any], start: Floats | None) -> list[Self]:
+    def _fitted(self, counts: Array, start: Floats | None) -> list[Self]:
         """Return a distribution for each row of counts of places, fitted like this one."""
         law, within = band(self.mechanism), tolerance(self.mechanism, smooth=self.smooth)
         fits = [

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Ints
 
 __all__ = ["Band", "Fit", "fit"]
 
-Floats = NDArray[np.float64]
 
 MOST_ITERATIONS: Final = 10_000
 _KERNEL: Final = 4  # the sum of the weights 1, 2, 1
@@ -119,9 +119,9 @@ class Fit(NamedTuple):
 
     shares: Floats
     log_likelihood: Floats
-    iterations: NDArray[np.int64]
+    iterations: Ints
 
-    def finish(self, rows: NDArray[np.int64], shares: Floats, likelihood: Floats, at: int) -> None:
+    def finish(self, rows: Ints, shares: Floats, likelihood: Floats, at: int) -> None:
         """Record the shares and likelihood that some rows converged to, and the number of steps."""
         self.shares[rows], self.log_likelihood[rows] = _normal(shares), likelihood
         self.iterations[rows] = at

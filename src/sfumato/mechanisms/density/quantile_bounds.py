@@ -10,15 +10,12 @@ an upper bound, one to the left a lower bound, for any distribution.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.intervals import z_score
 from sfumato.mechanisms.density.em import Band
 
 __all__ = ["cumulative", "quantile_bounds"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def cumulative(band: Band, counts: Ints, chances: Floats) -> tuple[Floats, Floats]:

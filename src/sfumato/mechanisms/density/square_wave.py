@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.density.distribution import Distribution
@@ -99,7 +99,7 @@ class SquareWave(SlidingWindow):
         """The shape of a tally: one count for each place."""
         return (self.size,)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         return np.bincount(reports["symbol"], minlength=self.size)
 
     def moments(self, tally: Tally) -> Moments:
@@ -107,7 +107,7 @@ class SquareWave(SlidingWindow):
         places = np.arange(self.size)
         return self.place_moments(tally.n, int(tally.sums @ places), int(tally.sums @ places**2))
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact law: who stays in the window, then all places."""
         held = np.asarray(histogram, dtype=np.int64)
         n = int(held.sum())

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.exact import exp_below
 from sfumato.core.field_checks import check_one_of
@@ -151,19 +151,19 @@ class Adaptive(FrequencyOracle):
         """How many people the chosen mechanism handles at once."""
         return self.chosen.chunk
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         self.chosen._randomize(encoded, rng, reports)  # noqa: SLF001
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports that the chosen mechanism can have sent."""
         return self.chosen.valid(reports)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         return self.chosen._sums(reports)  # noqa: SLF001
 
-    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+    def _covariance(self, share: Floats, n: int) -> Covariance:
         return self.chosen._covariance(share, n)  # noqa: SLF001
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn by the chosen mechanism."""
         return self.chosen.sample_tally(histogram, rng)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
@@ -110,24 +110,24 @@ class GRR(FrequencyOracle):
         """The numpy dtype of a report: the code of one item."""
         return np.dtype([("item", np.min_scalar_type(self.size - 1).newbyteorder("<"))])
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         kept = rng.bernoulli(self.kept, encoded.size)
         anything = rng.below(self.size, encoded.size)
         reports["item"] = np.where(kept, encoded, anything)
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports that name an item of the domain."""
         return np.asarray(reports["item"] < self.size)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         return np.bincount(reports["item"], minlength=self.size)
 
-    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+    def _covariance(self, share: Floats, n: int) -> Covariance:
         # A report never supports two items, so the covariance is minus the product of their
         # probabilities: q q, or p q if the person holds one of them.
         return self._covariance_of_pairs(share, n, -self.q * self.q, -self.q * self.gap)
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact law: who keeps the item, then all other items."""
         held = np.asarray(histogram, dtype=np.int64)
         n = int(held.sum())

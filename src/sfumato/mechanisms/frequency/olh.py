@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.law import Law
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_threshold
 from sfumato.randomness import ONE, Source
@@ -156,7 +157,7 @@ class OLH(FrequencyOracle):
         bits = (2 + self._digits) * self._symbol_bits
         return next((np.dtype(f"<u{size}") for size in (4, 8) if bits <= 8 * size), None)
 
-    def _pack(self, numbers: NDArray[np.uint16], reports: NDArray[Any]) -> None:
+    def _pack(self, numbers: NDArray[np.uint16], reports: Array) -> None:
         """Fill the reports from rows y, b, a_0, ... with one column for each report."""
         size = self.report_bytes
         if self._word is not None:
@@ -175,7 +176,7 @@ class OLH(FrequencyOracle):
                 shifted >>= np.uint32(8)
         reports["packed"] = packed.T
 
-    def _unpack(self, reports: NDArray[Any]) -> NDArray[np.uint16]:
+    def _unpack(self, reports: Array) -> NDArray[np.uint16]:
         """Return rows y, b, a_0, ... with one column for each report."""
         count, width = 2 + self._digits, self._symbol_bits
         numbers = np.empty((count, len(reports)), dtype=np.uint16)
@@ -193,7 +194,7 @@ class OLH(FrequencyOracle):
             numbers[row] = held >> np.uint32(bit) & np.uint32((1 << width) - 1)
         return numbers
 
-    def _words(self, reports: NDArray[Any]) -> NDArray[Any]:
+    def _words(self, reports: Array) -> Array:
         """Return each report as one unsigned integer."""
         padded = np.zeros(len(reports), dtype=self._word)
         padded.view(np.uint8).reshape(len(reports), -1)[:, : self.report_bytes] = reports["packed"]
@@ -231,7 +232,7 @@ class OLH(FrequencyOracle):
         most = (1 + self._digits) * (self.buckets - 1)
         return np.min_scalar_type(most)
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         n, g, lane = encoded.size, self.buckets, self._lane
         numbers = np.empty((2 + self._digits, n), dtype=lane)
         numbers[1:] = rng.below(g, n * (1 + self._digits), lane).reshape(-1, n)
@@ -243,7 +244,7 @@ class OLH(FrequencyOracle):
         numbers[0] = np.where(kept, hashed, rng.below(g, n, lane))
         self._pack(numbers, reports)
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports whose numbers are all below g and that set no other bit."""
         used = (2 + self._digits) * self._symbol_bits
         good = np.ones(len(reports), dtype=bool)
@@ -258,7 +259,7 @@ class OLH(FrequencyOracle):
         """How many reports are added up at once: many, so that more of them share a hash."""
         return 1 << 20
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         shared = self.shared_digits(len(reports))
         sums = np.zeros(self.size, dtype=np.int64)
         if shared:
@@ -287,7 +288,7 @@ class OLH(FrequencyOracle):
         best = min(each, key=each.__getitem__, default=0)
         return best if best and each[best] < n * self.size else 0
 
-    def _expanded(self, reports: NDArray[Any], shared: int) -> NDArray[np.int64]:
+    def _expanded(self, reports: Array, shared: int) -> Ints:
         """Return the number of supporting reports for each item, from counts of equal hashes."""
         g, cells, above = self.buckets, self.buckets**shared, self._digits - shared
         key = np.zeros(len(reports), dtype=np.int32)
@@ -317,7 +318,7 @@ class OLH(FrequencyOracle):
             sums[prefix << shared : (prefix + 1) << shared] = _by_item(counts, g, shared)
         return sums[: self.size]
 
-    def _supported(self, numbers: NDArray[np.uint16]) -> NDArray[np.int64]:
+    def _supported(self, numbers: NDArray[np.uint16]) -> Ints:
         """Return the number of supporting reports for each item, report by report."""
         g = self.buckets
         lane = np.uint8 if g <= 128 else np.uint16  # the sum of two buckets stays in range
@@ -344,7 +345,7 @@ class OLH(FrequencyOracle):
         return np.asarray(np.bitwise_count(supported).sum(axis=1, dtype=np.int64))
 
 
-def _by_item(counts: NDArray[np.int64], g: int, digits: int) -> NDArray[np.int64]:
+def _by_item(counts: Ints, g: int, digits: int) -> Ints:
     """Return the number of reports that support each item, from the counts of hashes.
 
     The axes of ``counts`` are the remaining bucket and the shifts a_(digits-1), ..., a_0. For items

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core import intervals
 from sfumato.core.contrast import Contrasts, Cover, Covering, alike, favoured
 from sfumato.core.domain import Domain, Label
@@ -38,7 +39,7 @@ def kept_threshold(epsilon: float, size: int | Fraction) -> int:
     return int(ONE * gain / (gain + size))
 
 
-def bit_counts(bits: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
+def bit_counts(bits: NDArray[np.uint8], size: int) -> Ints:
     """Return how often each of ``size`` bits is set in rows of bytes, lowest bit first."""
     unpacked = np.unpackbits(bits, axis=1, count=size, bitorder="little")
     counts = np.zeros(size, dtype=np.int64)
@@ -150,11 +151,11 @@ class FrequencyOracle(Mechanism):
         """Return the items."""
         return self.items.labels
 
-    def encode(self, values: Any) -> NDArray[np.int64]:
+    def encode(self, values: Any) -> Ints:
         """Return the codes of the items."""
         return self.items.encode(values)
 
-    def truth(self, values: Any) -> NDArray[np.float64]:
+    def truth(self, values: Any) -> Floats:
         """Return the share of people who hold each item."""
         codes = self.encode(values)
         return np.bincount(codes, minlength=self.size) / codes.size
@@ -181,13 +182,11 @@ class FrequencyOracle(Mechanism):
             q=self.q,
         )
 
-    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+    def _covariance(self, share: Floats, n: int) -> Covariance:
         """Return the covariance if any two supports in one report are uncorrelated."""
         return Covariance(self._variances(share, n))
 
-    def _covariance_of_pairs(
-        self, share: NDArray[np.float64], n: int, apart: float, more: float
-    ) -> Covariance:
+    def _covariance_of_pairs(self, share: Floats, n: int, apart: float, more: float) -> Covariance:
         """Return the covariance of shares, given the covariance of two supports in one report.
 
         The latter is ``apart`` if the person holds neither item, and ``apart + more`` if the person
@@ -199,13 +198,13 @@ class FrequencyOracle(Mechanism):
         factor = np.column_stack([np.ones(share.size), share])
         return Covariance(diagonal, factor, scale * np.array([[apart, more], [more, 0.0]]))
 
-    def _variances(self, share: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    def _variances(self, share: Floats, n: int) -> Floats:
         # With the estimated share in place of the true one this is never negative: at a count of
         # zero it is pq/(p-q)^2/n.
         p, q = self.p, self.q
         return (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (n * self.gap**2)
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally whose counts are drawn from their exact laws, item by item."""
         held = np.asarray(histogram, dtype=np.int64)
         n = int(held.sum())

@@ -10,8 +10,8 @@ from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, bit_counts
@@ -122,7 +122,7 @@ class OUE(FrequencyOracle):
         """How many people are handled at once: about a megabyte of unpacked bits."""
         return max(8, (1 << 20) // self.size)
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         n = encoded.size
         lanes = rng.bernoulli_lanes(self.raised, self.size, n)
         # The bit of the item held becomes a fair coin.
@@ -133,11 +133,11 @@ class OUE(FrequencyOracle):
         rows = np.ascontiguousarray(lanes.T).astype("<u8", copy=False)
         reports["bits"] = rows.view("u1")[:, : self._bytes]
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports with no bit beyond the last item."""
         spare = self.size % 8
         last = reports["bits"][:, -1]
         return np.asarray(last >> spare == 0) if spare else np.ones(last.size, dtype=bool)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         return bit_counts(reports["bits"], self.size)

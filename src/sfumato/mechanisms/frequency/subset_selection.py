@@ -11,8 +11,8 @@ from math import comb, gcd
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
@@ -187,16 +187,14 @@ class SubsetSelection(FrequencyOracle):
         rows = (1 << 16) // self.members if self._listed else (1 << 22) // self.size
         return min(max(rows, 1), 1 << 15)
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         kept = rng.bernoulli(self.kept, encoded.size)
         if self._listed:
             self._list_items(encoded, kept, rng, reports)
         else:
             self._raise_bits(encoded, kept, rng, reports)
 
-    def _list_items(
-        self, encoded: NDArray[Any], kept: NDArray[np.bool_], rng: Source, reports: NDArray[Any]
-    ) -> None:
+    def _list_items(self, encoded: Array, kept: Bools, rng: Source, reports: Array) -> None:
         chosen = rng.subsets(self.size, self.members, encoded.size)
         last = rng.below(self.members, encoded.size)  # any member of a uniform set may be the last
         absent = np.flatnonzero(kept & (chosen != encoded[:, None]).all(axis=1))
@@ -204,9 +202,7 @@ class SubsetSelection(FrequencyOracle):
         chosen.sort(axis=1)  # so that the position of an item reveals nothing
         reports["items"] = chosen
 
-    def _raise_bits(
-        self, encoded: NDArray[Any], kept: NDArray[np.bool_], rng: Source, reports: NDArray[Any]
-    ) -> None:
+    def _raise_bits(self, encoded: Array, kept: Bools, rng: Source, reports: Array) -> None:
         lanes = rng.subset_lanes(self.size, self.members - 1, encoded.size)
         last = rng.outside(lanes, self.size)
         everyone = np.arange(encoded.size)
@@ -215,7 +211,7 @@ class SubsetSelection(FrequencyOracle):
         rows = np.ascontiguousarray(lanes.T).astype("<u8", copy=False)
         reports["bits"] = rows.view("u1")[:, : self.report_bytes]
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports that are sets of the right size in canonical form."""
         if self._listed:
             items = reports["items"]
@@ -228,12 +224,12 @@ class SubsetSelection(FrequencyOracle):
             good &= bits[:, -1] >> self.size % 8 == 0
         return np.asarray(good)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         if self._listed:
             return np.bincount(reports["items"].ravel(), minlength=self.size)
         return bit_counts(reports["bits"], self.size)
 
-    def _covariance(self, share: NDArray[np.float64], n: int) -> Covariance:
+    def _covariance(self, share: Floats, n: int) -> Covariance:
         # P[u and v in Z] is (w-1)/(d-1) if a holder of u keeps it, (w-1)(w-2)/((d-1)(d-2)) if
         # somebody keeps another item, and w(w-1)/(d(d-1)) if nothing is kept.
         d, w = self.size, self.members
@@ -243,7 +239,7 @@ class SubsetSelection(FrequencyOracle):
         apart = kept * Fraction((w - 1) * (w - 2), (d - 1) * max(d - 2, 1)) + anyhow - q * q
         return self._covariance_of_pairs(share, n, float(apart), float(held - apart))
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact joint law, in about d sqrt(d) steps for any n.
 
         Items are drawn one after another. All that matters of a report is how many members it still
@@ -272,7 +268,7 @@ class SubsetSelection(FrequencyOracle):
         return Tally(n, sums)
 
 
-def _name(reports: NDArray[np.int64], left: int, draw: np.random.Generator) -> int:
+def _name(reports: Ints, left: int, draw: np.random.Generator) -> int:
     """Draw how many reports name the next item; ``reports`` counts them by members left."""
     members = np.flatnonzero(reports)
     if not members.size or not left:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
@@ -133,7 +133,7 @@ class Hybrid(NumericMechanism):
         numerators += [(ONE - self.placed) * place_whole * bit for bit in bits]
         return numerators, ONE * bit_whole * place_whole
 
-    def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
+    def blur(self, points: Ints, rng: Source) -> Ints:
         """Return a random place or bit for each grid point."""
         bits = self._places + self.rounding.blur(points, rng)
         if not self.placed:
@@ -146,7 +146,7 @@ class Hybrid(NumericMechanism):
         """The shape of a tally: number, sum and sum of squares of the places; number of ones."""
         return (4,)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         symbols = reports["symbol"].astype(np.int64)
         ones = np.count_nonzero(symbols == self._places + 1)
         places = symbols[symbols < self._places]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.contrast import Contrast, Contrasts
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_whole_number
@@ -28,8 +29,6 @@ from sfumato.randomness import ONE, Source
 
 __all__ = ["Moments", "NumericMechanism"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LARGEST_GRID: Final = 1 << 14
 NARROWEST: Final = 1e-100
@@ -187,11 +186,11 @@ class NumericMechanism(Mechanism):
         """The numpy dtype of a report: one symbol, in as few bytes as possible."""
         return np.dtype([("symbol", np.min_scalar_type(self.symbols - 1).newbyteorder("<"))])
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports that name an existing symbol."""
         return np.asarray(reports["symbol"] < self.symbols)
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         reports["symbol"] = self.blur(self._round(encoded, rng), rng)
 
     @abstractmethod

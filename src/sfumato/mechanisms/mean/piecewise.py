@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.mean.numeric import Moments
@@ -89,7 +89,7 @@ class Piecewise(SlidingWindow):
         """The shape of a tally: the sum and the sum of squares of the places."""
         return (2,)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         places = reports["symbol"].astype(np.int64)
         return np.array([places.sum(), places @ places])
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.contrast import Contrasts
 from sfumato.mechanisms.frequency.oracle import kept_threshold
 from sfumato.mechanisms.mean.numeric import Moments, NumericMechanism
@@ -65,7 +65,7 @@ class SlidingWindow(NumericMechanism):
         """The number of different reports, one for each place."""
         return self.size
 
-    def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
+    def blur(self, points: Ints, rng: Source) -> Ints:
         """Return a random place for each grid point."""
         kept = rng.bernoulli(self.kept, points.size)
         near = points + rng.below(self.width, points.size)

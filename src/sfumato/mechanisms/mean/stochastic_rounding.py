@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.exact import exp_below
@@ -40,7 +40,7 @@ class BitEstimate(Estimate):
     zero: float = 0.0
     one: float = 1.0
 
-    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return Wilson's interval of the share of ones, converted to numbers."""
         ends = wilson(np.array([self.ones]), self.n, checked_level(level))
         low, high = (self.zero + end * (self.one - self.zero) for end in ends)
@@ -135,7 +135,7 @@ class StochasticRounding(NumericMechanism):
         raised = self.first + point * self.slope
         return [ONE - raised, raised], ONE
 
-    def blur(self, points: NDArray[np.int64], rng: Source) -> NDArray[np.int64]:
+    def blur(self, points: Ints, rng: Source) -> Ints:
         """Return a random bit for each grid point."""
         raised = np.uint64(self.first) + points.astype(np.uint64) * np.uint64(self.slope)
         return rng.bernoulli_each(raised).astype(np.int64)
@@ -145,7 +145,7 @@ class StochasticRounding(NumericMechanism):
         """The shape of a tally: the number of ones."""
         return (1,)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         return np.array([np.count_nonzero(reports["symbol"])])
 
     def _estimate(self, tally: Tally) -> Estimate:

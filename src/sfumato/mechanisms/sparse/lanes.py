@@ -6,10 +6,12 @@ are handled at once.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sfumato.arrays import Array, Bools, Ints
 
 __all__ = ["interleaved", "put", "read", "rows"]
 
@@ -25,21 +27,21 @@ _SPREAD: Final = (
 )
 
 
-def _places(lanes: Lanes, items: NDArray[Any]) -> tuple[NDArray[np.int64], Lanes]:
+def _places(lanes: Lanes, items: Array) -> tuple[Ints, Lanes]:
     """Return the index of each person's word in the flat lanes, and a mask of the item's bit."""
     wide = items.astype(np.int64)
     place = (wide >> 6) * lanes.shape[1] + np.arange(lanes.shape[1])
     return place, np.uint64(1) << (wide & 63).astype(np.uint64)
 
 
-def read(lanes: Lanes, items: NDArray[Any]) -> NDArray[np.bool_]:
+def read(lanes: Lanes, items: Array) -> Bools:
     """Return one bit of each person; items beyond the end read as zero."""
     inside = items < 64 * len(lanes)
     place, bit = _places(lanes, np.where(inside, items, 0))
     return np.asarray(inside & (lanes.reshape(-1)[place] & bit != 0))
 
 
-def put(lanes: Lanes, items: NDArray[Any], on: NDArray[np.bool_]) -> None:
+def put(lanes: Lanes, items: Array, on: Bools) -> None:
     """Set or clear one bit of each person; items beyond the end are ignored."""
     inside = items < 64 * len(lanes)
     place, bit = _places(lanes, np.where(inside, items, 0))

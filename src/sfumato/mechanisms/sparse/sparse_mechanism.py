@@ -9,8 +9,8 @@ from math import comb
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.field_checks import check_one_of
 from sfumato.core.mechanism import Mechanism
@@ -110,14 +110,14 @@ class SparseInput(Mechanism):
         """The mean squared error per entry, averaged over the real entries."""
         return self.mse / self.dimension
 
-    def dense_values(self, values: Any) -> NDArray[np.float64]:
+    def dense_values(self, values: Any) -> Floats:
         """Return the vectors as dense rows, after further non-zeros were dropped."""
         encoded = self.encode(values)
         rows = np.zeros((len(encoded), self.dimension + self.sparsity))
         np.put_along_axis(rows, encoded["position"].astype(np.int64), encoded["sign"], axis=1)
         return rows[:, : self.dimension]
 
-    def encode(self, values: Any) -> NDArray[Any]:
+    def encode(self, values: Any) -> Array:
         """Return the non-zeros of each vector, padded with stubs."""
         encoded = ternary.encode(values, self.dimension, self.sparsity)
         if self.exact_sparsity:
@@ -146,7 +146,7 @@ class SparseMechanism(SparseInput):
         """The shape of a tally: how often each entry was supported as plus and as minus."""
         return (2, self.dimension)
 
-    def truth(self, values: Any) -> NDArray[np.float64]:
+    def truth(self, values: Any) -> Floats:
         """Return the mean of each entry, or the share of people for whom it is not zero."""
         encoded = self.encode(values)
         signs = np.ones_like(encoded["sign"]) if self.goal == "frequency" else encoded["sign"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.core.exact import is_whole_number
 from sfumato.errors import InputError
 
@@ -23,7 +24,7 @@ def encoded_dtype(dimension: int, sparsity: int) -> np.dtype[Any]:
     return np.dtype([("position", place, (sparsity,)), ("sign", "i1", (sparsity,))])
 
 
-def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
+def encode(values: Any, dimension: int, sparsity: int) -> Array:
     """Return vectors with exactly ``sparsity`` non-zeros each, in order of position.
 
     Values are rows of -1, 0 and 1 (or of true and false); mappings from entry to sign; sets of
@@ -56,7 +57,7 @@ def encode(values: Any, dimension: int, sparsity: int) -> NDArray[Any]:
     return encoded
 
 
-def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[NDArray[Any], NDArray[np.int8]]:
+def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[Array, NDArray[np.int8]]:
     """Return the sorted non-zeros of each row, padded with positions beyond the end."""
     rows, columns = np.nonzero(dense)
     counts = np.bincount(rows, minlength=len(dense))
@@ -69,7 +70,7 @@ def _nonzeros(dense: NDArray[np.int8], dimension: int) -> tuple[NDArray[Any], ND
     return positions, signs
 
 
-def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _listed(values: Array, dimension: int) -> tuple[Array, Array]:
     """Return listed non-zeros, sorted and padded with positions beyond the end."""
     positions = values["position"]
     signed = "sign" in (values.dtype.names or ())
@@ -103,7 +104,7 @@ def _listed(values: NDArray[Any], dimension: int) -> tuple[NDArray[Any], NDArray
     return places, np.take_along_axis(signs, order, axis=1)
 
 
-def _refuse(values: NDArray[Any], wrong: NDArray[np.bool_], field: str, right: str) -> None:
+def _refuse(values: Array, wrong: Bools, field: str, right: str) -> None:
     row, column = np.argwhere(wrong)[0]
     raise InputError(f"values[{row}] has {field} {values[field][row, column]}; {right}.")
 
@@ -150,7 +151,7 @@ def _dense(values: Any, dimension: int) -> NDArray[np.int8]:
 
 def _from_mappings(
     values: Sequence[Mapping[int, int] | AbstractSet[int]], dimension: int
-) -> tuple[NDArray[Any], NDArray[np.int8]]:
+) -> tuple[Array, NDArray[np.int8]]:
     """Return named non-zeros, sorted and padded with positions beyond the end."""
     people = []
     for row, named in enumerate(values):
@@ -174,7 +175,7 @@ def _from_mappings(
     return positions, signs
 
 
-def refuse_stubs(encoded: NDArray[Any], dimension: int, sparsity: int) -> None:
+def refuse_stubs(encoded: Array, dimension: int, sparsity: int) -> None:
     """Raise InputError if a vector has fewer non-zeros than exactly declared."""
     short = np.flatnonzero((encoded["position"] >= dimension).any(axis=1))
     if short.size:

@@ -13,9 +13,10 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato.accounting.shuffle import Requirement
+from sfumato.arrays import Floats
 from sfumato.core.domain import Domain, Label
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.fleet import Population
@@ -240,9 +241,7 @@ class Flat(Stream):
             **self.plain(),
         }
 
-    def truth(
-        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
-    ) -> NDArray[np.float64]:
+    def truth(self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None) -> Floats:
         """Return the mean move of each item."""
         del ask
         return np.average([self.moves(value) for value in held], axis=0, weights=counts)
@@ -305,9 +304,7 @@ class Flat(Stream):
         """Return simulated devices, whose moves of all periods are randomized at once."""
         return FlatFleet(self, population, rng)
 
-    def released(
-        self, values: NDArray[np.float64], variances: NDArray[np.float64], n: Sequence[int]
-    ) -> BelievedPeriods:
+    def released(self, values: Floats, variances: Floats, n: Sequence[int]) -> BelievedPeriods:
         """Return closed periods from their releases, which can also be read under a prior."""
         return BelievedPeriods(
             self.labels, values, variances, tuple(n), self.guarantee, self.separate
@@ -334,7 +331,7 @@ class Flat(Stream):
         whole = (slice(0, self.width), weights, edges)
         return Curve(values, self.labels, (whole,), n, None, self.guarantee, lowest=-1.0)
 
-    def read(self, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def read(self, tally: Tally) -> tuple[Floats, Floats]:
         """Return a period's means and their variances, from the reports' second moments."""
         if tally.sums.shape != (2, self.width):
             raise MismatchError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.fleet import Fleet, Population
 from sfumato.core.stream import Place, Question
 from sfumato.core.tally import Tallies, Tally
@@ -48,11 +49,11 @@ class FlatFleet(Fleet):
         del question
         return Tallies({Place(self._span, period): Tally(self._n, self._sums[:, period - 1])})
 
-    def totals(self, period: int) -> NDArray[Any]:
+    def totals(self, period: int) -> Array:
         """Return the number of devices for which each item rose minus those for which it fell."""
         return np.asarray(self._totals[period - 1])
 
-    def seen(self, period: int) -> NDArray[Any]:
+    def seen(self, period: int) -> Array:
         """Return the same totals, counting only the moves that devices report."""
         return np.asarray(self._seen[period - 1])
 

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.domain import Label
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams.kinds.listed import Category
@@ -101,7 +101,7 @@ class Attributes(Values):
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
 
-    def encode_streams(self, streams: NDArray[Any]) -> Bits:
+    def encode_streams(self, streams: Array) -> Bits:
         """Return vectors with a one for each attribute's item, of whole streams."""
         widest = max(items.width for _, items in self.categories)
         codes = judged_codes(streams, -1, widest - 1, len(self.categories))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.domain import Label
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import InputError
@@ -49,7 +49,7 @@ class Binary(Values):
             raise InputError(f"value is {value!r}; 0 or 1 is expected.")
         return np.array([int(value)], dtype=np.int8)
 
-    def encode_streams(self, streams: NDArray[Any]) -> Bits:
+    def encode_streams(self, streams: Array) -> Bits:
         """Return the bits of whole streams."""
         return judged_codes(streams, 0, 1).astype(np.int8)[:, :, None]
 

@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.domain import Domain, Label
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.streams import snapshots
@@ -109,7 +109,7 @@ class Category(Listed):
             bits[self.code(value)] = 1
         return bits
 
-    def encode_streams(self, streams: NDArray[Any]) -> Bits:
+    def encode_streams(self, streams: Array) -> Bits:
         """Return vectors with a one for the item; code -1 means no item, if that is allowed."""
         least = -1 if self.optional else 0
         codes = judged_codes(streams, least, self.width - 1)
@@ -189,7 +189,7 @@ class Items(Listed):
             bits[self.code(item)] = 1
         return self._capped(bits)
 
-    def encode_streams(self, streams: NDArray[Any]) -> Bits:
+    def encode_streams(self, streams: Array) -> Bits:
         """Return vectors with a one for each item in the set."""
         bits = judged_codes(streams, 0, 1, self.width)
         return self._capped(bits.astype(np.int8))

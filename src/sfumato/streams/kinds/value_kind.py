@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.domain import Label
 from sfumato.errors import InputError
 from sfumato.streams.snapshots import Look, Snapshot
@@ -73,16 +74,14 @@ class Values(ABC):
         """Return the entries of one value; raise InputError if it is not of this kind."""
 
     @abstractmethod
-    def encode_streams(self, streams: NDArray[Any]) -> Bits:
+    def encode_streams(self, streams: Array) -> Bits:
         """Return the entries of whole streams, (devices, periods, width), for simulation."""
 
     @abstractmethod
     def said(self, cell: Any) -> Any:
         """Return a coded value in the form in which an app passes it to a device."""
 
-    def totals(
-        self, streams: NDArray[Any], seen: Callable[[Bits], Bits] = lambda bits: bits
-    ) -> NDArray[np.int64]:
+    def totals(self, streams: Array, seen: Callable[[Bits], Bits] = lambda bits: bits) -> Ints:
         """Return the number of devices that hold each entry (columns) in each period (rows).
 
         Parameters
@@ -117,7 +116,7 @@ class Values(ABC):
         return {"kind": self.kind}
 
 
-def judged_codes(streams: Any, least: int, most: int, *parts: int) -> NDArray[Any]:
+def judged_codes(streams: Any, least: int, most: int, *parts: int) -> Array:
     """Return codes of whole streams with these parts; raise InputError for a wrong code."""
     codes = np.asarray(streams)
     if codes.ndim != 2 + len(parts) or codes.shape[2:] != parts:

@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.decoded import Decoding
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
@@ -27,7 +27,6 @@ from sfumato.streams.posterior.rounds import posterior
 
 __all__ = ["BELIEVED", "FILTERED", "POSTERIOR", "Believed", "Block", "decoders_by_prior"]
 
-Floats = NDArray[np.float64]
 
 FILTERED: Final = "filtered"
 POSTERIOR: Final = "posterior"

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.decoded import ONLINE, Decoding, ReleasedPeriods
 from sfumato.streams.posterior.believed import BELIEVED, Believed, decoders_by_prior
 from sfumato.streams.posterior.information import Sightings
 
 __all__ = ["BelievedPeriods"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

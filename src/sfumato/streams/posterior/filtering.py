@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.bank import MOTIONS, STEPS, STILL, Bank
 from sfumato.streams.posterior.information import Sightings
 from sfumato.streams.posterior.mixture import DOUBT
 
 __all__ = ["filtered"]
 
-Floats = NDArray[np.float64]
 
 LONG: Final = 64
 """The span of differences above which only steps are tried, because each law keeps all periods."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Ints
 
 __all__ = ["Information", "Sightings"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Sightings(NamedTuple):

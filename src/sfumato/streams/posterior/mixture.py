@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.posterior.information import Information
 
 __all__ = ["DOUBT", "Mixture", "Spectrum"]
 
-Floats = NDArray[np.float64]
 
 DOUBT: Final = 1.5
 """The factor of the mixture's variances, because sizes are learnt from a single horizon."""

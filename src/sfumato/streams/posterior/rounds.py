@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.posterior.information import Information
 from sfumato.streams.posterior.mixture import Mixture, Spectrum
 from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes, sizes
 
 __all__ = ["posterior"]
-
-Floats = NDArray[np.float64]
 
 
 def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = None) -> Mixture:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats
 
 __all__ = ["first_shapes", "learnt_shapes", "sizes"]
 
-Floats = NDArray[np.float64]
 
 JITTERS: Final = (1.0, 16.0, 256.0)
 """The variances of jitter beside steps, relative to that of a step."""

@@ -7,17 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.field_checks import check_number, check_one_of
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["INVALID", "Amounts", "Invalid"]
 
-Floats = NDArray[np.float64]
 Invalid = Literal["clip", "zero", "stop"]
 INVALID: Final[tuple[Invalid, ...]] = ("clip", "zero", "stop")
 _LARGEST: Final = (1 << 63) - 1
@@ -90,9 +89,7 @@ class Amounts:
         """
         return min(round(value / self.grid), self.units)
 
-    def rounded(
-        self, quotients: Floats, exactly: Callable[[NDArray[np.int64]], Sequence[int]]
-    ) -> NDArray[np.int64]:
+    def rounded(self, quotients: Floats, exactly: Callable[[Ints], Sequence[int]]) -> Ints:
         """Return numbers in whole units, given their floating-point quotients by the unit.
 
         The relative error of a quotient is below 2^-51, which only matters next to the middle
@@ -105,9 +102,7 @@ class Amounts:
             units[doubtful] = exactly(doubtful)
         return units
 
-    def encode(
-        self, values: NDArray[Any], first: int = 0, missing: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int64]:
+    def encode(self, values: Array, first: int = 0, missing: Bools | None = None) -> Ints:
         """Return numbers in whole units.
 
         Parameters
@@ -150,11 +145,11 @@ class Amounts:
 
     def _judged(
         self,
-        values: NDArray[Any],
-        wrong: NDArray[np.bool_],
+        values: Array,
+        wrong: Bools,
         first: int,
-        missing: NDArray[np.bool_] | None,
-    ) -> NDArray[Any]:
+        missing: Bools | None,
+    ) -> Array:
         if self.invalid == "stop":
             place = int(np.flatnonzero(wrong)[0])
             gone = missing is not None and missing[place]

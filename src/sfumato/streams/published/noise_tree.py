@@ -25,16 +25,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
 __all__ = ["Tree", "WeightMoments"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _MOST_LEAVES = 1 << 24
 _FEW_LEAVES = 1 << 12

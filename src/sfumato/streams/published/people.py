@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.errors import ConfigurationError
 
 __all__ = ["Contributions"]
@@ -39,7 +39,7 @@ class Contributions:
         self.most = most
         self._seen: dict[Any, int] = {}
 
-    def count(self, people: NDArray[Any]) -> NDArray[np.bool_]:
+    def count(self, people: Array) -> Bools:
         """Return a mask of the next values that count, given the person of each."""
         names, whose, sizes = np.unique(people, return_inverse=True, return_counts=True)
         before = np.array([self._seen.get(name, 0) for name in names.tolist()], dtype=np.int64)

@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import Keyed
 from sfumato.streams.published.publishing_plan import PublishingPlan
 
 __all__ = ["Blocks", "Publisher", "State"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Blocks(NamedTuple):

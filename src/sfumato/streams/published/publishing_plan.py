@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.arrays import Ints
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.noise import exact_epsilon
@@ -141,7 +142,7 @@ class PublishingPlan:
         """The number of last values of a chapter that choose the next threshold."""
         return min(self.renew, MOST_WATCHED)
 
-    def chapter(self, places: ArrayLike) -> NDArray[np.int64]:
+    def chapter(self, places: ArrayLike) -> Ints:
         """Return the chapters of values, given their positions, counted from 1.
 
         The first chapter is longer by the values that chose its threshold.

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.estimate import checked_level
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
@@ -19,8 +20,6 @@ from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.streams.published.smoothers import smoother, spread
 
 __all__ = ["RangeAnswer", "Released"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Released:
         return int(self.blocks.to[-1]) if self.blocks.to.size else self.release.skipped
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _starts(self) -> Ints:
         return np.concatenate([[self.release.skipped], self.blocks.to])
 
     @cached_property
@@ -162,7 +161,7 @@ class Released:
             self.release.guarantee,
         )
 
-    def running(self, window: int, every: int) -> tuple[NDArray[np.int64], Floats]:
+    def running(self, window: int, every: int) -> tuple[Ints, Floats]:
         """Return running averages over ``window`` values, at every ``every``-th position."""
         if not 1 <= window <= self.last - self.first + 1:
             raise InputError(
@@ -214,7 +213,7 @@ class Released:
             yield self._cut(chapter), *ends
 
     @cached_property
-    def _chapters(self) -> NDArray[np.int64]:
+    def _chapters(self) -> Ints:
         """The chapter of each block."""
         return self.release.chapter(self.blocks.to)
 

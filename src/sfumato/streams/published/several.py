@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.core.field_checks import check_whole
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.noise import exact_epsilon
@@ -25,7 +26,6 @@ from sfumato.streams.published.thresholds import Fixed
 
 __all__ = ["MOST_STREAMS", "Groups", "part_of_each", "together"]
 
-Ints = NDArray[np.int64]
 
 MOST_STREAMS = 512
 

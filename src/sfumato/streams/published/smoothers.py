@@ -13,13 +13,11 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.field_checks import check_one_of
 
 __all__ = ["SMOOTHERS", "Smoother", "smoother", "spread"]
-
-Floats = NDArray[np.float64]
 
 
 class Smoother(ABC):
@@ -143,7 +141,7 @@ def smoother(name: str, threshold: float) -> Smoother:
     return SMOOTHERS[name](threshold / 2)
 
 
-def spread(sums: Floats, rates: Floats, widths: int | NDArray[np.int64]) -> Floats:
+def spread(sums: Floats, rates: Floats, widths: int | Ints) -> Floats:
     """Return one value for each position: the guess or, at a block's end, the rest of its sum.
 
     Parameters

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Ints
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import NoisyMax, SmoothQuantile
 from sfumato.randomness import Source
 
 __all__ = ["Fixed", "Quantile", "ScaleFree", "Threshold", "ToPSThreshold", "candidates"]
 
-Ints = NDArray[np.int64]
 
 _STEPS: Final = 1024  # the units of a score that one value counts for
 _MOST_CANDIDATES: Final = 1 << 17

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number
@@ -40,7 +40,6 @@ from sfumato.wire.values import TaskValues
 
 __all__ = ["ToPL"]
 
-Floats = NDArray[np.float64]
 
 _SMALL: Final = 1e-4  # a density below this, this many times in a row, is taken as zero
 _IN_A_ROW: Final = 5

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Ask, Curator, Steps
 from sfumato.core.tally import Tally
@@ -69,7 +69,7 @@ class ToPLFleet(AskedFleet):
         self._cut = ask.mechanism.high  # type: ignore[attr-defined]
         return super().asked(period, ask)
 
-    def seen(self, period: int) -> NDArray[Any]:
+    def seen(self, period: int) -> Array:
         """Return the sum of the clipped values."""
         return np.array([np.minimum(self.population.values(period), self._cut).sum()])
 

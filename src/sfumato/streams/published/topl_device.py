@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from numpy.typing import NDArray
-
+from sfumato.arrays import Array
 from sfumato.core.exact import is_finite_number
 from sfumato.core.stream import Ask
 from sfumato.errors import MismatchError
@@ -51,7 +50,7 @@ class ToPLDevice(AskedDevice):
         """The stream of the device."""
         return self.protocol
 
-    def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
+    def _report(self, ask: Ask, coins: Source) -> Array | None:
         """Return a report of the current value; None if the coin forbids it."""
         self._refuse(ask)
         if not coins.bernoulli(coin(ask.probability), 1)[0]:

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.fusion import Fusion
 
 __all__ = ["HierarchyDecoder", "path", "tree"]
-
-Floats = NDArray[np.float64]
 
 
 def path(fusion: Fusion) -> Floats:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.weave.mix import Workload, best_shares
 from sfumato.streams.weave.regret import FAMILY, MixErrors, blended
 from sfumato.streams.weave.threads import SNAPSHOT
@@ -17,7 +17,6 @@ if TYPE_CHECKING:  # avoids a circular import
 
 __all__ = ["best", "optimum", "powers"]
 
-Floats = NDArray[np.float64]
 Designed = Callable[[Sequence[int], Sequence[float]], "Weave"]
 """A function that returns the stream with given spans and shares."""
 

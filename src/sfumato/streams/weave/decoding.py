@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
 from sfumato.streams.posterior.believed import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:  # avoids a circular import
 
 __all__ = ["DECODERS", "WeaveDecoded"]
 
-Floats = NDArray[np.float64]
 
 SMOOTHED: Final = "smoothed"
 DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)

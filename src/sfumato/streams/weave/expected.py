@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.outlook import Expected, Sent
 from sfumato.streams.pilot import Sample
 from sfumato.streams.posterior.information import Information, Sightings
@@ -33,8 +33,6 @@ if TYPE_CHECKING:  # avoids a circular import
 
 __all__ = ["expected", "expected_posterior", "networks", "sent"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FEW: Final = 400
 """The number of devices on an edge below which counts are drawn at random and not only expected."""

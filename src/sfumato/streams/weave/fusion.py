@@ -13,17 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.errors import ConfigurationError
 
 __all__ = ["Fusion", "Growing"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +229,7 @@ class _NamedEdges:
         )
 
 
-def _connected(periods: int, start: NDArray[Any], end: NDArray[Any]) -> Ints:
+def _connected(periods: int, start: Array, end: Array) -> Ints:
     """Return the periods that a chain of edges connects with 0."""
     known = np.zeros(periods + 1, dtype=bool)
     known[0] = True

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.regret import FAMILY
 from sfumato.streams.weave.threads import Thread
@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["influence"]
-
-Floats = NDArray[np.float64]
 
 
 def influence(protocol: Weave, devices: int) -> float:

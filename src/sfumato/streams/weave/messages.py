@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools
 from sfumato.core.tally import Tally
 from sfumato.errors import ReportError
 
@@ -45,7 +46,7 @@ class Difference:
         """The numpy dtype of a message."""
         return np.dtype([("packed", "u1", ((self._bits + 7) // 8,))])
 
-    def write(self, signs: NDArray[Any]) -> NDArray[Any]:
+    def write(self, signs: Array) -> Array:
         """Return one message for each row of -1, 0 and 1."""
         if self.dense:
             bits = signs > 0
@@ -55,15 +56,15 @@ class Difference:
         messages["packed"] = np.packbits(bits, axis=1, bitorder="little")
         return messages
 
-    def _unpacked(self, messages: NDArray[Any]) -> NDArray[np.uint8]:
+    def _unpacked(self, messages: Array) -> NDArray[np.uint8]:
         return np.unpackbits(messages["packed"], axis=1, count=self._bits, bitorder="little")
 
-    def signs(self, messages: NDArray[Any]) -> NDArray[np.int8]:
+    def signs(self, messages: Array) -> NDArray[np.int8]:
         """Return the sign of each entry in each message: -1, 0 or 1."""
         bits = self._unpacked(messages).view(np.int8)
         return 2 * bits - 1 if self.dense else bits[:, 0::2] - bits[:, 1::2]
 
-    def valid(self, messages: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, messages: Array) -> Bools:
         """Return a mask of the messages that a device can have sent."""
         good = np.ones(len(messages), dtype=bool)
         if self._bits % 8:
@@ -73,7 +74,7 @@ class Difference:
             good &= ~(bits[:, 0::2] & bits[:, 1::2]).any(axis=1)
         return good
 
-    def tally(self, messages: NDArray[Any]) -> Tally:
+    def tally(self, messages: Array) -> Tally:
         """Return the counts of plus and minus for each entry; ReportError if one is not valid."""
         if not isinstance(messages, np.ndarray) or messages.dtype != self.dtype:
             dtype = getattr(messages, "dtype", type(messages).__name__)
@@ -86,7 +87,7 @@ class Difference:
             )
         return self.counted(messages)
 
-    def counted(self, messages: NDArray[Any]) -> Tally:
+    def counted(self, messages: Array) -> Tally:
         """Return the tally of messages that have already been found valid."""
         bits = self._unpacked(messages)
         plus = bits.sum(axis=0, dtype=np.int64) if self.dense else bits[:, 0::2].sum(0, np.int64)

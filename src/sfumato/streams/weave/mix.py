@@ -14,16 +14,14 @@ from itertools import pairwise
 from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import Asked, squared_weights
 
 __all__ = ["WORKLOADS", "Network", "Networks", "Workload", "best_shares", "variance"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Workload = str | Mapping[str, float]
 
 WORKLOADS: Final[Mapping[str, str]] = {

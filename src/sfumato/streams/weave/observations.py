@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.snapshots import Snapshot
@@ -31,8 +31,6 @@ __all__ = [
     "weighted",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 POOLED: Final = 100
 """The number of reports that the average of a span counts for in an edge's second moments."""

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Ints
 
 __all__ = ["Asked", "Ending", "squared_weights"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Asked = Literal["online", "prefix"]
 Ending = tuple[Ints, Floats]
 """The starts of the edges that end in a period, and their noise (infinite without reports)."""

@@ -16,8 +16,8 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.weave.mix import Workload, variance
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # avoids a circular import
 
 __all__ = ["FAMILY", "Hypothetical", "MixErrors", "blended"]
 
-Floats = NDArray[np.float64]
 
 BLENDS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """The shares of snapshots that are tried beside the mix of least planned error, in order."""

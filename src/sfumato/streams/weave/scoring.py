@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.streams.snapshots import Snapshot
@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # avoids a circular import
 
 __all__ = ["along", "less_sampled", "looked", "or_infinite", "spread_at", "summed"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SLIGHT: Final = 1e-9
 """The share of an answer's noise below which a snapshot is left out."""

@@ -11,9 +11,9 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.accounting.shuffle import Requirement
+from sfumato.arrays import Floats
 from sfumato.core.fleet import Population
 from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.stream import Ask
@@ -348,9 +348,7 @@ class Weave(WeaveDesign):
             **self.plain(),
         }
 
-    def truth(
-        self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
-    ) -> NDArray[np.float64]:
+    def truth(self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None) -> Floats:
         """Return the share of devices for which each entry is 1."""
         del ask
         return np.average([self.values.encode(v) for v in held], axis=0, weights=counts)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.estimate import Covariance
 from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.core.stream import Curator, Due, Place, Steps
@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
 __all__ = ["WeaveCurator"]
-
-Floats = NDArray[np.float64]
 
 
 class WeaveCurator(Curator):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.core.fleet import Fleet, Population
 from sfumato.core.stream import Question
 from sfumato.core.tally import Place, Tallies, Tally
@@ -52,11 +53,11 @@ class WeaveFleet(Fleet):
         del question
         return Tallies(self._sent.get(period))
 
-    def totals(self, period: int) -> NDArray[Any]:
+    def totals(self, period: int) -> Array:
         """Return the number of devices that hold each entry."""
         return np.asarray(self._totals[period - 1])
 
-    def seen(self, period: int) -> NDArray[Any]:
+    def seen(self, period: int) -> Array:
         """Return the same for streams as differences show them: frozen after the last change."""
         return np.asarray(self._seen[period - 1])
 
@@ -76,7 +77,7 @@ def freeze(bits: NDArray[np.int8], changes: int) -> NDArray[np.int8]:
     return frozen
 
 
-def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Place]:
+def collect(protocol: Weave, streams: Array, rng: Source) -> Tallies[Place]:
     """Return the tallies of all devices' reports, with a random thread for each device.
 
     Parameters
@@ -90,7 +91,7 @@ def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Plac
 
     """
     order, threads = _drawn(protocol, len(streams), rng)
-    groups: dict[Any, list[tuple[Thread, NDArray[np.int64]]]] = {}
+    groups: dict[Any, list[tuple[Thread, Ints]]] = {}
     for thread, people in zip(threads, order, strict=True):
         if not people.size:
             continue
@@ -108,10 +109,10 @@ def collect(protocol: Weave, streams: NDArray[Any], rng: Source) -> Tallies[Plac
     return Tallies(parts)
 
 
-Members = list[tuple[Thread, NDArray[np.int64]]]
+Members = list[tuple[Thread, Ints]]
 
 
-def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[NDArray[np.int64]], list[Thread]]:
+def _drawn(protocol: Weave, n: int, rng: Source) -> tuple[list[Ints], list[Thread]]:
     """Draw the thread of every device; return the devices of each thread, and the threads."""
     threads = [thread for thread, share in protocol.threads() if share > 0]
     shares = np.array([share for _, share in protocol.threads() if share > 0])
@@ -149,7 +150,7 @@ def _cut(members: Members) -> list[tuple[Thread, slice]]:
 
 
 def _looks(
-    protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
+    protocol: Weave, members: Members, streams: Array, rng: Source
 ) -> Iterator[tuple[Place, Tally]]:
     """Yield the tallies of snapshots of one block."""
     block = members[0][0].block
@@ -164,7 +165,7 @@ def _looks(
 
 
 def _changes(
-    protocol: Weave, members: Members, streams: NDArray[Any], rng: Source
+    protocol: Weave, members: Members, streams: Array, rng: Source
 ) -> Iterator[tuple[Place, Tally]]:
     """Yield the tallies of difference threads with the same number of differences."""
     values = protocol.values

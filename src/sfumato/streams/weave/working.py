@@ -16,13 +16,12 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.snapshots import Snapshot
 
 __all__ = ["WEIGHTS", "Weights", "Working"]
 
-Floats = NDArray[np.float64]
 Weights = Literal["learnt", "planned"]
 WEIGHTS: Final = ("learnt", "planned")
 

@@ -18,8 +18,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Floats
 from sfumato.core.estimate import Covariance, Estimate, checked_level
 from sfumato.core.field_checks import check_number
 from sfumato.core.intervals import z_score
@@ -34,7 +34,6 @@ if TYPE_CHECKING:  # avoids a circular import
 
 __all__ = ["POSITIVE", "SHARE", "Step", "WindowCurator", "WindowEstimate"]
 
-Floats = NDArray[np.float64]
 Step = Generator[Ask, Tally, "WindowEstimate"]
 """A generator that yields questions, is sent tallies, and returns an estimate."""
 
@@ -85,7 +84,7 @@ class WindowEstimate(Estimate):
         reach = z_score(checked_level(level)) * np.sqrt(self.raw_variance)
         return self.raw - reach, self.raw + reach
 
-    def alarms(self, rate: float = 0.01) -> NDArray[np.bool_]:
+    def alarms(self, rate: float = 0.01) -> Bools:
         """Return which items jumped; ``rate`` is the probability of a false alarm in a period."""
         check_number("rate", rate, above=0, below=1)
         if self.surprise is None:

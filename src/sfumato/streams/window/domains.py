@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms.mean.hybrid import Hybrid
 
 __all__ = ["Cut", "best_cut", "binned"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def _shares(given: Any, values: Floats) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def binned(codes: Any, size: int, bins: int) -> NDArray[np.int64]:
+def binned(codes: Any, size: int, bins: int) -> Ints:
     """Return the bin of each item, for items 0..size-1 in bins of nearly equal size.
 
     Examples

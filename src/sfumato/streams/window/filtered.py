@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.estimate import Covariance
 from sfumato.core.projections import simplex
 from sfumato.errors import ConfigurationError
@@ -27,7 +27,6 @@ from sfumato.streams.window.readings import Reading, sampling
 
 __all__ = ["Filtered", "history"]
 
-Floats = NDArray[np.float64]
 
 DOUBT: Final = 1.2
 """The factor of posterior variances.

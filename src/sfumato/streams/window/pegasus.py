@@ -14,15 +14,14 @@ from math import pi, sqrt
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.field_checks import check_one_of
 from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator, WindowEstimate
 from sfumato.streams.window.readings import Reading
 
 __all__ = ["PeGaSus"]
 
-Floats = NDArray[np.float64]
 
 SMOOTHERS: Final = ("median", "mean", "james-stein")
 LONGEST: Final = 4096

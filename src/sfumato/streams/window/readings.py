@@ -14,15 +14,14 @@ from functools import lru_cache
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.mechanisms.mean.numeric import NumericMechanism
 
 __all__ = ["Asking", "Reading", "planned_variance", "read", "sampling"]
 
-Floats = NDArray[np.float64]
 Asking = FrequencyOracle | NumericMechanism
 """The mechanisms of questions: for shares of items, or for a mean."""
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance
 from sfumato.core.fleet import Population
@@ -234,7 +234,7 @@ class Tiers(AskedStream):
 
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
-    ) -> NDArray[np.float64] | None:
+    ) -> Floats | None:
         """Return the shares or the mean of all devices, if all tiers estimate them unbiased."""
         truths = [tier.truth(held, counts, ask) for tier in self.tiers]
         return None if any(truth is None for truth in truths) else truths[0]
@@ -353,8 +353,8 @@ def combined(releases: Sequence[WindowEstimate]) -> TieredEstimate:
 
 
 def _weighed(
-    parts: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    parts: Sequence[tuple[Floats, Floats]],
+) -> tuple[Floats, Floats]:
     values = np.array([part[0] for part in parts])
     variances = np.maximum(np.array([part[1] for part in parts]), np.finfo(float).tiny)
     weights = 1 / variances  # zero for a tier that has not released anything yet

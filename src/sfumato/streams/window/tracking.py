@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.streams.window.readings import Reading
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["STEP", "Controller", "Tracker"]
 
-Floats = NDArray[np.float64]
 
 STEP: Final = 0.0025
 """The default standard deviation of a curve's step, as a share of its range."""

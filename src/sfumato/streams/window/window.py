@@ -8,9 +8,9 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.accounting.windows import WindowLedger, affordable, whole_units
+from sfumato.arrays import Floats
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import (
     LARGEST_EPSILON,
@@ -326,7 +326,7 @@ class Window(WindowValues):
 
     def truth(
         self, held: Sequence[Any], counts: Sequence[int], ask: Ask | None = None
-    ) -> NDArray[np.float64] | None:
+    ) -> Floats | None:
         """Return the shares of the items, or the mean, if the method estimates them unbiased."""
         del ask
         if not method_of(self.method).kind.unbiased:

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from numpy.typing import NDArray
-
 from sfumato.accounting.windows import WindowLedger
+from sfumato.arrays import Array
 from sfumato.core.stream import Ask, Stream
 from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import Source
@@ -85,7 +84,7 @@ class WindowDevice(AskedDevice):
         super().observe(value, coins)
         self.tick += 1
 
-    def _report(self, ask: Ask, coins: Source) -> NDArray[Any] | None:
+    def _report(self, ask: Ask, coins: Source) -> Array | None:
         """Return a report; None if the window is full or the coin forbids it."""
         self.protocol.check_question(ask.mechanism)
         threshold = coin(ask.probability)
@@ -98,7 +97,7 @@ class WindowDevice(AskedDevice):
         self.ledger = self.ledger.paid(self.tick, epsilon)
         return self._blurred(ask, coins)
 
-    def _blurred(self, ask: Ask, coins: Source) -> NDArray[Any]:
+    def _blurred(self, ask: Ask, coins: Source) -> Array:
         """Return a report of the value held, or of the public default if there is none.
 
         It was decided before whether the device answers, so no value may prevent an answer.

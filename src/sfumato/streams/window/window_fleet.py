@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.ledger import units
 from sfumato.accounting.windows import whole_units
+from sfumato.arrays import Ints
 from sfumato.core.fleet import Population
 from sfumato.core.stream import Ask
 from sfumato.core.tally import Tally
@@ -26,8 +27,6 @@ if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.window.window import Window
 
 __all__ = ["Ledgers", "WindowFleet"]
-
-Ints = NDArray[np.int64]
 
 
 class Ledgers:

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.domain import Domain, Label
 from sfumato.core.exact import is_finite_number
 from sfumato.core.quantity import MEAN, SHARE, Quantity
@@ -101,7 +101,7 @@ class WindowValues(AskedStream):
         return high - low
 
     @cached_property
-    def nothing(self) -> NDArray[np.float64]:
+    def nothing(self) -> Floats:
         """The values before the first release: zero, or the nearest number in the interval."""
         nothing = np.zeros(self.width)
         return nothing if self.interval is None else np.clip(nothing, *self.interval)

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.domain import Domain
 from sfumato.errors import InputError
 from sfumato.randomness import Source
 
 __all__ = ["Holdings", "read_holdings", "vectors_of"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +59,7 @@ def _ranks(grouped: Ints) -> Ints:
     return np.arange(grouped.size) - np.repeat(starts, lengths)
 
 
-def vectors_of(holdings: Holdings, signs: NDArray[np.int8], columns: int) -> NDArray[Any]:
+def vectors_of(holdings: Holdings, signs: NDArray[np.int8], columns: int) -> Array:
     """Return each person's keys as positions with signs, in the form that mechanisms take."""
     shape = [("position", np.int64, (columns,)), ("sign", np.int8, (columns,))]
     vectors = np.zeros(holdings.people, dtype=shape)
@@ -168,7 +166,7 @@ def _refuse_key(keys: Domain, label: Any, where: str) -> NoReturn:
     raise InputError(f"{where} is {reprlib.repr(label)}; the keys are {keys.shown()}.")
 
 
-def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:
+def _numbers(column: Array, rows: Ints, name: str) -> Floats:
     """Return the values of these rows as finite numbers; raise InputError for any other."""
     try:
         values = column[rows].astype(np.float64)
@@ -186,7 +184,7 @@ def _numbers(column: NDArray[Any], rows: Ints, name: str) -> Floats:
     return values
 
 
-def _once(holdings: Holdings, names: NDArray[Any], keys: Domain) -> Holdings:
+def _once(holdings: Holdings, names: Array, keys: Domain) -> Holdings:
     """Return the holdings; raise InputError if somebody has a key twice."""
     order = np.lexsort((holdings.key, holdings.person))
     person, key = holdings.person[order], holdings.key[order]

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Estimate
 from sfumato.core.tally import Tally
@@ -77,13 +77,13 @@ class ItemSets:
         """Return at most s items of each person, drawn without looking at them."""
         return held.at_most(self.mechanism.sparsity, rng)
 
-    def vectors(self, kept: Holdings) -> NDArray[Any]:
+    def vectors(self, kept: Holdings) -> Array:
         """Return one vector of 0 and 1 per person."""
         return vectors_of(kept, np.ones(kept.key.size, dtype=np.int8), self.mechanism.sparsity)
 
     def randomize(
         self, data: Any, rng: Source, person: str = "person", item: str = "item"
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Return one report for each person."""
         kept = self.kept(self.read(data, person, item), rng)
         return self.mechanism.randomize(self.vectors(kept), rng)
@@ -92,6 +92,6 @@ class ItemSets:
         """Return the share of people who hold each item."""
         return replace(self.mechanism.estimate(tally), labels=tuple(self.domain.labels))
 
-    def truth(self, kept: Holdings) -> NDArray[np.float64]:
+    def truth(self, kept: Holdings) -> Floats:
         """Return the true shares that the estimates estimate, for these people."""
         return np.bincount(kept.key, minlength=self.domain.size) / kept.people

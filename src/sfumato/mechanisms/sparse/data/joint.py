@@ -21,15 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.estimate import Estimate, checked_level
 from sfumato.core.intervals import z_score
 from sfumato.mechanisms.sparse.sparse_mechanism import EntryLaw
 
 __all__ = ["ConditionalMean", "Joint"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +52,7 @@ class Joint:
     value: Floats
 
     @classmethod
-    def of(cls, law: EntryLaw, n: int, counts: NDArray[np.int64]) -> Joint:
+    def of(cls, law: EntryLaw, n: int, counts: Ints) -> Joint:
         """Return the estimates from the counts of reports that support each key as plus, minus."""
         plus, minus = counts / n
         share = (plus + minus - 2 * law.p_false) / law.presence

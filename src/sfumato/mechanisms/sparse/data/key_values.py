@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato import frames
+from sfumato.arrays import Array, Floats
 from sfumato.core.answers import Answers, columns_of
 from sfumato.core.domain import Domain, Label
 from sfumato.core.estimate import Covariance, Estimate, FrequencyEstimate
@@ -27,7 +27,6 @@ from sfumato.randomness import Source
 
 __all__ = ["KeyValueEstimate", "KeyValueTruth", "KeyValues"]
 
-Floats = NDArray[np.float64]
 
 COIN: Final = 1 << 32
 LARGEST_BIAS: Final = 1e-3
@@ -137,7 +136,7 @@ class KeyValues:
         """Return at most s keys of each person, drawn without looking at them."""
         return held.at_most(self.mechanism.sparsity, rng)
 
-    def vectors(self, kept: Holdings, rng: Source) -> NDArray[Any]:
+    def vectors(self, kept: Holdings, rng: Source) -> Array:
         """Return one vector of -1, 0 and 1 per person, with values rounded at random."""
         share = (kept.value - self.low) / (self.high - self.low)
         plus = rng.rational(np.rint(share * COIN).astype(np.int64), COIN, share.size)
@@ -151,7 +150,7 @@ class KeyValues:
         person: str = "person",
         key: str = "key",
         value: str = "value",
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Return one report for each person."""
         kept = self.kept(self.read(data, person, key, value), rng)
         return self.mechanism.randomize(self.vectors(kept, rng), rng)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_finite_number, is_whole_number
 from sfumato.core.field_checks import check_number, check_one_of
@@ -19,8 +19,6 @@ from sfumato.randomness import Source
 
 __all__ = ["RealVectors", "Step"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 COIN: Final = 1 << 32
 
@@ -126,7 +124,7 @@ class RealVectors:
 
     # ---- the device ------------------------------------------------------------------------
 
-    def randomize(self, vectors: Any, rng: Source) -> NDArray[Any]:
+    def randomize(self, vectors: Any, rng: Source) -> Array:
         """Return one report for each vector.
 
         Parameters
@@ -256,7 +254,7 @@ class RealVectors:
         _refuse_not_finite(values)
         return np.broadcast_to(np.arange(d, dtype=np.int64), values.shape), values
 
-    def _listed(self, positions: NDArray[Any], values: NDArray[Any]) -> tuple[Ints, Floats]:
+    def _listed(self, positions: Array, values: Array) -> tuple[Ints, Floats]:
         d = self.mechanism.dimension
         if positions.ndim != 2 or positions.shape != values.shape or not positions.size:
             raise InputError(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms.sparse.hashed import hashed_contrast
@@ -192,7 +193,7 @@ class CoCo(HashedVector):
             0.0,
         )
 
-    def _ideal(self, ranges: NDArray[np.float64]) -> BucketLaw:
+    def _ideal(self, ranges: Floats) -> BucketLaw:
         favour, s = exp(self.epsilon), self.sparsity
         norm = s * (favour + 1) + ranges - 2 * s
         presence = np.expm1(self.epsilon) * (ranges - 2 * s) / (norm * ranges)
@@ -267,11 +268,11 @@ class CoCo(HashedVector):
 
     # ---- the device ------------------------------------------------------------------------
 
-    def _hashed(self, encoded: NDArray[Any], seeds: NDArray[Any]) -> Buckets:
+    def _hashed(self, encoded: Array, seeds: Array) -> Buckets:
         places, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
         return self._opposite(self.family.hash(places, seeds), signs < 0)
 
-    def _opposite(self, buckets: Buckets, which: NDArray[np.bool_]) -> Buckets:
+    def _opposite(self, buckets: Buckets, which: Bools) -> Buckets:
         """Return the other bucket of the pair where ``which`` is true, else the same bucket."""
         moved = buckets + np.uint16(self._pairs) * which
         moved -= np.uint16(self.buckets) * (moved >= self.buckets)
@@ -297,11 +298,11 @@ class CoCo(HashedVector):
 
     # ---- the server ------------------------------------------------------------------------
 
-    def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
+    def _targets(self, buckets: Array) -> list[Array]:
         # Plus is in the hashed bucket, minus in the other bucket of the pair.
         return [buckets, (buckets.astype(np.int64) + self._pairs) % self.buckets]
 
-    def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
+    def _weights(self, hashed: Buckets) -> Floats:
         n, half = hashed.shape[1], self._pairs
         members = np.zeros((n, self.buckets))
         np.add.at(members, (np.arange(n), hashed), 1.0)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms.sparse.hashed import hashed_contrast
@@ -158,7 +159,7 @@ class Collision(HashedVector):
             self.sparsity, p_true, p_false, p_false, contrast, contrast, p_false**2, p_true / t
         )
 
-    def _ideal(self, ranges: NDArray[np.float64]) -> BucketLaw:
+    def _ideal(self, ranges: Floats) -> BucketLaw:
         favour, s = exp(self.epsilon), self.sparsity
         norm = s * favour + ranges - s
         contrast = np.expm1(self.epsilon) * (ranges - s) / (norm * ranges)
@@ -210,7 +211,7 @@ class Collision(HashedVector):
 
     # ---- the device ------------------------------------------------------------------------
 
-    def _hashed(self, encoded: NDArray[Any], seeds: NDArray[Any]) -> Buckets:
+    def _hashed(self, encoded: Array, seeds: Array) -> Buckets:
         places, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
         # Plus signs come first, then minus signs, then padding entries.
         symbols = places + places.dtype.type(self.dimension) * (
@@ -233,10 +234,10 @@ class Collision(HashedVector):
 
     # ---- the server ------------------------------------------------------------------------
 
-    def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
+    def _targets(self, buckets: Array) -> list[Array]:
         return [buckets]
 
-    def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
+    def _weights(self, hashed: Buckets) -> Floats:
         favoured = self.probabilities.p_true
         hit = np.zeros((hashed.shape[1], self.buckets), dtype=bool)
         hit[np.arange(len(hit)), hashed] = True

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.compiled import WORTH_COMPILING, available, compiled
 from sfumato.randomness import Source
 
 __all__ = ["HashFamily", "StretchedHash"]
 
-Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 _GOLDEN: Final = 0x9E3779B97F4A7C15
@@ -57,18 +57,18 @@ class HashFamily(ABC):
         return rng.below(self.seeds, n, np.uint64)
 
     @abstractmethod
-    def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
+    def hash(self, symbols: Array, seeds: Array) -> NDArray[np.uint16]:
         """Return the buckets of symbols (rows) under the hashes of these seeds (columns)."""
 
     @abstractmethod
-    def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
+    def counts(self, rows: int, seeds: Array, buckets: Sequence[Array]) -> Ints:
         """Return how many seeds hash each of the first ``rows`` symbols to the seed's own bucket.
 
         ``buckets`` has one bucket for each seed, in one or several arrays; the result has one row
         for each array and one column for each symbol.
         """
 
-    def table(self, rows: int, seeds: NDArray[Any], start: int = 0) -> NDArray[np.uint16]:
+    def table(self, rows: int, seeds: Array, start: int = 0) -> NDArray[np.uint16]:
         """Return the buckets of symbols ``start`` to ``rows`` - 1 under each seed (columns)."""
         symbols = np.arange(start, rows)[:, None]
         return self.hash(np.broadcast_to(symbols, (len(symbols), seeds.size)), seeds)
@@ -111,7 +111,7 @@ class StretchedHash(HashFamily):
         """The number of seeds."""
         return 1 << self.seed_bits
 
-    def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
+    def hash(self, symbols: Array, seeds: Array) -> NDArray[np.uint16]:
         """Return the buckets of symbols (rows) under the hashes of these seeds (columns)."""
         hashed = np.empty(symbols.shape, dtype=np.uint16)
         states, t = _mixed(seeds.astype(np.uint64)), np.uint64(self.buckets)
@@ -126,7 +126,7 @@ class StretchedHash(HashFamily):
             row[:] = words
         return hashed
 
-    def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
+    def counts(self, rows: int, seeds: Array, buckets: Sequence[Array]) -> Ints:
         """Return how many seeds hash each of the first symbols to the seed's own bucket."""
         edges = np.array([-(-(b << 32) // self.buckets) for b in range(self.buckets + 1)])
         first, wide = edges[:-1].astype(np.uint32), np.diff(edges).astype(np.uint32)

@@ -20,8 +20,8 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.contrast import Contrast, Contrasts, favoured
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "unrelated",
 ]
 
-Floats = NDArray[np.float64]
 
 LEVELS: Final = 48
 MEMBERS: Final = 16

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
@@ -30,7 +31,6 @@ LARGEST_RANGE: Final = 1 << 15
 LISTED_SEEDS: Final = 1 << 20
 POOL_BITS: Final = 16
 
-Ints = NDArray[np.int64]
 Buckets = NDArray[np.uint16]
 
 
@@ -80,7 +80,7 @@ class BucketLaw(EntryLaw):
         )
 
 
-def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
+def in_order(numbers: Buckets) -> tuple[Buckets, Bools]:
     """Return the numbers of each column in rising order, and which ones repeat the one before."""
     ordered = np.array(numbers)
     # There are few rows, so neighbouring rows are compared and exchanged.
@@ -94,7 +94,7 @@ def in_order(numbers: Buckets) -> tuple[Buckets, NDArray[np.bool_]]:
     return ordered, repeated
 
 
-def step_over(ranks: Ints, ordered: Buckets, repeated: NDArray[np.bool_]) -> Buckets:
+def step_over(ranks: Ints, ordered: Buckets, repeated: Bools) -> Buckets:
     """Return the free number of each rank; numbers in the ordered rows are taken (some repeat)."""
     numbers = ranks.astype(np.uint16)
     for taken, again in zip(ordered, repeated, strict=True):
@@ -155,7 +155,7 @@ class HashedVector(SparseMechanism):
         """The number of symbols that are hashed, padding included."""
 
     @abstractmethod
-    def _ideal(self, ranges: NDArray[np.float64]) -> BucketLaw:
+    def _ideal(self, ranges: Floats) -> BucketLaw:
         """Return the law at these hash ranges, before rounding to integers."""
 
     @property
@@ -240,7 +240,7 @@ class HashedVector(SparseMechanism):
     def _chances(self, hashed: Sequence[int]) -> list[Fraction]:
         """Return the probability of each bucket, given the buckets of the input's symbols."""
 
-    def log_likelihood(self, reports: NDArray[Any], value: Any) -> NDArray[np.float64]:
+    def log_likelihood(self, reports: Array, value: Any) -> Floats:
         """Return log P[report | value, hash] for each report."""
         self.checked(reports)
         encoded = np.repeat(self.encode(np.asarray([value])), len(reports))
@@ -263,7 +263,7 @@ class HashedVector(SparseMechanism):
         bucket = np.min_scalar_type(self.buckets - 1).newbyteorder("<")
         return np.dtype([("seed", self.family.seed_dtype), ("bucket", bucket)])
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports whose seed and bucket are in range."""
         good = reports["bucket"] < self.buckets
         if self.family.seeds < 1 << 64:
@@ -278,14 +278,14 @@ class HashedVector(SparseMechanism):
     # ---- the device ------------------------------------------------------------------------
 
     @abstractmethod
-    def _hashed(self, encoded: NDArray[Any], seeds: NDArray[Any]) -> Buckets:
+    def _hashed(self, encoded: Array, seeds: Array) -> Buckets:
         """Return the buckets of each person's symbols, one column for each person."""
 
     @abstractmethod
     def _choose(self, hashed: Buckets, rng: Source) -> Buckets:
         """Return each person's bucket to send; how many coins it takes ignores the data."""
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         seeds = self.family.draw(len(encoded), rng)
         reports["seed"] = seeds
         reports["bucket"] = self._choose(self._hashed(encoded, seeds), rng)
@@ -298,14 +298,14 @@ class HashedVector(SparseMechanism):
         """The number of symbols that the server hashes."""
 
     @abstractmethod
-    def _targets(self, buckets: NDArray[Any]) -> list[NDArray[Any]]:
+    def _targets(self, buckets: Array) -> list[Array]:
         """Return the buckets that support each kind of symbol, given the buckets that were sent."""
 
-    def counted(self, reports: NDArray[Any]) -> Tally:
+    def counted(self, reports: Array) -> Tally:
         """Return the tally of valid reports, all at once."""
         return Tally(len(reports), self._sums(reports))
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         if self._pooled and len(reports) >= 16 * self.family.seeds:
             return self._pool_supports(counted(reports, self.family.seeds, self.buckets))
         targets = self._targets(reports["bucket"])
@@ -318,13 +318,13 @@ class HashedVector(SparseMechanism):
         """Whether there are so few seeds that reports are first counted by seed and bucket."""
         return self.family.seeds <= 1 << POOL_BITS
 
-    def _pool_supports(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def _pool_supports(self, weights: Array) -> Array:
         """Return the support of each signed entry, given a weight for each seed and bucket."""
         places = self._targets(np.arange(self.buckets))
         return supports(self.family, self._rows, places, weights).reshape(self.tally_shape)
 
     @abstractmethod
-    def _weights(self, hashed: Buckets) -> NDArray[np.float64]:
+    def _weights(self, hashed: Buckets) -> Floats:
         """Return the probability of each bucket (columns) for each person (rows)."""
 
     @abstractmethod
@@ -334,7 +334,7 @@ class HashedVector(SparseMechanism):
         It is the variance, over random hashes, of the mean estimate within one hash.
         """
 
-    def pool_biases(self, value: Any) -> NDArray[np.float64]:
+    def pool_biases(self, value: Any) -> Floats:
         """Return the exact bias of each entry in this pool of hashes if everybody has this value.
 
         It is the limit of the estimates for many people, minus the truth; it comes from pairs of

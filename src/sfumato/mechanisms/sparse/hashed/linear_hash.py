@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Ints
 from sfumato.mechanisms.sparse.hashed.hash_family import HashFamily
 
 __all__ = ["LinearHash"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class LinearHash(HashFamily):
         rows = np.concatenate(columns, axis=1)
         return np.pad(rows, ((0, 0), (0, self.length - rows.shape[1])))
 
-    def _vectors(self, seeds: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    def _vectors(self, seeds: Array) -> NDArray[np.floating[Any]]:
         """Return the vector a of each seed, one in each row."""
         numbers = np.empty((seeds.size, self.length), dtype=self.matrix.dtype)
         rest, t = seeds.astype(np.uint64), np.uint64(self.buckets)
@@ -123,7 +122,7 @@ class LinearHash(HashFamily):
             rest //= t
         return numbers
 
-    def hash(self, symbols: NDArray[Any], seeds: NDArray[Any]) -> NDArray[np.uint16]:
+    def hash(self, symbols: Array, seeds: Array) -> NDArray[np.uint16]:
         """Return the buckets of symbols (rows) under the hashes of these seeds (columns)."""
         hashed = np.empty(symbols.shape, dtype=np.int64)
         vectors = self._vectors(seeds)
@@ -131,7 +130,7 @@ class LinearHash(HashFamily):
             row[:] = np.einsum("nm,nm->n", self.matrix[column], vectors)
         return (hashed % self.buckets).astype(np.uint16)
 
-    def counts(self, rows: int, seeds: NDArray[Any], buckets: Sequence[NDArray[Any]]) -> Ints:
+    def counts(self, rows: int, seeds: Array, buckets: Sequence[Array]) -> Ints:
         """Return how many seeds hash each of the first symbols to the seed's own bucket."""
         counts = np.zeros((len(buckets), rows), dtype=np.int64)
         block = max(16, (1 << 18) // rows)  # temporary arrays stay in the cache

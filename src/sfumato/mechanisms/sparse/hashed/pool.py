@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.mechanisms.sparse.hashed.hash_family import HashFamily
 
 __all__ = ["counted", "occupied", "supports"]
 
 
-def counted(reports: NDArray[Any], seeds: int, buckets: int) -> NDArray[np.int64]:
+def counted(reports: Array, seeds: int, buckets: int) -> Ints:
     """Return how many reports have each seed (row) and each bucket (column)."""
     counts = np.zeros(seeds * buckets, dtype=np.int64)
     block = 1 << 20
@@ -24,9 +23,7 @@ def counted(reports: NDArray[Any], seeds: int, buckets: int) -> NDArray[np.int64
     return counts.reshape(seeds, buckets)
 
 
-def supports(
-    family: HashFamily, rows: int, places: Sequence[NDArray[Any]], weights: NDArray[Any]
-) -> NDArray[Any]:
+def supports(family: HashFamily, rows: int, places: Sequence[Array], weights: Array) -> Array:
     """Return the total weight that supports each of the first ``rows`` symbols.
 
     Weights are given by seed (rows) and bucket (columns). The result has one row for each array in
@@ -50,7 +47,7 @@ def supports(
     return totals
 
 
-def occupied(balls: int, bins: int) -> NDArray[np.float64]:
+def occupied(balls: int, bins: int) -> Floats:
     """Return the probabilities that random balls hit 0, 1, ..., ``balls`` different bins.
 
     Examples

@@ -10,16 +10,15 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Bools, Floats, Ints
 from sfumato.mechanisms.sparse.subset.hits import hits_law
 
-__all__ = ["CoverForm", "Exposed", "Floats", "Pair", "Walk", "split_at", "splits_of"]
+__all__ = ["CoverForm", "Exposed", "Pair", "Walk", "split_at", "splits_of"]
 
 
-Floats = NDArray[np.float64]
 Pair = tuple[int, int]
-Walk = tuple[Floats, Callable[[Floats, Sequence[int], int], Floats], NDArray[np.bool_]]
+Walk = tuple[Floats, Callable[[Floats, Sequence[int], int], Floats], Bools]
 
 
 class Exposed(NamedTuple):
@@ -114,7 +113,7 @@ class CoverForm(ABC):
         """Return the initial agreements, how an entry changes them, and which ones suffice."""
 
 
-def splits_of(count: int) -> NDArray[np.int64]:
+def splits_of(count: int) -> Ints:
     """Return all pairs of numbers (agreeing, opposing) among ``count`` entries."""
     return np.array([(f, g) for f in range(count + 1) for g in range(count + 1 - f)])
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats
 
 __all__ = ["hits_law"]
 
 
-def hits_law(dimension: int, sparsity: int, size: int) -> tuple[int, NDArray[np.float64]]:
+def hits_law(dimension: int, sparsity: int, size: int) -> tuple[int, Floats]:
     """Return the smallest possible number of non-zeros in a subset, and the law from there on."""
     first, last = max(0, size - (dimension - sparsity)), min(sparsity, size)
     k = np.arange(first, last, dtype=np.float64)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.contrast import Contrasts, alike, favoured
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.tally import Tally
@@ -202,7 +202,7 @@ class PrivSet(SubsetSampler):
 
     # ---- the device ------------------------------------------------------------------------
 
-    def encode(self, values: Any) -> NDArray[Any]:
+    def encode(self, values: Any) -> Array:
         """Return the items of each set, padded with stubs."""
         encoded = super().encode(values)
         if (encoded["sign"] < 0).any():
@@ -217,7 +217,7 @@ class PrivSet(SubsetSampler):
     def _favour(self, hits: int) -> int:
         return self._weight(hits, 0)
 
-    def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
+    def _agreeing(self, hits: int, n: int, rng: Source) -> Array:
         del rng
         return np.full(n, hits)
 
@@ -228,7 +228,7 @@ class PrivSet(SubsetSampler):
         """The shape of a tally: the number of reports that contain each item."""
         return (self.dimension,)
 
-    def truth(self, values: Any) -> NDArray[np.float64]:
+    def truth(self, values: Any) -> Floats:
         """Return the share of people whose set contains each item."""
         encoded = self.encode(values)
         counts = np.bincount(encoded["position"].ravel(), minlength=self.padded_dimension)
@@ -264,12 +264,12 @@ class PrivSet(SubsetSampler):
         np.fill_diagonal(matrix, [self.variance(share) / len(held) for share in held.mean(axis=0)])
         return Covariance.dense(matrix)
 
-    def sample_tally(self, histogram: NDArray[np.int64], rng: Source) -> Tally:
+    def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally whose counts are drawn from their exact laws, item by item."""
         counts = np.asarray(histogram, dtype=np.int64)
         return self.sample_counts(counts @ np.asarray(self.inputs()), int(counts.sum()), rng)
 
-    def sample_counts(self, holders: NDArray[np.int64], n: int, rng: Source) -> Tally:
+    def sample_counts(self, holders: Ints, n: int, rng: Source) -> Tally:
         """Return a tally drawn by the same laws for n people, given the holders of each item."""
         law, draw = self.probabilities, rng.simulator()
         held = np.asarray(holders, dtype=np.int64)

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Ints
 
 __all__ = ["RefusedSigns", "SignSums", "refused_signs", "sign_sums"]
 
-Floats = NDArray[np.float64]
 
 LONGEST_EXACT: Final = 255  # the largest number of signs whose sums are exact integers
 
@@ -31,7 +31,7 @@ class SignSums(NamedTuple):
     """E[(2J - K)^2 - K; accepted]."""
 
 
-def sign_sums(hits: NDArray[np.int64], threshold: int | None) -> SignSums:
+def sign_sums(hits: Ints, threshold: int | None) -> SignSums:
     """Return the sums for each number of hits; up to 255 hits from exact integers."""
     few = hits[hits <= LONGEST_EXACT]
     parts = []

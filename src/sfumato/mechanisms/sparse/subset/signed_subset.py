@@ -14,8 +14,8 @@ from math import ceil, exp
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Array
 from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Covariance
 from sfumato.errors import ConfigurationError
@@ -138,7 +138,7 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     def _agree_wheels(self) -> dict[int, Wheel]:
         return {}
 
-    def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
+    def _agreeing(self, hits: int, n: int, rng: Source) -> Array:
         if hits not in self._agree_wheels:
             self._agree_wheels[hits] = Wheel(partial(self._agree_weights, hits))
         return rng.spin(self._agree_wheels[hits], n)

@@ -18,15 +18,14 @@ from math import comb
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.core.contrast import Contrasts, Covering, favoured
 from sfumato.mechanisms.sparse.subset.hits import hits_law
 from sfumato.mechanisms.sparse.subset.subset_cover import subset_cover
 
 __all__ = ["subset_contrasts"]
 
-Floats = NDArray[np.float64]
 Shares = dict[tuple[int, ...], float]
 
 _UNIT: Final = 2.0**-53

@@ -22,11 +22,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.core.contrast import Cover
 from sfumato.mechanisms.sparse.subset.cover_form import (
     CoverForm,
     Exposed,
-    Floats,
     Pair,
     Walk,
     split_at,
@@ -138,7 +138,7 @@ class _Hit(CoverForm):
         elsewhere = s - taken
         fits = (elsewhere >= 0) & (opposite + agreed + 2 * own + elsewhere <= self.dimension)
 
-        def shared(same: NDArray[np.int64], against: NDArray[np.int64]) -> Floats:
+        def shared(same: Ints, against: Ints) -> Floats:
             return np.asarray(missed[(2 * s - same - 2 * against)[fits], against[fits]])
 
         first = shared(f1 + f2 + f3, g1 + g2 + g3)
@@ -221,7 +221,7 @@ class _Agree(CoverForm):
         step = (1 - self.chance) + self.chance * self.z * (self.h + 1 / self.h) / 2
         return np.asarray(self.weight * taken * self.refused * step**elsewhere)
 
-    def _sides(self, law: Complex, least: NDArray[np.int64]) -> tuple[Complex, Complex]:
+    def _sides(self, law: Complex, least: Ints) -> tuple[Complex, Complex]:
         """Return a group's law where its sum is at least, or below, each number in ``least``."""
         above = np.cumsum(law[:, ::-1], axis=1)[:, ::-1]
         above = np.concatenate([above, np.zeros_like(above[:, :1])], axis=1)

@@ -17,11 +17,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.mechanisms.frequency.oracle import bit_counts
 
 __all__ = ["SubsetForm"]
 
-Symbols = NDArray[Any]
+Symbols = Array
 
 LONGEST_NETWORK: Final = 64
 
@@ -75,7 +76,7 @@ class SubsetForm:
             return np.dtype([("symbols", self.symbol, (self.size,))])
         return np.dtype([("packed", "u1", ((self.bits + 7) // 8,))])
 
-    def write_symbols(self, symbols: Symbols, reports: NDArray[Any]) -> None:
+    def write_symbols(self, symbols: Symbols, reports: Array) -> None:
         """Fill listed reports from columns of symbols; symbols of stubs become ``absent``."""
         kept = np.minimum(symbols, symbols.dtype.type(self.absent)).astype(self.symbol)
         if len(kept) > LONGEST_NETWORK:
@@ -84,7 +85,7 @@ class SubsetForm:
             _sort_columns(kept)
         reports["symbols"] = kept.T
 
-    def of_signs(self, signs: Sequence[int]) -> NDArray[Any]:
+    def of_signs(self, signs: Sequence[int]) -> Array:
         """Return the report of a vector of signs: -1, 0 (not sent) or 1 for each entry."""
         report, sent = np.zeros(1, dtype=self.dtype), np.asarray(signs)
         places = np.flatnonzero(sent)
@@ -99,7 +100,7 @@ class SubsetForm:
         report["packed"][0] = np.packbits(bits, bitorder="little")
         return report
 
-    def signs(self, reports: NDArray[Any]) -> NDArray[np.int8]:
+    def signs(self, reports: Array) -> NDArray[np.int8]:
         """Return the signs in each report: -1, 0 (not sent) or 1 for each entry."""
         if self.listed:
             signs = np.zeros((len(reports), self.dimension + 1), dtype=np.int8)
@@ -113,7 +114,7 @@ class SubsetForm:
             return 2 * bits - 1
         return bits[:, 0::2] - bits[:, 1::2] if self.signed else bits
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports that are subsets of a possible size, in canonical form."""
         least = max(self.size - (self.padded - self.dimension), 0)  # all others are stubs
         if self.listed:
@@ -129,7 +130,7 @@ class SubsetForm:
         sent = np.bitwise_count(packed).sum(axis=1, dtype=np.uint32)
         return np.asarray(good & (sent <= self.size) & (sent >= least))
 
-    def _valid_symbols(self, columns: Symbols, least: int) -> NDArray[np.bool_]:
+    def _valid_symbols(self, columns: Symbols, least: int) -> Bools:
         """Return the columns with rising positions, in which absent symbols come last."""
         good = columns[-1] <= self.absent
         if least:
@@ -139,7 +140,7 @@ class SubsetForm:
             good &= (after // self.kinds > before // self.kinds) | left_out
         return np.asarray(good)
 
-    def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def counts(self, reports: Array) -> Ints:
         """Return how often each entry is sent, as plus and as minus or, without signs, at all."""
         if self.listed:
             total = np.bincount(reports["symbols"].ravel(), minlength=self.absent + 1)[:-1]

@@ -18,14 +18,13 @@ from math import exp, expm1, inf
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Ints
 from sfumato.mechanisms.sparse.sparse_mechanism import EntryLaw, tells_presence
 from sfumato.mechanisms.sparse.subset.sign_sums import sign_sums
 
 __all__ = ["SubsetLaw", "count_covariance", "pair_moments", "subset_law"]
 
-Floats = NDArray[np.float64]
 
 FAINTEST: Final = 1e-24  # relative probability below which numbers of hits are ignored
 
@@ -80,7 +79,7 @@ class SubsetLaw(EntryLaw):
         return absent * (1 - absent) / scale, present * (1 - present) / scale
 
 
-def _hits(dimension: int, sparsity: int, size: int) -> tuple[NDArray[np.int64], Floats]:
+def _hits(dimension: int, sparsity: int, size: int) -> tuple[Ints, Floats]:
     """Return the possible numbers K of non-zeros in a subset, and their probabilities.
 
     The law is that of ``hits_law``, but rounded differently: the sizes in published tasks were

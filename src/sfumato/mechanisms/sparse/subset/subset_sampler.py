@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.exact import exp_above
 from sfumato.core.law import Law
 from sfumato.errors import ConfigurationError
@@ -32,7 +33,7 @@ __all__ = ["LARGEST_DIMENSION", "SubsetSampler"]
 LARGEST_DIMENSION: Final = 1 << 24
 LARGEST_WEIGHTS: Final = 1 << 34  # the largest number of bits of all weights of a draw
 
-Rows = NDArray[Any]
+Rows = Array
 
 
 class SubsetSampler(SparseInput):
@@ -121,11 +122,11 @@ class SubsetSampler(SparseInput):
         """The numpy dtype of a report: the shortest of three forms; see :class:`SubsetForm`."""
         return self.form.dtype
 
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports that are subsets of a possible size, in canonical form."""
         return self.form.valid(reports)
 
-    def _sums(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+    def _sums(self, reports: Array) -> Ints:
         return self.form.counts(reports)
 
     @property
@@ -166,7 +167,7 @@ class SubsetSampler(SparseInput):
         """Return the total weight of all sign patterns on ``hits`` non-zeros."""
 
     @abstractmethod
-    def _agreeing(self, hits: int, n: int, rng: Source) -> NDArray[Any]:
+    def _agreeing(self, hits: int, n: int, rng: Source) -> Array:
         """Return the number of agreeing signs of each of n subsets with ``hits`` non-zeros."""
 
     @cached_property
@@ -211,7 +212,7 @@ class SubsetSampler(SparseInput):
 
     # ---- the device ------------------------------------------------------------------------
 
-    def _randomize(self, encoded: NDArray[Any], rng: Source, reports: NDArray[Any]) -> None:
+    def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         small = np.min_scalar_type(self.padded_dimension)
         positions = np.ascontiguousarray(encoded["position"].T).astype(small, copy=False)
         signs = np.ascontiguousarray(encoded["sign"].T)
@@ -221,9 +222,7 @@ class SubsetSampler(SparseInput):
         else:
             reports["packed"] = self._packed(positions, signs, hits, rng)
 
-    def _listed(
-        self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source
-    ) -> NDArray[Any]:
+    def _listed(self, positions: Rows, signs: Rows, hits: NDArray[np.int32], rng: Source) -> Array:
         """Return the symbols of the subsets, one column for each person."""
         n, most = hits.size, self._hit_range[-1]
         # A non-zero is drawn as d' plus its rank, so that it comes after all zeros.
@@ -255,7 +254,7 @@ class SubsetSampler(SparseInput):
             symbols[row, people] = place
         return symbols
 
-    def _opposed(self, hits: int, n: int, rng: Source) -> NDArray[np.bool_]:
+    def _opposed(self, hits: int, n: int, rng: Source) -> Bools:
         """Return which of the ``hits`` non-zeros in it each of n subsets opposes."""
         agree = self._agreeing(hits, n, rng).astype(np.int32)
         opposed = np.empty((hits, n), dtype=bool)
@@ -316,7 +315,7 @@ class SubsetSampler(SparseInput):
             lanes.put(inside, np.where(moved, free, nowhere), lanes.read(inside, position))
 
 
-def _groups(hits: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _groups(hits: NDArray[np.int32]) -> Iterator[tuple[int, Ints]]:
     """Yield each number of hits with the indices of the people who have it."""
     for count in np.flatnonzero(np.bincount(hits)).tolist():
         yield count, np.flatnonzero(hits == count)
