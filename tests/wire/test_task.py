@@ -15,7 +15,6 @@ from sfumato.streams import horizon
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, values_of
 from sfumato.streams.weave import Weave
-from sfumato.streams.weave.decoding import DECODERS
 from sfumato.streams.weave.mix import WORKLOADS
 from sfumato.streams.weave.strands import CARRIERS
 from sfumato.wire import task
@@ -85,7 +84,6 @@ def test_moves_are_asked_for_as_they_are(items: object) -> None:
 def test_the_names_in_a_task_file_are_those_of_the_streams() -> None:
     assert set(horizon.QUERIES) == set(WORKLOADS)
     assert horizon.MECHANISMS == CARRIERS
-    assert horizon.DECODERS == DECODERS
 
 
 @pytest.mark.parametrize(
@@ -226,6 +224,29 @@ def test_a_mistake_gets_one_sentence_with_its_line(
     said = str(caught.value)
     assert said.startswith(f"home.toml, line {line}: " if line else "home.toml: ")
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "periods", "known"),
+    [
+        ("moves", 24, "online, filtered or posterior"),
+        ("moves", 3000, "online or filtered"),
+        ("category", 24, "online, smoothed, filtered or posterior"),
+        ("category", 3000, "online, smoothed or filtered"),
+    ],
+)
+def test_a_decoder_that_the_stream_has_not_is_refused_at_once(
+    kind: str, periods: int, known: str
+) -> None:
+    text = HEAD.replace('protocol = "weave"\n', "").replace("periods = 24", f"periods = {periods}")
+    text += f'values = {{kind = "{kind}", items = 2}}\n'
+    for decoder in horizon.DECODERS:
+        task = text.replace('decoder = "online"', f'decoder = "{decoder}"')
+        if decoder in re.split(", | or ", known):
+            assert parse(task).plain()["decoder"] == decoder
+            continue
+        with pytest.raises(ConfigurationError, match=f"decoder is '{decoder}' for .*; {known} is"):
+            parse(task)
 
 
 @pytest.mark.parametrize(

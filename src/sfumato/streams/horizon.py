@@ -7,19 +7,22 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sfumato.core.decoded import ONLINE
 from sfumato.core.exact import is_finite_number
+from sfumato.streams.posterior.believed import BELIEVED, decoders_by_prior
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
 from sfumato.wire.task import MOST_ENTRIES, MOST_PEOPLE, MOST_PERIODS
 from sfumato.wire.values import TaskValues
 
-__all__ = ["NEEDED", "OPTIONAL", "QUERIES", "checked", "workload"]
+__all__ = ["DECODERS", "NEEDED", "OPTIONAL", "QUERIES", "SMOOTHED", "checked", "workload"]
 
 QUERIES: Final = ("online", "history", "prefix", "ranges")
 PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
 MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
-DECODERS: Final = ("online", "smoothed", "filtered", "posterior")
+SMOOTHED: Final = "smoothed"
+DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
 WEIGHTS: Final = ("learnt", "planned")
 SNAPSHOT: Final = "snapshot"
 """The name of snapshots among the spans in a task file."""
@@ -66,7 +69,7 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
         "queries": _queries(task.get("queries", "online")),
         "protocol": fields.choice(task.get("protocol", usual), ("protocol",), PROTOCOLS),
         "mechanism": fields.choice(task.get("mechanism", "auto"), ("mechanism",), MECHANISMS),
-        "decoder": fields.choice(task.get("decoder", "online"), ("decoder",), DECODERS),
+        "decoder": fields.choice(task.get("decoder", ONLINE), ("decoder",), DECODERS),
     }
     if "fan_out" in task:
         design["fan_out"] = task["fan_out"]
@@ -77,6 +80,7 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
     if "shuffle" in task:
         design["shuffle"] = _shuffle(task["shuffle"])
     _check_numbers(values, task["periods"], task["changes"])
+    _check_decoder(design["decoder"], values.kind, task["periods"])
     if (values.kind == "moves") != (design["protocol"] == "flat"):
         raise Problem(
             ("protocol",),
@@ -108,6 +112,18 @@ def _check_numbers(values: TaskValues, periods: int, changes: Any) -> None:
         )
     fields.in_range(periods, ("periods",), 2, min(MOST_PERIODS, MOST_ENTRIES // width))
     fields.in_range(changes, ("changes",), values.least_changes, width * periods)
+
+
+def _check_decoder(decoder: str, kind: str, periods: int) -> None:
+    """Refuse a decoder that the releases of this horizon cannot be read by."""
+    unbiased = (ONLINE,) if kind == "moves" else (ONLINE, SMOOTHED)
+    known = (*unbiased, *decoders_by_prior(periods))
+    if decoder not in known:
+        raise Problem(
+            ("decoder",),
+            f"decoder is {decoder!r} for {periods:,} periods of values of kind {kind!r}; "
+            f"{', '.join(known[:-1])} or {known[-1]} is expected.",
+        )
 
 
 def _check_spans(design: Mapping[str, Any], periods: int) -> None:

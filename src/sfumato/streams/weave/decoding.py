@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
+from sfumato.streams.horizon import SMOOTHED
 from sfumato.streams.posterior.believed import (
     BELIEVED,
     FILTERED,
@@ -32,12 +33,9 @@ from sfumato.streams.weave.threads import SNAPSHOT
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["DECODERS", "WeaveDecoded"]
+__all__ = ["WeaveDecoded"]
 
 
-SMOOTHED: Final = "smoothed"
-DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
-"""The decoders that a task can name; a very long horizon lacks the last one."""
 ALIGNED: Final[Mapping[str, Callable[[Fusion], Floats]]] = {"path": path, "tree": tree}
 """The decoders of aligned threads: the papers' sum of the fewest nodes, and fusion from below."""
 
