@@ -9,6 +9,11 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.queries.events import Watch, roc, threshold
+from sfumato.randomness import seeded
+from sfumato.streams.kinds import Binary
+from sfumato.streams.weave import Weave
+from sfumato.streams.weave.curve import online
+from sfumato.streams.weave.weave_fleet import collect
 
 
 def released(values: np.ndarray, variance: np.ndarray) -> Estimate:
@@ -31,6 +36,36 @@ def test_false_alarms_are_as_rare_as_said_and_events_are_found() -> None:
         assert abs(np.mean([event.alarm for event in at]) - rate) < limit
         above = watch.events(releases(0.36 + noise, 1e-4), above=0.3, rate=rate)
         assert np.mean([event.alarm for event in above]) > 0.95
+
+
+@pytest.mark.statistics
+def test_alarms_over_a_horizon_count_on_the_noise_at_the_threshold() -> None:
+    """Near one, the noise at the estimate is too small: one period in seven would have an alarm."""
+    stream = Weave(Binary(), 16, 2, 6.0, (0,), (1.0,))
+    streams = np.tile(np.arange(480)[:, None] < 432, (1, 16)).astype(int)
+    watch, alarms, walds = Watch.item(0, of=1), [], []
+    for seed in range(60):
+        curve = online(stream, collect(stream, streams, seeded(seed)))
+        releases = [curve.at(period) for period in range(1, 17)]
+        alarms += [event.alarm for event in watch.events(releases, above=0.9, rate=0.05)]
+        walds += [watch.value(one) > 0.9 + 1.645 * watch.deviation(one) for one in releases]
+    assert abs(np.mean(alarms) - 0.05) < 0.035
+    assert np.mean(walds) > 0.1
+
+
+def test_an_alarm_is_raised_where_the_interval_is_above_the_threshold() -> None:
+    stream = Weave(Binary(), 8, 2, 4.0, (1, 0), (0.3, 0.7))
+    streams = np.tile(np.arange(900)[:, None] < 300, (1, 8)).astype(int)
+    curve = online(stream, collect(stream, streams, seeded(7)))
+    for release in (curve.at(period) for period in range(1, 9)):
+        low = float(release.interval(0.9)[0][0])  # one in twenty is below
+        around = [
+            Watch.item(0, of=1).events([release], above=low + step, rate=0.05)[0].alarm
+            for step in (-0.002, 0.002)
+        ]
+        assert around == [True, False]
+        fallen = Watch([-1.0]).events([release], above=-float(release.interval(0.9)[1][0]))[0]
+        assert fallen.chance == pytest.approx(0.05, rel=0.05)
 
 
 def test_the_mean_of_a_histogram_counts_that_shares_sum_to_one() -> None:

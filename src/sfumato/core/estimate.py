@@ -240,6 +240,14 @@ class Estimate:
         reach = intervals.z_score(checked_level(level)) * self.standard_errors
         return self.values - reach, self.values + reach
 
+    def scores(self, truth: float) -> Floats:
+        """Return how many standard deviations each value is above a truth; nan if it has none.
+
+        The interval of a level holds the truths at which this is below the level's quantile.
+        """
+        noisy = np.where(self.standard_errors > 0, self.standard_errors, np.nan)
+        return np.asarray((self.values - truth) / noisy)
+
     def band(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the ends of intervals that contain *all* truths at once with this probability.
 

@@ -2,8 +2,8 @@
 
 An alarm is raised when the value is above the threshold by more than its own uncertainty explains:
 in a period in which the truth is not above, an alarm is at most as likely as the given rate, if the
-release's intervals hold. The ROC curve shows how well a method tells the periods apart, over all
-rates.
+release's intervals hold. Of a single item an alarm means that its interval is above the threshold.
+The ROC curve shows how well a method tells the periods apart, over all rates.
 """
 
 from __future__ import annotations
@@ -138,10 +138,22 @@ class Watch:
         events = []
         for period, release in enumerate(releases, first):
             value, deviation = self.value(release), self.deviation(release)
-            sure = np.isfinite(deviation) and deviation > 0
-            chance = normal.cdf((above - value) / deviation) if sure else 1.0
+            score = self._score(release, above) if np.isfinite(deviation) else np.nan
+            chance = 1.0 if np.isnan(score) else normal.cdf(-score)
             events.append(Event(period, value, deviation, chance, chance < rate))
         return events
+
+    def _score(self, release: Estimate, above: float) -> float:
+        """Return how many standard deviations the sum is above the threshold; nan if unknown.
+
+        A single item is judged by the noise that it would have at the threshold, as in intervals.
+        """
+        watched = np.flatnonzero(self.weights)
+        if watched.size == 1:
+            weight = self.weights[watched[0]]
+            return float(np.sign(weight) * release.scores(above / weight)[watched[0]])
+        deviation = self.deviation(release)
+        return (self.value(release) - above) / deviation if deviation > 0 else np.nan
 
 
 def threshold(truth: Floats, height: float = HEIGHT) -> float:
