@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from sfumato.checks.crowds import engine_of
 from sfumato.checks.servers import every_server
-from sfumato.checks.transcripts import STRANGERS, Asks, Devices, Law, NumberedValue
+from sfumato.checks.transcripts import STRANGERS, Asks, Devices, NumberedValue, Weights
 from sfumato.checks.verdict import BUDGET_WASTED, demand
 from sfumato.core.exact import exp_below, log_above, log_below
 from sfumato.core.stream import Ask, Place, Stream
@@ -92,15 +92,15 @@ def disclosed(stream: Stream, tier: int, servers: Sequence[Sequence[Asks]]) -> D
     limit = exp_below(stream.offers[tier].epsilon)
     result = Disclosure()
     for server in servers:
-        laws = dict(devices.laws(server, shown))
+        laws = devices.weights(server, shown)
         _compare(devices, server, laws, window, result)
         _outline(devices, server, laws, result)
-        _hear(server, laws, result)
+        _hear(devices, server, laws, result)
         if result.ratio is None or result.ratio > limit:
             return result  # the result cannot become better
     if len(shown) == len(stream.inputs()):  # streams with missing news were left out
         for server in servers[:2]:
-            with_gaps = dict(devices.laws(server, range(len(shown) + 1)))
+            with_gaps = devices.weights(server, range(len(shown) + 1))
             _outline(devices, server, with_gaps, result)
     return result
 
@@ -123,22 +123,25 @@ def shown_values(stream: Stream, window: int | None) -> range:
 def _compare(
     devices: Devices,
     server: Sequence[Asks],
-    laws: Mapping[Values, Law],
+    laws: Mapping[Values, Weights],
     window: int | None,
     result: Disclosure,
 ) -> None:
     """Update the result with the largest ratio of neighbouring streams."""
     for group in _neighbours(list(laws), window):
-        for heard in {heard for values in group for heard in laws[values]}:
-            chances = [laws[values].get(heard, Fraction(0)) for values in group]
-            least, most = min(chances), max(chances)
+        for heard in set[int]().union(*(laws[values] for values in group)):
+            weights = [laws[values].get(heard, 0) for values in group]
+            least, most = min(weights), max(weights)
             if not least:
                 ratio = None
-            elif result.ratio is None or most <= result.ratio * least:
+            elif (
+                result.ratio is None
+                or most * result.ratio.denominator <= least * result.ratio.numerator
+            ):
                 continue
             else:
-                ratio = most / least
-            pair = [group[chances.index(chance)] for chance in (most, least)]
+                ratio = Fraction(most, least)
+            pair = [group[weights.index(weight)] for weight in (most, least)]
             shown = [[devices.values[number] for number in values] for values in pair]
             result.ratio, result.told = ratio, f"{shown[0]} and {shown[1]}{_asked(server)}"
             if ratio is None:
@@ -160,15 +163,19 @@ def _neighbours(every: Sequence[Values], window: int | None) -> Iterator[list[Va
 
 
 def _outline(
-    devices: Devices, server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure
+    devices: Devices, server: Sequence[Asks], laws: Mapping[Values, Weights], result: Disclosure
 ) -> None:
     """Update the result if places, order or lengths of messages depend on the values."""
-    first: tuple[Values, dict[Any, Fraction]] | None = None
+    shapes: dict[tuple[tuple[Place, int], ...], int] = {}
+    seen = {}
+    for heard in set[int]().union(*laws.values()):
+        shape = tuple((m.place, len(m.payload)) for m in devices.transcripts[heard])
+        seen[heard] = shapes.setdefault(shape, len(shapes))
+    first: tuple[Values, dict[int, int]] | None = None
     for values, law in laws.items():
-        outline: dict[Any, Fraction] = {}
-        for heard, chance in law.items():
-            seen = tuple((message.place, len(message.payload)) for message in heard)
-            outline[seen] = outline.get(seen, Fraction(0)) + chance
+        outline: dict[int, int] = {}
+        for heard, weight in law.items():
+            outline[seen[heard]] = outline.get(seen[heard], 0) + weight
         if first is None:
             first = values, outline
         elif outline != first[1]:
@@ -177,17 +184,18 @@ def _outline(
             return
 
 
-def _hear(server: Sequence[Asks], laws: Mapping[Values, Law], result: Disclosure) -> None:
+def _hear(
+    devices: Devices, server: Sequence[Asks], laws: Mapping[Values, Weights], result: Disclosure
+) -> None:
     """Add all payloads to the result."""
     by_round = {
         (period, ask.round): ask for period, asks in enumerate(server, 1) for ask in reversed(asks)
     }
-    for law in laws.values():
-        for heard in law:
-            for message in heard:
-                place = message.place
-                ask = by_round.get((place.period, place.part))
-                result.heard.setdefault((place, ask), set()).add(message.payload)
+    every = set[int]().union(*laws.values())
+    for message in {message for heard in every for message in devices.transcripts[heard]}:
+        place = message.place
+        ask = by_round.get((place.period, place.part))
+        result.heard.setdefault((place, ask), set()).add(message.payload)
 
 
 def _asked(server: Sequence[Asks]) -> str:

@@ -3,16 +3,18 @@
 A device is a small state machine, so its law is composed of steps: the messages and new states that
 are possible when a device in some state lives through a period or is asked a question. Each step
 starts from the saved state, and follows every path of the device's coins. Steps are listed once for
-each state, and the law of a transcript is the sum over all chains of steps, in fractions.
+each state, and the law of a transcript is the sum over all chains of steps, in whole numbers over
+one denominator.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +36,7 @@ __all__ = [
     "State",
     "Steps",
     "Transcript",
+    "Weights",
     "held_by",
     "state_of",
 ]
@@ -48,6 +51,8 @@ State = str
 Transcript = tuple[Message, ...]
 """The messages of a device in order; their places say when they were sent."""
 Law = dict[Transcript, Fraction]
+Weights = dict[int, int]
+"""The weight of each transcript, by its number among the transcripts of these devices."""
 Asks = tuple[Ask, ...]
 """The questions of a server in one period, in order."""
 
@@ -76,6 +81,16 @@ class Steps:
         chances = np.array([float(chance) for chance in self.exact])
         return np.asarray(chances / chances.sum())
 
+    @cached_property
+    def whole(self) -> int:
+        """The common denominator of the probabilities."""
+        return lcm(*(chance.denominator for chance in self.exact))
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """The probabilities times their common denominator."""
+        return tuple(int(self.whole * chance) for chance in self.exact)
+
 
 def state_of(device: StreamDevice) -> State:
     """Return the saved state of a device as text."""
@@ -102,7 +117,9 @@ class Devices:
     def __init__(self, stream: Stream, tier: int = 0) -> None:
         self.stream, self.tier = stream, tier
         self.values = held_by(stream)
-        self._steps: dict[tuple[State, Act], Steps] = {}
+        self.transcripts: list[Transcript] = [()]
+        self._longer: dict[Message, dict[int, int]] = {}
+        self._steps: dict[Act, dict[State, Steps]] = {}
 
     @cached_property
     def begin(self) -> Steps:
@@ -115,14 +132,15 @@ class Devices:
 
     def steps(self, state: State, act: Act) -> Steps:
         """Return the possible messages and new states of a device, with their probabilities."""
-        if (state, act) not in self._steps:
+        listed = self._steps.setdefault(act, {})
+        if state not in listed:
 
             def live(path: Path) -> tuple[Message | None, State]:
                 device = self.restored(state)
                 return self.said(device, act, Branching(path)), state_of(device)
 
-            self._steps[state, act] = _listed(live)
-        return self._steps[state, act]
+            listed[state] = _listed(live)
+        return listed[state]
 
     def law_of(self, state: State, act: Act) -> dict[tuple[Message | None, State], Fraction]:
         """Return the probability of each pair of a message and a new state."""
@@ -132,7 +150,7 @@ class Devices:
 
     def reached(self, act: Act) -> list[State]:
         """Return the states in which an act has been listed so far."""
-        return [state for state, lived in self._steps if lived == act]
+        return list(self._steps.get(act, ()))
 
     def restored(self, state: State) -> StreamDevice:
         """Return the device with a saved state."""
@@ -150,22 +168,6 @@ class Devices:
         except MismatchError:
             return None
 
-    def period(
-        self, now: Mapping[tuple[Transcript, State], Fraction], acts: Sequence[Act]
-    ) -> dict[tuple[Transcript, State], Fraction]:
-        """Return the law of transcripts and states after some further acts."""
-        for act in acts:
-            after: dict[tuple[Transcript, State], Fraction] = {}
-            for (heard, state), chance in now.items():
-                steps = self.steps(state, act)
-                for message, moved, part in zip(
-                    steps.messages, steps.states, steps.exact, strict=True
-                ):
-                    key = (heard if message is None else (*heard, message), moved)
-                    after[key] = after.get(key, Fraction(0)) + chance * part
-            now = after
-        return dict(now)
-
     def laws(
         self, asked: Sequence[Asks], values: Sequence[int]
     ) -> Iterator[tuple[tuple[int, ...], Law]]:
@@ -179,25 +181,74 @@ class Devices:
             The indices of the values that streams consist of.
 
         """
-        begun = zip(self.begin.states, self.begin.exact, strict=True)
-        yield from self._laws((), {((), state): chance for state, chance in begun}, asked, values)
+        for stream, weights in self.weights(asked, values).items():
+            whole = sum(weights.values())
+            law = {self.transcripts[heard]: Fraction(w, whole) for heard, w in weights.items()}
+            yield stream, law
 
-    def _laws(
+    def weights(
+        self, asked: Sequence[Asks], values: Sequence[int]
+    ) -> dict[tuple[int, ...], Weights]:
+        """Return the laws of :meth:`laws` as whole numbers, which have the same sum for each."""
+        begun = {
+            state: {0: weight}
+            for state, weight in zip(self.begin.states, self.begin.weights, strict=True)
+        }
+        every = dict(self._lived((), begun, asked, values))
+        sums = {stream: sum(weights.values()) for stream, weights in every.items()}
+        whole = lcm(*sums.values())
+        return {
+            stream: {heard: weight * (whole // sums[stream]) for heard, weight in weights.items()}
+            for stream, weights in every.items()
+        }
+
+    def _lived(
         self,
         stream: tuple[int, ...],
-        now: dict[tuple[Transcript, State], Fraction],
+        now: Mapping[State, Weights],
         asked: Sequence[Asks],
         values: Sequence[int],
-    ) -> Iterator[tuple[tuple[int, ...], Law]]:
+    ) -> Iterator[tuple[tuple[int, ...], Weights]]:
+        """Yield each stream of values that goes on from here, with its transcripts' weights."""
         if not asked:
-            law: Law = {}
-            for (heard, _), chance in now.items():
-                law[heard] = law.get(heard, Fraction(0)) + chance
+            law: Weights = {}
+            for weights in now.values():
+                for heard, weight in weights.items():
+                    law[heard] = law.get(heard, 0) + weight
             yield stream, law
             return
         for value in values:
-            after = self.period(now, [NumberedValue(value), *asked[0]])
-            yield from self._laws((*stream, value), after, asked[1:], values)
+            after = now
+            for act in (NumberedValue(value), *asked[0]):
+                after = self._acted(after, act)
+            yield from self._lived((*stream, value), after, asked[1:], values)
+
+    def _acted(self, now: Mapping[State, Weights], act: Act) -> Mapping[State, Weights]:
+        """Return the weights of transcripts, by the device's state, after a further act."""
+        every = {state: self.steps(state, act) for state in now}
+        whole = lcm(*(steps.whole for steps in every.values()))
+        after: dict[State, Weights] = {}
+        for state, steps in every.items():
+            ways = zip(steps.messages, steps.states, steps.weights, strict=True)
+            for message, moved, part in ways:
+                factor = part * (whole // steps.whole)
+                longer = self._with(message, now[state])
+                weights = after.setdefault(moved, {})
+                for heard, weight in now[state].items():
+                    number = longer[heard]
+                    weights[number] = weights.get(number, 0) + weight * factor
+        return after
+
+    def _with(self, message: Message | None, every: Iterable[int]) -> Mapping[int, int]:
+        """Return the number of each transcript when this message follows."""
+        if message is None:
+            return {heard: heard for heard in every}
+        longer = self._longer.setdefault(message, {})
+        for heard in every:
+            if heard not in longer:
+                longer[heard] = len(self.transcripts)
+                self.transcripts.append((*self.transcripts[heard], message))
+        return longer
 
 
 def _listed(run: Callable[[Path], tuple[Message | None, State]]) -> Steps:

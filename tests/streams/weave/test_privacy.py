@@ -73,8 +73,9 @@ class Watched:
             after: dict[Any, Fraction] = {}
             for (heard, state), chance in now.items():
                 act = NumberedValue(self.number(choose(heard, period)))
-                for key, part in self.devices.period({(heard, state): chance}, [act]).items():
-                    after[key] = after.get(key, Fraction(0)) + part
+                for (message, moved), part in self.devices.law_of(state, act).items():
+                    key = (heard if message is None else (*heard, message), moved)
+                    after[key] = after.get(key, Fraction(0)) + chance * part
             now = after
         law: Law = {}
         for (heard, _), chance in now.items():
