@@ -16,12 +16,12 @@ import pytest
 from starlette.datastructures import Headers
 from tests.service.running import TOKENS, Running
 from tests.service.test_asgi import TASK, World
-from tests.service.test_page import NEEDS_BROWSER, browser
+from tests.service.test_page import NEEDS_BROWSER, browser, launched
 
 from sfumato.service.browsers import refuse_foreign_pages
 from sfumato.service.problems import Refused
 
-__all__ = ["browser"]
+__all__ = ["browser", "launched"]
 
 BASE = "https://stats.example"
 HOST = {"host": "127.0.0.1:8080"}

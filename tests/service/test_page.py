@@ -47,16 +47,24 @@ def artefacts(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def browser() -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def launched() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
+        chromium = playwright.chromium.launch(
             executable_path=CHROMIUM or "chromium", args=["--no-sandbox"]
         )
-        yield launched
-        launched.close()
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def browser(launched: Any) -> Iterator[Any]:
+    """A browser without a page, which is started once for all tests of a file."""
+    yield launched
+    for context in launched.contexts:
+        context.close()
 
 
 def _joined(running: Running, **more: Any) -> RunningTask:
@@ -132,12 +140,9 @@ def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefac
     with Running(tmp_path / "collector.db") as running:
         running_task = _joined(running, start=int(time.time()) - 1, grace=2 * GRACE, sealed=False)
         running.upload(running_task.name, Fleet(running_task, len(VALUES)).body(VALUES))
+        running.wait_until_closed(running_task.name, 1)
         plain = browser.new_context(java_script_enabled=False, color_scheme="dark").new_page()
-        for _ in range(300):
-            plain.goto(f"{running.url}/tasks/{running_task.name}")
-            if plain.query_selector("#chart svg polyline"):
-                break
-            time.sleep(0.1)
+        plain.goto(f"{running.url}/tasks/{running_task.name}")
         assert plain.query_selector("#chart svg polygon")
         assert "the <road>" in plain.inner_text("#table")
         assert "epsilon 4" in plain.inner_text(".promise")

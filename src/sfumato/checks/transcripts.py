@@ -218,9 +218,9 @@ class Devices:
             yield stream, law
             return
         for value in values:
-            after = now
-            for act in (NumberedValue(value), *asked[0]):
-                after = self._acted(after, act)
+            after = self._acted(now, NumberedValue(value))
+            for ask in asked[0]:
+                after = self._acted(after, ask)
             yield from self._lived((*stream, value), after, asked[1:], values)
 
     def _acted(self, now: Mapping[State, Weights], act: Act) -> Mapping[State, Weights]:
