@@ -23,6 +23,7 @@ from sfumato.cli.films import films
 from sfumato.cli.fleet_command import fleet
 from sfumato.cli.lab import values
 from sfumato.cli.lab_accuracy import accuracy, fan_out
+from sfumato.cli.lab_run import list_, report, run
 from sfumato.cli.law_command import law
 from sfumato.cli.mechanisms import mechanisms, show
 from sfumato.cli.once import once
@@ -49,7 +50,8 @@ add(app, randomize, estimate, release, range_, simulate)
 owner = "See what a device has sent and spent; leave a task; erase."
 add_group(app, "device", owner, log, leave, erase)
 add(app, fleet)
-add_group(app, "lab", "Repeat the experiments of the papers, and ours.", accuracy, fan_out, values)
+researcher = "Repeat the experiments of the papers, and ours."
+add_group(app, "lab", researcher, list_, run, report, accuracy, fan_out, values)
 add(app, check)
 operator = (task_commands.new, task_commands.check, task_commands.publish)
 add_group(app, "task", "Write, check and publish task files.", *operator)

@@ -36,7 +36,7 @@ SHARED: Final = {
 """The help of options that mean the same to every command."""
 SHORT: Final = {"output": "-o", "jobs": "-j"}
 """Options that also have a letter."""
-NAMES: Final = {"as_json": "--json", "exit_": "--exit", "k": "-k"}
+NAMES: Final = {"as_json": "--json", "all_": "--all", "exit_": "--exit", "k": "-k"}
 """Options whose fields have other names: a letter, or a word that Python keeps for itself."""
 
 

@@ -2,6 +2,7 @@
 
 from sfumato.plots.answer_plots import dots as dots
 from sfumato.plots.contest_plots import contest as contest
+from sfumato.plots.experiment_plots import repeated as repeated
 from sfumato.plots.line_plots import bounds_over as bounds_over
 from sfumato.plots.line_plots import curves as curves
 from sfumato.plots.released_plots import errors as errors

@@ -247,6 +247,9 @@ LONG: Final = (
     "demo films --devices 9",
     "lab accuracy --periods 8",
     "lab fan-out --spam",
+    "lab list",
+    "lab run 000/figure-1 --quick --jobs 1",
+    "lab report .",
     "lab values --repeats 1",
 )
 """Calls that would take long if they were good: these have one number that is none."""

@@ -1,0 +1,183 @@
+"""Errors of mechanisms for sparse vectors: exact ones, and simulated ones where nothing is exact.
+
+Everybody holds s non-zeros at random places with random signs, as in the papers. The estimate of an
+entry is then normal with the mean of everybody's variances, so that the total variation error (the
+sum of all absolute errors) and the maximum absolute error have exact expectations. Estimates that
+are projected afterwards are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from math import erf, pi, sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import catalog
+from sfumato.core.projections import capped_simplex, simplex
+from sfumato.core.tally import Tally
+from sfumato.lab.experiment import SIMULATED, Cell, Measured, Setting
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.ternary import encoded_dtype
+from sfumato.randomness import seeded
+
+__all__ = ["available", "drawn_vectors", "exact_errors", "largest", "simulated_errors", "vectors"]
+
+Floats = NDArray[np.float64]
+
+ONE_IN: Final = 10
+"""One exact cell in so many is simulated, too."""
+REPEATS: Final = 4
+"""How often it is."""
+PEOPLE: Final = 10_000
+"""Of how many people at most; errors of more people are smaller by the root of their number."""
+
+
+def available(*names: str) -> tuple[str, ...]:
+    """Return those of some mechanisms that the catalogue has."""
+    return tuple(name for name in names if name in catalog.names())
+
+
+def vectors(cell: Cell, **more: Any) -> SparseMechanism:
+    """Return the mechanism of a cell, for vectors with exactly s non-zeros."""
+    sizes = {"dimension": cell["dimension"], "sparsity": cell["sparsity"], "exact_sparsity": True}
+    chosen = {name: cell[name] for name in ("paper", "goal") if name in cell}
+    known = {parameter.name for parameter in catalog.parameters(str(cell["mechanism"]))}
+    options = sizes | chosen | {"devices": cell["devices"]} | more
+    taken = {name: value for name, value in options.items() if name in known}
+    built = catalog.build(str(cell["mechanism"]), epsilon=cell["epsilon"], **taken)
+    if not isinstance(built, SparseMechanism):
+        raise TypeError(built.name)
+    return built
+
+
+@cache
+def largest(count: int) -> tuple[float, float]:
+    """Return mean and deviation of the largest of so many absolute values of standard normals.
+
+    Examples
+    --------
+    >>> [round(number, 4) for number in largest(1)]
+    [0.7979, 0.6028]
+
+    """
+    x = np.linspace(0.0, 10.0, 8001)
+    below = np.array([erf(each / sqrt(2)) for each in x.tolist()]) ** count
+    mean = float(np.trapezoid(1 - below, x))
+    square = float(np.trapezoid(2 * x * (1 - below), x))
+    return mean, sqrt(square - mean**2)
+
+
+def noise_of(mechanism: SparseMechanism, devices: int) -> float:
+    """Return the deviation of an entry's estimate if everybody's non-zeros lie at random."""
+    absent, present = mechanism.probabilities.value_variances()
+    held = mechanism.sparsity / mechanism.dimension
+    return sqrt(((1 - held) * absent + held * present) / devices)
+
+
+def exact_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
+    """Return the expected TVE and MAE of the entries' means; in one cell of ten, simulated too."""
+    mechanism = vectors(cell)
+    devices, entries = int(cell["devices"]), mechanism.dimension
+    noise, (mean, spread) = noise_of(mechanism, devices), largest(entries)
+    tve, mae = entries * sqrt(2 / pi) * noise, mean * noise
+    metrics = {"TVE": Measured(tve), "MAE": Measured(mae)}
+    if Setting(seed=0).coins(cell) % ONE_IN == 0:
+        people = min(devices, PEOPLE)
+        errors = np.abs(_runs(mechanism, {**cell, "devices": people}, setting, REPEATS))
+        errors *= sqrt(people / devices)
+        seen = errors.sum(axis=1).mean(), errors.max(axis=1).mean()
+        doubts = tve * sqrt((pi / 2 - 1) / (entries * REPEATS)), noise * spread / sqrt(REPEATS)
+        for name, value, doubt in zip(("TVE", "MAE"), seen, doubts, strict=True):
+            metrics[name + SIMULATED] = Measured(float(value), doubt)
+    return metrics
+
+
+def drawn_vectors(cell: Cell, rng: np.random.Generator) -> NDArray[Any]:
+    """Return everybody's vector: s non-zeros at random places, with random signs."""
+    devices, entries, held = (int(cell[name]) for name in ("devices", "dimension", "sparsity"))
+    drawn = np.empty(devices, dtype=encoded_dtype(entries, held))
+    if held * held < entries:  # draw again where a place came twice
+        places = rng.integers(0, entries, (devices, held))
+        while (twice := _repeated(places)).any():
+            places[twice] = rng.integers(0, entries, (int(twice.sum()), held))
+    else:
+        keys = rng.random((devices, entries), dtype=np.float32)
+        places = np.argpartition(keys, held - 1, axis=1)[:, :held]
+    drawn["position"] = np.sort(places, axis=1)
+    drawn["sign"] = rng.integers(0, 2, (devices, held)) * 2 - 1
+    return drawn
+
+
+def _repeated(places: NDArray[Any]) -> NDArray[np.bool_]:
+    ordered = np.sort(places, axis=1)
+    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+
+
+def _runs(mechanism: SparseMechanism, cell: Cell, setting: Setting, repeats: int) -> Floats:
+    """Return the errors of all entries in some simulated runs."""
+    rows = []
+    for run in range(repeats):
+        rng = seeded(setting.coins({**cell, "run": run}))
+        values = drawn_vectors(cell, rng.simulator())
+        tally = mechanism.tally(mechanism.randomize(values, rng))
+        rows.append(mechanism.estimate(tally).values - mechanism.truth(values))
+    return np.array(rows)
+
+
+def symbol_shares(mechanism: SparseMechanism, tally: Tally) -> Floats:
+    """Return the estimated share of people with each sign of each entry, plus before minus."""
+    law = mechanism.probabilities
+    plus, minus = tally.sums / tally.n
+    value = (plus - minus) / law.contrast
+    presence = (plus + minus - 2 * law.p_false) / law.presence
+    return np.concatenate([presence + value, presence - value]) / 2
+
+
+def projected_symbols(mechanism: SparseMechanism, tally: Tally, projection: str) -> Floats:
+    """Return the possible shares of symbols that are nearest to the estimated ones."""
+    shares, held = symbol_shares(mechanism, tally), mechanism.sparsity
+    if projection == "capped":
+        return capped_simplex(shares, held)
+    return simplex(shares / held) * held
+
+
+def simulated_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
+    """Return TVE and MAE of projected estimates, of the cell's ``target``: value or symbols.
+
+    The ``projection`` is a ``capped`` simplex of the symbols' shares, or the ``plain`` one of those
+    shares divided by s. Mechanisms that do not tell whether an entry is there have their means cut
+    to [-1, 1] instead.
+    """
+    mechanism = vectors(cell)
+    repeats = 2 if setting.quick else 20
+    errors = []
+    for run in range(repeats):
+        rng = seeded(setting.coins({**cell, "run": run}))
+        values = drawn_vectors(cell, rng.simulator())
+        tally = mechanism.tally(mechanism.randomize(values, rng))
+        errors.append(np.abs(_processed(mechanism, tally, cell, values)))
+    totals = np.array([error.sum() for error in errors])
+    highest = np.array([error.max() for error in errors])
+    entries = errors[0].size
+    return {
+        "TVE": Measured(float(totals.mean()), float(totals.mean()) / sqrt(entries * repeats)),
+        "MAE": Measured(float(highest.mean()), float(highest.mean()) * 0.15 / sqrt(repeats)),
+    }
+
+
+def _processed(
+    mechanism: SparseMechanism, tally: Tally, cell: Cell, values: NDArray[Any]
+) -> Floats:
+    entries = mechanism.dimension
+    signs, places = values["sign"], values["position"].astype(np.int64)
+    flat = (places + entries * (signs < 0)).ravel()
+    truth = np.bincount(flat, minlength=2 * entries) / len(values)
+    if not tells_presence(mechanism.probabilities):
+        mean = np.clip(mechanism.estimate(tally).values, -1.0, 1.0)
+        return np.asarray(mean - (truth[:entries] - truth[entries:]))
+    off = projected_symbols(mechanism, tally, str(cell["projection"])) - truth
+    return off if cell["target"] == "symbols" else off[:entries] - off[entries:]

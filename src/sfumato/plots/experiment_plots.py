@@ -1,0 +1,168 @@
+"""Figures of experiments: one panel for each metric and value of a field, one line per member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle, product
+from math import ceil
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from sfumato.errors import ConfigurationError
+from sfumato.lab.bench import Outcome
+from sfumato.lab.experiment import Drawing, Results
+from sfumato.lab.paper_numbers import printed_numbers
+from sfumato.plots import style
+
+__all__ = ["repeated"]
+
+_STYLES: Final = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
+_OURS: Final = ("concord", "weave", "tuned", "filtered", "ours")
+_ACROSS: Final = 2  # panels in a row
+_TALL: Final = 2.75  # inches of a panel with its words
+_KEYS: Final = 5  # names in a row of the legend
+
+Look = dict[str, Any]
+"""The colour, dashes and width of a line."""
+
+
+def repeated(outcome: Outcome) -> Figure:
+    """Return the figure of an experiment: our numbers as lines, printed ones as open circles."""
+    experiment, (results, corrected) = outcome.experiment, outcome.drawn
+    drawing = experiment.drawing
+    if drawing is None:
+        raise ConfigurationError(f"{experiment.name} has no figure; its table shows everything.")
+    labels = [*dict.fromkeys(drawing.y_labels.values())]
+    panels = [*product(labels, results.choices(drawing.panel) or [None])]
+    across = min(_ACROSS, len(panels))
+    down = ceil(len(panels) / across)
+    lines = _lines(results, drawing)
+    looks = _looks([*dict.fromkeys(name for name, _, _ in lines)])
+    foot = 0.45 + 0.2 * ceil((len(looks) + 1) / _KEYS)
+    height = 1.0 + _TALL * down + foot
+    note = f"; {corrected}" if corrected else ""
+    figure = style.page(height, experiment.title, f"{experiment.name}{note}")
+    for place, (label, panel) in enumerate(panels):
+        row, column = divmod(place, across)
+        left, bottom = 0.065 + column * 0.935 / across, foot + (down - 1 - row) * _TALL + 0.55
+        axes = figure.add_axes((left, bottom / height, 0.935 / across - 0.06, 1.9 / height))
+        own = [
+            (name, metric, where)
+            for name, metric, where in lines
+            if drawing.y_labels[metric] == label
+        ]
+        _panel(axes, results, drawing, own, panel, looks)
+        _print(axes, outcome, drawing, own, panel, looks)
+        axes.set_title(_heading(drawing, label, panel), size=9.5, color=style.INK, loc="left")
+    _legend(figure, looks, foot / height, printed=bool(printed_numbers(experiment.name)))
+    style.annotate(figure, f"Data: {experiment.data}.")
+    return figure
+
+
+Line = tuple[str, str, dict[str, Any]]
+"""A line: its name, its metric, and the fields of its cells."""
+
+
+def _lines(results: Results, drawing: Drawing) -> list[Line]:
+    """Return all lines; metrics that share a panel are lines of their own."""
+    shared = len(set(drawing.y_labels.values())) < len(drawing.y_labels)
+    return [
+        (metric if shared else str(member), metric, {drawing.series: member})
+        for metric in drawing.y_labels
+        for member in results.choices(drawing.series)
+    ]
+
+
+def _legend(figure: Figure, looks: Mapping[str, Look], top: float, *, printed: bool) -> None:
+    keys = [Line2D([], [], label=name.replace("_", "-"), **look) for name, look in looks.items()]
+    if printed:
+        circle: Look = {"marker": "o", "fillstyle": "none", "linestyle": "", "color": style.QUIET}
+        keys.append(Line2D([], [], label="printed in the paper", **circle))
+    figure.legend(
+        handles=keys,
+        loc="upper left",
+        bbox_to_anchor=(0.02, top),
+        ncols=_KEYS,
+        fontsize=9,
+        handlelength=2.4,
+        **style.LEGEND,
+    )
+
+
+def _looks(names: list[str]) -> dict[str, Look]:
+    """Return the colour and dashes of each line; ours is black and wider."""
+    colors = style.SEQUENCE[:-1]
+    others = [name for name in names if name not in _OURS]
+    looks: dict[str, Look] = {
+        name: {"color": color, "linestyle": _STYLES[place // len(colors) % len(_STYLES)]}
+        for place, (name, color) in enumerate(zip(others, cycle(colors), strict=False))
+    }
+    ours: Look = {"color": style.INK, "linestyle": "-", "linewidth": 2.4}
+    return {name: looks.get(name, ours) for name in names}
+
+
+def _panel(
+    axes: Axes,
+    results: Results,
+    drawing: Drawing,
+    lines: list[Line],
+    panel: Any,
+    looks: Mapping[str, Look],
+) -> None:
+    here = {} if panel is None else {drawing.panel: panel}
+    for name, metric, where in lines:
+        line = results.series(metric, drawing.x, **here, **where)
+        if line:
+            numeric = all(isinstance(x, (int, float)) for x in line)
+            places = sorted(line) if numeric else [*line]
+            marker = {} if len(places) > 8 else {"marker": "o", "markersize": 3}
+            look: Look = {"linewidth": 1.5} | looks[name] | marker
+            axes.plot(places, [line[x] for x in places], **look)
+    if drawing.log_x:
+        axes.set_xscale("log")
+        _plain_numbers(axes.xaxis, axes.get_xlim())
+    if drawing.log_y:
+        axes.set_yscale("log")
+        _plain_numbers(axes.yaxis, axes.get_ylim())
+    style.name_across(axes, drawing.x_label)
+    style.quiet(axes, size=8.5, pad=3)
+
+
+def _plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
+    """Label a logarithmic axis with plain numbers, more of them if it is short."""
+    low, high = ends
+    short = low > 0 and high / low < 150
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _print(
+    axes: Axes,
+    outcome: Outcome,
+    drawing: Drawing,
+    lines: list[Line],
+    panel: Any,
+    looks: Mapping[str, Look],
+) -> None:
+    """Add the printed numbers of a panel."""
+    names = {(metric, where[drawing.series]): name for name, metric, where in lines}
+    for number in printed_numbers(outcome.experiment.name):
+        here = panel is None or number.cell.get(drawing.panel) == panel
+        name = names.get((number.metric, number.cell.get(drawing.series)))
+        if here and number.readable and name is not None:
+            x: Any = number.cell[drawing.x]
+            color = looks[name]["color"]
+            axes.plot([x], [number.value], "o", markersize=6.5, fillstyle="none", color=color)
+
+
+def _heading(drawing: Drawing, label: str, panel: Any) -> str:
+    if panel is None:
+        return label
+    words = panel if isinstance(panel, str) else f"{drawing.panel.replace('_', ' ')} {panel:g}"
+    return f"{label}, {words}"
