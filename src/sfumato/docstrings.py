@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 __all__ = ["Docstring", "read"]
@@ -23,14 +23,30 @@ class Docstring:
 
 
 def read(cls: Any) -> Docstring:
-    """Return the parts of a class docstring in numpy's format."""
-    opening, *rest = _HEADING.split(inspect.getdoc(cls) or "")
+    """Return the parts of a class docstring in numpy's format.
+
+    A class also has the parameters of its bases, and its own sections are followed by theirs of the
+    same title: what siblings share is written once, in the class that they come from.
+    """
+    parameters: dict[str, str] = {}
+    sections: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        read_last = _parts(base.__doc__ or "")
+        parameters |= read_last.parameters
+        for title, text in read_last.sections.items():
+            sections[title] = f"{text}\n\n{sections.get(title, '')}".strip()
+    return replace(read_last, parameters=parameters, sections=sections)
+
+
+def _parts(text: str) -> Docstring:
+    """Return the parts of one docstring."""
+    opening, *rest = _HEADING.split(inspect.cleandoc(text))
     summary, _, prose = opening.strip().partition("\n\n")
     sections = {title: text.strip() for title, text in zip(rest[::2], rest[1::2], strict=True)}
     parameters: dict[str, str] = {}
-    for names, text in re.findall(
+    for names, words in re.findall(
         r"^(\S.*)\n((?:    .*\n?|\n)*)", sections.pop("Parameters", ""), re.MULTILINE
     ):
         for name in names.split(","):
-            parameters[name.strip()] = " ".join(text.split())
+            parameters[name.strip()] = " ".join(words.split())
     return Docstring(" ".join(summary.split()), prose.strip(), parameters, sections)

@@ -178,9 +178,7 @@ def _written(result: Result, asked: Any = None) -> Iterator[Path]:
 
 def _parameters(kind: Any, panel: str | None = None) -> Iterator[inspect.Parameter]:
     """Yield a parameter for each option of a dataclass, and of the dataclasses in its fields."""
-    described = SHARED.copy()
-    for base in reversed(kind.__mro__):
-        described |= docstrings.read(base).parameters
+    described = SHARED | docstrings.read(kind).parameters
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         hint = hints[field.name]

@@ -38,6 +38,12 @@ class Mechanism(ABC):
     Device half: :meth:`randomize`. The law it follows: :meth:`law`, exact integers, from which
     the privacy check, auditing and shuffle accounting are derived. Server half: :meth:`decode`
     and :meth:`valid` at the door, :meth:`tally`, :meth:`estimate`.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy of one report.
+
     """
 
     epsilon: float

@@ -22,13 +22,6 @@ class DiscreteLaplace(Noise):
 
     P[z] is proportional to e^(-|z| epsilon / sensitivity), drawn exactly.
 
-    Parameters
-    ----------
-    epsilon
-        The privacy of all integers that noise is added to in one call.
-    sensitivity
-        The sum of the absolute changes that one event can make to the integers.
-
     Guarantee
     ---------
     epsilon-DP, exactly; the scale is rounded up where 64-bit arithmetic needs it.

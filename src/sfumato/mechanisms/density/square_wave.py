@@ -34,12 +34,6 @@ class SquareWave(SlidingWindow):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
-    low, high
-        The public interval the numbers lie in.
-    clip
-        Whether numbers outside are clipped to the interval; by default they are refused.
     grid
         Number of grid steps, which is the resolution of the distribution.
 
@@ -61,10 +55,9 @@ class SquareWave(SlidingWindow):
     --------
     >>> from sfumato.randomness import seeded
     >>> mechanism = SquareWave(epsilon=1.0, low=0, high=10)
-    >>> estimate = mechanism.estimate(mechanism.tally(mechanism.randomize([7] * 9000, seeded(1))))
-    >>> low, high = estimate.interval(0.95)
-    >>> bool(low[0] < 7 < high[0])
-    True
+    >>> tally = mechanism.tally(mechanism.randomize(np.linspace(6, 8, 20_000), seeded(1)))
+    >>> int(mechanism.distribution(tally).quantile(0.5).round())
+    7
 
     References
     ----------

@@ -40,10 +40,6 @@ class Adaptive(FrequencyOracle):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
-    domain
-        Number of items, or their labels.
     rule
         ``"least"``: the least variance; of mechanisms that are equal up to rounding (GRR is
         subset selection with one item) the one with the shorter report.

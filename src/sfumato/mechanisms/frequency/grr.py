@@ -28,13 +28,6 @@ class GRR(FrequencyOracle):
     P[y | x] = k [y = x] + (1 - k)/d, with k = (e^epsilon - 1)/(e^epsilon - 1 + d) rounded down
     to 64 bits.
 
-    Parameters
-    ----------
-    epsilon
-        Privacy of one report.
-    domain
-        Number of items, or their labels.
-
     Guarantee
     ---------
     epsilon-LDP: the item sent is at most e^epsilon times as likely under one value as under

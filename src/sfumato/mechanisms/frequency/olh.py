@@ -45,10 +45,6 @@ class OLH(FrequencyOracle):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
-    domain
-        Number of items, or their labels.
     hash_range
         The number of buckets g; by default the one of least variance, about e^epsilon + 1.
 

@@ -55,6 +55,12 @@ class FrequencyOracle(Mechanism):
     A report *supports* some items. The report of somebody who holds an item supports it with
     probability p, any other report with probability q < p, so (count/n - q)/(p - q) is an unbiased
     share.
+
+    Parameters
+    ----------
+    domain
+        Number of items, or their labels.
+
     """
 
     domain: int | tuple[Label, ...]

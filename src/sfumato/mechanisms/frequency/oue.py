@@ -27,13 +27,6 @@ class OUE(FrequencyOracle):
     The report has one bit for each item, all independent: the bit of the item held is a fair coin,
     every other bit is 1 with probability q = 1/(e^epsilon + 1), rounded up to 64 bits.
 
-    Parameters
-    ----------
-    epsilon
-        Privacy of one report.
-    domain
-        Number of items, or their labels.
-
     Guarantee
     ---------
     epsilon-LDP: two values differ in two bits, whose ratios multiply to (1-q)/q <= e^epsilon.

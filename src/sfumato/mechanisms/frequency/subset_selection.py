@@ -44,10 +44,6 @@ class SubsetSelection(FrequencyOracle):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
-    domain
-        Number of items, or their labels.
     subset_size
         The size w of the set; by default the one of least variance, near d/(e^epsilon + 1).
 

@@ -49,6 +49,16 @@ class NumericMechanism(Mechanism):
     the value is first rounded to one of the points 0..grid, up or down by a coin whose bias makes
     the rounding unbiased, and everything after that is integers. Rounding does not depend on the
     report, so a law that is private for grid points is private for all values between them.
+
+    Parameters
+    ----------
+    low, high
+        The public interval the numbers lie in.
+    clip
+        Whether numbers outside are clipped to the interval; by default they are refused.
+    grid
+        Number of grid steps.
+
     """
 
     low: float

@@ -31,12 +31,6 @@ class Piecewise(SlidingWindow):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
-    low, high
-        The public interval the numbers lie in.
-    clip
-        Whether numbers outside are clipped to the interval; by default they are refused.
     grid
         Number of grid steps; the default keeps the variance within 1% of the continuous one up to
         epsilon 8.
@@ -56,11 +50,11 @@ class Piecewise(SlidingWindow):
     Examples
     --------
     >>> from sfumato.randomness import seeded
-    >>> mechanism = Piecewise(epsilon=2.0, low=0, high=10)
-    >>> estimate = mechanism.estimate(mechanism.tally(mechanism.randomize([7] * 9000, seeded(1))))
-    >>> low, high = estimate.interval(0.95)
-    >>> bool(low[0] < 7 < high[0])
-    True
+    >>> mechanism = Piecewise(epsilon=4.0, low=0, high=10)
+    >>> mechanism.randomize([7, 7, 7, 0], seeded(1))["symbol"].tolist()
+    [3109, 2989, 3032, 263]
+    >>> mechanism.width, mechanism.size
+    (554, 4650)
 
     References
     ----------

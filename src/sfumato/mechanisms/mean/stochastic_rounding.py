@@ -56,17 +56,6 @@ class StochasticRounding(NumericMechanism):
     (e^epsilon + 1)/(e^epsilon - 1) times its sign. On the grid the probability is
     (first + slope * point) / 2^64, exactly linear.
 
-    Parameters
-    ----------
-    epsilon
-        Privacy of one report.
-    low, high
-        The public interval the numbers lie in.
-    clip
-        Whether numbers outside are clipped to the interval; by default they are refused.
-    grid
-        Number of grid steps.
-
     Guarantee
     ---------
     epsilon-LDP: the ends of the interval have the largest ratio, (2^64 - first)/first.

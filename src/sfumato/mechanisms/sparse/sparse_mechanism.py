@@ -56,7 +56,18 @@ def tells_presence(law: EntryLaw) -> bool:
 
 
 class SparseInput(Mechanism):
-    """A mechanism for sparse vectors of -1, 0 and 1, padded to exactly s non-zeros with stubs."""
+    """A mechanism for sparse vectors of -1, 0 and 1, padded to exactly s non-zeros with stubs.
+
+    Parameters
+    ----------
+    dimension
+        Number of entries of a vector.
+    sparsity
+        The largest number of non-zero entries of a vector; further ones are taken as zero.
+    exact_sparsity
+        Whether every vector has exactly ``sparsity`` non-zeros, so that no padding is needed.
+
+    """
 
     dimension: int
     sparsity: int
@@ -126,7 +137,14 @@ class SparseInput(Mechanism):
 
 
 class SparseMechanism(SparseInput):
-    """A sparse mechanism whose tally counts the reports that support each signed entry."""
+    """A sparse mechanism whose tally counts the reports that support each signed entry.
+
+    Parameters
+    ----------
+    goal
+        What is estimated: the mean of each entry (value) or how often it is not zero (frequency).
+
+    """
 
     goal: Literal["value", "frequency"]
 

@@ -44,34 +44,13 @@ class Collision(HashedVector):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
-    dimension
-        Number of entries of a vector.
-    sparsity
-        The largest number of non-zero entries of a vector; further ones are taken as zero.
     hash_range
         The number of buckets t, at least s + 1; by default the one of least exact error.
-    exact_sparsity
-        Whether every vector has exactly ``sparsity`` non-zeros, so that no padding is needed.
     goal
         What is estimated: the mean of each entry (value) or how often it is not zero (frequency);
         the supports of the two signs are independent, so both have the same error.
     paper
         Whether to use the hash range printed in the paper, floor(s e^epsilon + 2 s - 1).
-    seed_bits
-        The number of bits of a hash's seed. If it is 16 or less, people share a pool of 2^seed_bits
-        hashes: reports are counted by hash and bucket, for any dimension, and decoded once. This
-        costs no privacy, but estimates have an error of ``pool_bias`` that more reports do not
-        reduce.
-
-    Guarantee
-    ---------
-    epsilon-LDP for the whole vector and for *every* hash: the hash is drawn without looking at the
-    vector, and a bucket's weight lies between 1 and e^epsilon, conflicts included. Nothing is
-    assumed about the hash, so a pool of hashes is just as private. (For shuffled reports, only the
-    bounds for every hash hold with a pool; those that average over conflicts need a separate hash
-    for each report.)
 
     Error
     -----
@@ -80,11 +59,6 @@ class Collision(HashedVector):
     as the generator that makes a hash from a seed. With contrast p_true - 1/t the variance is
     (2/t)(1 - 1/t)/contrast^2 at a zero entry and (p_true (1 - p_true) + (1/t)(1 - 1/t))/contrast^2
     at another.
-
-    In a pool of N hashes the share of hashes in which two symbols share a bucket differs from 1/t
-    by chance. Estimates then have an error of ``pool_bias``, about sqrt(2 s/(t N)) if all people
-    have the same vector, less if they differ, and exactly ``pool_biases(value)`` in the pool in
-    use.
 
     Cost
     ----

@@ -104,7 +104,32 @@ def step_over(ranks: Ints, ordered: Buckets, repeated: Bools) -> Buckets:
 
 @dataclass(frozen=True)
 class HashedVector(SparseMechanism):
-    """A mechanism that hashes signed entries into buckets, and sends a bucket and the hash."""
+    """A mechanism that hashes signed entries into buckets, and sends a bucket and the hash.
+
+    Parameters
+    ----------
+    seed_bits
+        The number of bits of a hash's seed. If it is 16 or less, people share a pool of 2^seed_bits
+        hashes: reports are counted by hash and bucket, for any dimension, and decoded once. This
+        costs no privacy, but estimates have an error of ``pool_bias`` that more reports do not
+        reduce.
+
+    Guarantee
+    ---------
+    epsilon-LDP for the whole vector and for *every* hash: the hash is drawn without looking at the
+    vector, and a bucket's weight lies between 1 and e^epsilon, conflicts included. Nothing is
+    assumed about the hash, so a pool of hashes is just as private. (For shuffled reports, only the
+    bounds for every hash hold with a pool; those that average over conflicts need a separate hash
+    for each report.)
+
+    Error
+    -----
+    In a pool of N hashes the share of hashes in which two symbols share a bucket differs from 1/t
+    by chance. Estimates then have an error of ``pool_bias``, about sqrt(2 s/(t N)) if all people
+    have the same vector, less if they differ, and exactly ``pool_biases(value)`` in the pool in
+    use.
+
+    """
 
     dimension: int
     sparsity: int

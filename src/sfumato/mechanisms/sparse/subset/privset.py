@@ -43,8 +43,6 @@ class PrivSet(SubsetSampler):
 
     Parameters
     ----------
-    epsilon
-        Privacy of one report.
     dimension
         Number of items in the domain.
     sparsity
@@ -54,8 +52,6 @@ class PrivSet(SubsetSampler):
         items.
     exact_sparsity
         Whether every set has exactly ``sparsity`` items, so that no padding is needed.
-    most_bytes
-        The largest number of bytes of a report; m is the best size that fits. None for no limit.
 
     Guarantee
     ---------

@@ -37,7 +37,16 @@ Rows = Array
 
 
 class SubsetSampler(SparseInput):
-    """A mechanism that sends a random subset of the entries, which favours the input's."""
+    """A mechanism that sends a random subset of the entries, which favours the input's.
+
+    Parameters
+    ----------
+    subset_size
+        The size m of a subset; by default the one of least exact error.
+    most_bytes
+        The largest number of bytes of a report; m is the best size that fits. None for no limit.
+
+    """
 
     subset_size: int | None
     most_bytes: int | None
