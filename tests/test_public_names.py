@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
 
 import sfumato
 from sfumato import mechanisms
+from sfumato.extras import stub_names
 from sfumato.streams import registry
 
+SOURCE = Path(sfumato.__file__).parent
+STUBS = sorted(SOURCE.glob("*/**/__init__.pyi"))
 MECHANISMS = {name for name in sfumato.__all__ if name in dir(mechanisms)}
 
 
@@ -49,3 +56,13 @@ def test_every_mechanism_is_public_and_found() -> None:
 def test_a_name_that_is_not_there() -> None:
     assert not hasattr(sfumato, "Magic")
     assert not hasattr(mechanisms, "Magic")
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda stub: str(stub.parent.relative_to(SOURCE)))
+def test_a_room_has_each_name_of_its_stub(stub: Path) -> None:
+    names = stub_names(str(stub.with_suffix(".py")))
+    room = import_module(".".join(("sfumato", *stub.parent.relative_to(SOURCE).parts)))
+    for name, module in names.items():
+        assert getattr(room, name) is getattr(import_module(module), name)
+    # Once imported, a module hides the name that it shares with what the room offers.
+    assert not names.keys() & {path.stem for path in stub.parent.iterdir()}

@@ -8,18 +8,6 @@ True
 
 from __future__ import annotations
 
-from sfumato.checks.mechanism_checks import MECHANISM_CHECKS, check_mechanism
-from sfumato.checks.noise_checks import NOISE_CHECKS, check_noise
-from sfumato.checks.stream_checks import STREAM_CHECKS, check_stream
-from sfumato.checks.verdict import CheckFailed, Verdict
+from sfumato.extras import on_demand
 
-__all__ = [
-    "MECHANISM_CHECKS",
-    "NOISE_CHECKS",
-    "STREAM_CHECKS",
-    "CheckFailed",
-    "Verdict",
-    "check_mechanism",
-    "check_noise",
-    "check_stream",
-]
+__getattr__, __dir__ = on_demand(__name__, __file__)

@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.core.outlook import Expected, Option
-from sfumato.planner.comparison import Candidate, answers, candidates, compare
-from sfumato.planner.planning import Plan, plan
-from sfumato.planner.shuffled import compare_shuffled
-from sfumato.streams.pilot import Pilot
+from sfumato.extras import on_demand
 
-__all__ = [
-    "Candidate",
-    "Expected",
-    "Option",
-    "Pilot",
-    "Plan",
-    "answers",
-    "candidates",
-    "compare",
-    "compare_shuffled",
-    "plan",
-]
+__getattr__, __dir__ = on_demand(__name__, __file__)

@@ -19,8 +19,8 @@ from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Stream
 from sfumato.core.tally import Tallies
 from sfumato.errors import ConfigurationError
-from sfumato.queries.postprocess import cut, projected
-from sfumato.queries.top import top
+from sfumato.queries.postprocessing import cut, projected
+from sfumato.queries.top_items import top
 
 __all__ = ["History", "check_closed", "weights_between"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.core.quantity import Quantity
-from sfumato.queries.postprocess import PROJECTIONS
+from sfumato.queries.postprocessing import PROJECTIONS
 from sfumato.service.collector import REASONS, Receipt
 from sfumato.service.problems import MEDIA_TYPE
 from sfumato.service.query_parameters import QUERIES

@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.simulation.driving import simulate, steps
-from sfumato.simulation.made_up_lives import Synthetic
-from sfumato.simulation.observed import Observed, observed_by
-from sfumato.simulation.outcome import Metrics, Simulation
-from sfumato.simulation.populations import Recorded
+from sfumato.extras import on_demand
 
-__all__ = [
-    "Metrics",
-    "Observed",
-    "Recorded",
-    "Simulation",
-    "Synthetic",
-    "observed_by",
-    "simulate",
-    "steps",
-]
+__getattr__, __dir__ = on_demand(__name__, __file__)

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.streams.weave.curve import Curve, online, smoothed
-from sfumato.streams.weave.weave import Weave
-from sfumato.streams.weave.weave_device import WeaveDevice
+from sfumato.extras import on_demand
 
-__all__ = [
-    "Curve",
-    "Weave",
-    "WeaveDevice",
-    "online",
-    "smoothed",
-]
+__getattr__, __dir__ = on_demand(__name__, __file__)

@@ -2,24 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.streams.window.curators import Step, WindowCurator, WindowEstimate
-from sfumato.streams.window.filtered import history
-from sfumato.streams.window.readings import Reading
-from sfumato.streams.window.tiers import TieredEstimate, Tiers
-from sfumato.streams.window.window import Window
-from sfumato.streams.window.window_device import WindowDevice, WindowLedger
-from sfumato.streams.window.window_methods import METHODS
+from sfumato.extras import on_demand
 
-__all__ = [
-    "METHODS",
-    "Reading",
-    "Step",
-    "TieredEstimate",
-    "Tiers",
-    "Window",
-    "WindowCurator",
-    "WindowDevice",
-    "WindowEstimate",
-    "WindowLedger",
-    "history",
-]
+__getattr__, __dir__ = on_demand(__name__, __file__)

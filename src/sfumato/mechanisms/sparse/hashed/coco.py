@@ -10,24 +10,17 @@ from math import ceil, comb, exp, lcm, tanh
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Bools, Floats
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.mechanisms.sparse.hashed import hashed_contrast
-from sfumato.mechanisms.sparse.hashed.hashed_vector import (
-    BucketLaw,
-    HashedVector,
-    in_order,
-    step_over,
-)
+from sfumato.mechanisms.sparse.hashed.bucket_law import BucketLaw, Buckets, in_order, step_over
+from sfumato.mechanisms.sparse.hashed.hashed_vector import HashedVector
 from sfumato.mechanisms.sparse.hashed.pool import occupied
 from sfumato.randomness import ONE, Source
 
 __all__ = ["CoCo"]
-
-Buckets = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,18 @@
+# What can be imported from this room, and the file that each name is imported from.
+
+from sfumato.accounting.shuffle.bounds import Amplified as Amplified
+from sfumato.accounting.shuffle.bounds import amplify as amplify
+from sfumato.accounting.shuffle.bounds import assumption_of as assumption_of
+from sfumato.accounting.shuffle.bounds import best as best
+from sfumato.accounting.shuffle.compose import BatchedReport as BatchedReport
+from sfumato.accounting.shuffle.compose import Levels as Levels
+from sfumato.accounting.shuffle.compose import composed as composed
+from sfumato.accounting.shuffle.crowd import Crowd as Crowd
+from sfumato.accounting.shuffle.inverse import Requirement as Requirement
+from sfumato.accounting.shuffle.inverse import calibrated as calibrated
+from sfumato.accounting.shuffle.inverse import holds as holds
+from sfumato.accounting.shuffle.inverse import people_needed as people_needed
+from sfumato.accounting.shuffle.named_bounds import BOUNDS as BOUNDS
+from sfumato.accounting.shuffle.named_bounds import Hiding as Hiding
+from sfumato.accounting.shuffle.profile import delta_above as delta_above
+from sfumato.accounting.shuffle.profile import delta_below as delta_below

@@ -1,0 +1,12 @@
+# What can be imported from this room, and the file that each name is imported from.
+
+from sfumato.core.outlook import Expected as Expected
+from sfumato.core.outlook import Option as Option
+from sfumato.planner.comparison import Candidate as Candidate
+from sfumato.planner.comparison import answers as answers
+from sfumato.planner.comparison import candidates as candidates
+from sfumato.planner.comparison import compare as compare
+from sfumato.planner.planning import Plan as Plan
+from sfumato.planner.planning import plan as plan
+from sfumato.planner.shuffled import compare_shuffled as compare_shuffled
+from sfumato.streams.pilot import Pilot as Pilot
