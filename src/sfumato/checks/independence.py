@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.arrays import Array, Floats, Ints
 from sfumato.checks.fitting import keys_of, pearson
-from sfumato.checks.listing import copies, few, laws_of
+from sfumato.checks.listing import copies, few, laws_of, sampler_of
 from sfumato.checks.verdict import ALARM, demand
 from sfumato.core.mechanism import Mechanism
 from sfumato.randomness import seeded
@@ -42,7 +42,8 @@ def nobody_shares_coins(mechanism: Mechanism) -> None:
     for lag in sorted({*_LAGS, mechanism.chunk, mechanism.chunk // 2, half // 2, half}):
         if 1 <= lag <= half:
             law.compare(keys, cells, lag, f"{lag} people apart")
-    keys = keys_of(np.concatenate([mechanism.randomize([value], rng) for _ in range(_SINGLES)]))
+    single = sampler_of(mechanism, [value])
+    keys = keys_of(np.concatenate([single(rng) for _ in range(_SINGLES)]))
     cells = law.cells(keys)
     for lag in (1, 2, 3, 16):
         law.compare(keys, cells, lag, f"{lag} calls for one person apart")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from sfumato.arrays import Array
 from sfumato.core.law import Law
 from sfumato.core.mechanism import Mechanism
-from sfumato.randomness import seeded
+from sfumato.randomness import Source, seeded
 
-__all__ = ["copies", "few", "laws_of", "people"]
+__all__ = ["copies", "few", "laws_of", "people", "sampler_of"]
 
 
 @lru_cache(maxsize=4)
@@ -21,6 +21,17 @@ def laws_of(mechanism: Mechanism) -> list[list[Law]]:
     """Return the laws of all inputs, for each public part of a report."""
     by_value = [mechanism.laws(value) for value in mechanism.inputs()]
     return [list(laws) for laws in zip(*by_value, strict=True)]
+
+
+def sampler_of(mechanism: Mechanism, values: Sequence[Any]) -> Callable[[Source], Array]:
+    """Return the sampler of these values' reports, for many calls.
+
+    Values are encoded once, without coins, unless the class randomizes in a way of its own.
+    """
+    if type(mechanism).randomize is not Mechanism.randomize:
+        return partial(mechanism.randomize, values)
+    encoded = mechanism.encode(values)
+    return lambda rng: mechanism.randomize_encoded(encoded.copy(), rng)
 
 
 def few(values: Sequence[Any]) -> list[int]:

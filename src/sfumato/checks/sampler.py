@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.arrays import Array
 from sfumato.checks.fitting import Counted, must_fit, must_fit_input
-from sfumato.checks.listing import copies, few, people
+from sfumato.checks.listing import copies, few, people, sampler_of
 from sfumato.checks.verdict import ALARM, demand
 from sfumato.core.mechanism import Mechanism
 from sfumato.randomness import seeded
@@ -58,9 +58,10 @@ def one_report_is_as_private_as_many(mechanism: Mechanism) -> None:
     """
     inputs, rng = mechanism.inputs(), seeded(12)
     drawn: dict[int, list[Array]] = {index: [] for index in few(inputs)}
+    samplers = {index: sampler_of(mechanism, [inputs[index]]) for index in drawn}
     for _ in range(250):
         for index, reports in drawn.items():
-            reports.append(mechanism.randomize([inputs[index]], rng))
+            reports.append(samplers[index](rng))
     for index, reports in drawn.items():
         must_fit_input(mechanism, index, np.concatenate(reports))
 

@@ -193,14 +193,13 @@ def _compare_counts(
         f"{sums[:, held[worst]].sum()} of {n} reports of {what} count for it, "
         f"{n * chances[held[worst]]:.0f} are expected",
     )
-    others = np.ones(chances.size, dtype=bool)
-    others[held] = False
-    places = np.arange(chances.size)
-    for groups in (places * _GROUPS // chances.size, places % _GROUPS):
-        expected = step * np.bincount(groups, chances * others, minlength=_GROUPS)
-        counts = np.array(
-            [np.bincount(groups, row * others, minlength=_GROUPS) for row in sums], dtype=np.float64
-        )
+    others = np.vstack([step * chances, sums])
+    others[:, held] = 0
+    size = chances.size
+    starts = [-(-group * size // _GROUPS) for group in range(_GROUPS)]
+    rows = np.pad(others, ((0, 0), (0, -size % _GROUPS))).reshape(len(others), -1, _GROUPS)
+    for grouped in (np.add.reduceat(others, starts, axis=1), rows.sum(axis=1)):
+        expected, counts = grouped[0], grouped[1:]
         often = _BATCHES * expected > 400
         apart = counts.mean(axis=0) - expected
         # The variance of a group's count is at least this, even if the sample shows less.

@@ -125,16 +125,16 @@ class Domain:
         array = frames.column(values)
         if isinstance(self.items, int):
             return self._encode_numbers(array, self.items)
-        codes = np.empty(array.size, dtype=np.int64)
-        for index, label in enumerate(array.tolist()):
-            code = self.code(label)
-            if code is None:
-                raise InputError(
-                    f"values[{index}] is {reprlib.repr(label)}; "
-                    f"the domain has the items {self.shown()}."
-                )
-            codes[index] = code
-        return codes
+        labels = array.tolist()
+        plain = set(map(type, labels)) <= {int, str}
+        codes = list(map(self._codes.get if plain else self.code, labels))
+        if None in codes:
+            index = codes.index(None)
+            raise InputError(
+                f"values[{index}] is {reprlib.repr(labels[index])}; "
+                f"the domain has the items {self.shown()}."
+            )
+        return np.array(codes, dtype=np.int64)
 
     def _encode_numbers(self, array: Array, size: int) -> Ints:
         if array.dtype.kind not in "iu":
