@@ -170,3 +170,16 @@ def test_tails_are_uniform_where_the_curve_is_as_expected() -> None:
 def test_differences_share_a_covariance() -> None:
     with pytest.raises(ConfigurationError, match="longest is 4 for entries apart"):
         Bank(2, longest=4, apart=True)
+
+
+def test_rounding_errors_do_not_grow_over_a_long_horizon() -> None:
+    """A covariance that is not kept symmetric doubles its rounding errors every few periods."""
+    bank = Bank(1, longest=4, motions=MOTIONS)
+    noise, back = np.array([0.25, 0.013, 0.073]), np.array([0, 1, 4])
+    variances = []
+    for period in range(1, 901):
+        seen = slice(None) if period > 4 else slice(1)
+        variances.append(bank.close(back[seen], np.zeros((3, 1))[seen], noise[seen])[1][0])
+    assert 0 < variances[-1] < variances[0]
+    covariance = bank.state[1]
+    assert np.allclose(covariance, covariance.swapaxes(2, 3), rtol=1e-9)

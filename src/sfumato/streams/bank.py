@@ -272,7 +272,8 @@ class Bank:
             gained[:, self.restarted] = 0.0
             shrunk[:, self.restarted] = 0.0
         self._values += gained
-        self._covariance -= shrunk
+        # Rounding errors that are not symmetric would grow from period to period under a slope.
+        self._covariance -= (shrunk + shrunk.swapaxes(2, 3)) / 2
         self._weigh(heard)
 
     def _weigh(self, heard: Floats) -> None:
