@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tests.cli.running import answer, refused, run
 
-from sfumato import GRR
+from sfumato import GRR, planner
+from sfumato.cli.compare import _best
 
 
 def test_it_names_the_best_and_says_why() -> None:
@@ -68,3 +69,18 @@ def test_it_draws_the_errors_over_epsilon(tmp_path: Path) -> None:
 )
 def test_a_bad_question_gets_one_sentence(arguments: list[str], sentence: str) -> None:
     assert sentence in refused("compare", *arguments)
+
+
+def test_rivals_are_shown_on_request_and_never_called_the_best() -> None:
+    question = ["compare", "--dimension", "1", "--sparsity", "1", "--epsilon", "1", "--rivals"]
+    rows = answer(*question)
+    assert {row["role"] for row in rows} == {"candidate", "rival"}
+    best = next(row["mechanism"] for row in rows if row["role"] == "candidate")
+    shown = run(*question).stdout
+    assert f"Best: {best}." in shown
+    candidates = planner.compare(rivals=True, epsilon=1.0, dimension=1, sparsity=1)
+    ahead = sorted(candidates, key=lambda one: one.mechanism.role, reverse=True)
+    assert ahead[0].mechanism.role == "rival"
+    assert _best(ahead).mechanism.role == "candidate"
+    assert "ddrm" in shown
+    assert "ddrm" not in run(*question[:-1]).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,18 +13,35 @@ from sfumato.core import Mechanism
 
 EXAMPLES = [example for name in catalog.names() for example in catalog.find(name).examples()]
 STATISTICS = pytest.mark.statistics
-MARKED = [
-    pytest.param(
-        example, marks=() if example.name in ("grr", "stochastic_rounding") else STATISTICS
-    )
-    for example in EXAMPLES
-]
+SMALL = ("grr", "stochastic_rounding")
 """Two mechanisms are small enough to be checked in every run."""
 
 
+LONG = ("large_sizes_follow_the_law",)
+"""The checks that take long, and are left to the slow suite for rivals."""
+TWINS = ("pckv_agrr", "topl_ternary")
+"""Rivals with the law and the code of another one."""
+
+
+def _marks(example: Mechanism, check: Callable[[Mechanism], None]) -> Any:
+    if example.role == "rival" and (
+        example != next(iter(type(example).examples()))
+        or example.name in TWINS
+        or check.__name__ in LONG
+    ):
+        return pytest.mark.slow
+    return () if example.name in SMALL else STATISTICS
+
+
 # All checks of one example follow each other, so that its laws are listed once.
-@pytest.mark.parametrize("check", MECHANISM_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("mechanism", MARKED, ids=str)
+@pytest.mark.parametrize(
+    ("mechanism", "check"),
+    [
+        pytest.param(each, check, marks=_marks(each, check), id=f"{each}-{check.__name__}")
+        for each in EXAMPLES
+        for check in MECHANISM_CHECKS
+    ],
+)
 def test_every_example_passes_every_check(
     check: Callable[[Mechanism], None], mechanism: Mechanism
 ) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache, singledispatch
 from statistics import NormalDist
 from typing import Any, Final
@@ -27,6 +27,8 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle
 from sfumato.mechanisms.mean.numeric import NumericMechanism
+from sfumato.mechanisms.sparse.rivals.sampled import SampledLaw
+from sfumato.mechanisms.sparse.rivals.succinct import Succinct
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
 from sfumato.mechanisms.sparse.subset.privset import PrivSet
 from sfumato.randomness import seeded
@@ -59,6 +61,7 @@ _SIBLINGS: Final[dict[str, tuple[dict[str, Any], ...]]] = {
     ),
     "hash_range": ({"dimension": 100}, {"dimension": 300}, {"dimension": 33_000}),
     "grid": ({"grid": 300}, {"grid": 70_000}),
+    "dimension": ({"dimension": 100}, {"dimension": 300}, {"dimension": 33_000}),
 }
 """Sizes for mechanisms with a field of this name; the first such field is used."""
 
@@ -128,14 +131,23 @@ def _vectors(mechanism: SparseMechanism) -> None:
     law, d = mechanism.probabilities, mechanism.dimension
     signs = np.array([1, -1, 1])
     for places in _triples(d):
-        chances = np.full((2, d), law.p_false, dtype=np.float64)
-        chances[:, places] += law.presence / 2
+        chances = np.full(mechanism.tally_shape, law.p_false, dtype=np.float64)
+        chances[:2, places] += law.presence / 2
         chances[0, places] += signs * law.contrast / 2
         chances[1, places] -= signs * law.contrast / 2
+        if isinstance(law, SampledLaw):  # the last row counts who was asked, and said "absent"
+            chances[2] = law.asked - chances[:2].sum(axis=0)
         values = mechanism.example_values(_people(d))
         values["position"], values["sign"] = places, signs
-        cells = np.concatenate([places, d + places])
+        cells = (d * np.arange(len(chances))[:, None] + places).ravel()
         _compare_counts(mechanism, values, chances.ravel(), cells, f"entries {places.tolist()}")
+
+
+@_compare.register
+def _noisy_sums(mechanism: Succinct) -> None:
+    """Compare the counts of rounded sums; those of other noise are no counts of reports."""
+    rounded = replace(mechanism, noise="rounding")
+    _vectors(rounded)
 
 
 @_compare.register

@@ -42,6 +42,8 @@ class CompareOptions:
         How many of them are not zero, at most.
     goal
         What to estimate of each: its mean (value) or how often it is there (frequency).
+    rivals
+        Also show the mechanisms that papers compare with, which are never recommended.
     devices
         How many will report: 10,000 if left out, 200,000 of an endless stream.
     window
@@ -75,6 +77,7 @@ class CompareOptions:
     dimension: int | None = None
     sparsity: int | None = None
     goal: str = "value"
+    rivals: bool = False
     devices: Count | None = None
     window: int | None = None
     stream: str = "lns,sin,log"
@@ -128,29 +131,37 @@ def compare(asked: CompareOptions) -> Result:
         return lab_contest.compare_methods(asked, asked.window)
     question, devices = asked.question, asked.devices or 10_000
     with console.waiting("comparing"):
-        candidates = planner.compare(epsilon=asked.epsilon, **question)
-    best = candidates[0].mechanism
+        candidates = planner.compare(epsilon=asked.epsilon, rivals=asked.rivals, **question)
+    best = _best(candidates).mechanism
     return Result(
         record=[_record(candidate, devices) for candidate in candidates],
         text=_text(candidates, question, devices),
-        picture=lambda: _picture(question),
+        picture=lambda: _picture(question, rivals=asked.rivals),
         next_command=f"sfumato law {best.name} {parameters.as_options(best)}",
     )
+
+
+def _best(candidates: Sequence[planner.Candidate]) -> planner.Candidate:
+    """Return the first candidate that may be recommended."""
+    return next(each for each in candidates if each.mechanism.role == "candidate")
 
 
 def _record(candidate: planner.Candidate, devices: int) -> dict[str, Any]:
     measured = {name: value for name, value in vars(candidate).items() if name != "mechanism"}
     reach = {"half_width": candidate.half_width(devices), "devices": devices}
-    return candidate.mechanism.configuration() | measured | reach
+    role = {"role": candidate.mechanism.role}
+    return candidate.mechanism.configuration() | measured | reach | role
 
 
 def _text(candidates: Sequence[planner.Candidate], question: dict[str, Any], devices: int) -> Parts:
-    best = candidates[0]
+    best = _best(candidates)
+    rivals = any(each.mechanism.role == "rival" for each in candidates)
     sets = [each for each in candidates if not planner.answers(each.mechanism, **question)]
     yield text_tables.listing(
         candidates,
         {
             "mechanism": lambda each: each.mechanism.name + "*" * (each in sets),
+            **({"role": lambda each: each.mechanism.role} if rivals else {}),
             ">n x MSE" + ", all entries" * ("dimension" in question): "{mse:.6g}",
             ">of the best": lambda each: f"{each.mse / best.mse:.3f}x",
             f">95%, {devices:,} devices": lambda each: f"± {each.half_width(devices):.3g}",
@@ -169,10 +180,10 @@ def _text(candidates: Sequence[planner.Candidate], question: dict[str, Any], dev
     yield f"{best.mechanism.guarantee}"
 
 
-def _picture(question: dict[str, Any]) -> Figure:
+def _picture(question: dict[str, Any], *, rivals: bool) -> Figure:
     curves: dict[str, list[float]] = {}
     for epsilon in console.each(_EPSILONS.tolist(), "drawing"):
-        for mechanism in planner.candidates(epsilon=epsilon, **question):
+        for mechanism in planner.candidates(rivals=rivals, epsilon=epsilon, **question):
             if planner.answers(mechanism, **question):
                 curves.setdefault(mechanism.name, []).append(mechanism.mse)
     asked = {"domain": "a share", "dimension": "all entries together"}

@@ -43,6 +43,8 @@ _WORDS: Final = {
     "mse_value": "n x MSE of the means, all entries",
     "mse_mean": "n x MSE of the means, all entries",
     "mse_frequency": "n x MSE of the shares, all entries",
+    "clip": "largest sum that is not clipped",
+    "shrinkage": "what clipping leaves of an entry",
 }
 _CAPTION: Final = (
     "How likely each report (a row, its bytes) is for a device that holds a value (a column)"

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source
 
-__all__ = ["Mechanism"]
+__all__ = ["Mechanism", "Role"]
 
 Reports = Array
+Role = Literal["candidate", "rival"]
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Mechanism(ABC):
     """The mechanism's name in the catalogue."""
     summary: ClassVar[str]
     """One line that helps people choose a mechanism."""
-    underspends: ClassVar[str] = ""
-    """The reason why the exact epsilon is clearly below the claimed one; empty if it is not."""
+    role: ClassVar[Role] = "candidate"
+    """Whether the mechanism may be recommended, or is a rival that is there to compare with."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError if 64-bit thresholds cannot keep the epsilon."""
@@ -79,6 +80,11 @@ class Mechanism(ABC):
     def guarantee(self) -> Guarantee:
         """What one report promises to the person it is about."""
         return Guarantee("local", "each report", self.epsilon)
+
+    @property
+    def underspends(self) -> str:
+        """The reason why the exact epsilon is clearly below the claimed one; empty if it is not."""
+        return ""
 
     def facts(self) -> dict[str, Any]:
         """Return exact epsilon, report size and influence as plain data; subclasses add to it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,11 +49,12 @@ class Candidate:
         return float(z_score(level) * (self.mechanism.mse_of_one / n) ** 0.5)
 
 
-def candidates(**question: Any) -> list[Mechanism]:
+def candidates(*, rivals: bool = False, **question: Any) -> list[Mechanism]:
     """Return the mechanisms that need exactly these parameters, which are ways to ask one question.
 
     Mechanisms that only choose among others are left out. An optional parameter, such as the goal,
-    is passed to the mechanisms that have it.
+    is passed to the mechanisms that have it. With ``rivals``, those that papers compare with come
+    last, if they can answer.
 
     Examples
     --------
@@ -73,20 +75,29 @@ def candidates(**question: Any) -> list[Mechanism]:
     if not fitting or extra - understood:
         named = ", ".join(sorted(question))
         raise ConfigurationError(f"no mechanism of the catalogue needs just {named}.")
-    return [
-        catalog.build(name, **{p.name: question[p.name] for p in known[name] if p.name in question})
+    own = {
+        name: {p.name: question[p.name] for p in known[name] if p.name in question}
         for name in fitting
-    ]
+    }
+    roles = {name: catalog.find(name).role for name in fitting}
+    built = [catalog.build(name, **own[name]) for name in fitting if roles[name] == "candidate"]
+    for name in fitting if rivals else ():
+        if roles[name] == "rival":
+            with suppress(ConfigurationError):  # a rival that cannot answer this question
+                built.append(catalog.build(name, **own[name]))
+    return built
 
 
-def compare(progress: Callable[[str], None] = lambda _: None, **question: Any) -> list[Candidate]:
+def compare(
+    progress: Callable[[str], None] = lambda _: None, *, rivals: bool = False, **question: Any
+) -> list[Candidate]:
     """Return all candidates, sorted by exact error and then by bytes.
 
     Those that answer only a part of the question (shares if means of signs were asked for) come
-    last.
+    last. With ``rivals``, mechanisms that papers compare with are among them; see their ``role``.
     """
     compared = []
-    for mechanism in candidates(**question):
+    for mechanism in candidates(rivals=rivals, **question):
         progress(mechanism.name)
         device, server = _seconds(mechanism)
         compared.append(Candidate(mechanism, mechanism.mse, mechanism.report_bytes, device, server))

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
-from math import comb
-from typing import Any, ClassVar, Final, Literal
+from math import ceil, comb, inf
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from sfumato.arrays import Array, Floats
 from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.exact import exp_above
 from sfumato.core.field_checks import check_one_of
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.quantity import AMOUNT, SHARE
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import ternary
+from sfumato.randomness import ONE
 
-__all__ = ["EntryLaw", "SparseInput", "SparseMechanism", "tells_presence"]
+__all__ = [
+    "EntryLaw",
+    "SparseInput",
+    "SparseMechanism",
+    "SymbolLaw",
+    "SymbolMechanism",
+    "tells_presence",
+    "weight_above",
+]
 
 LISTED_INPUTS: Final = 20_000
 
@@ -50,9 +62,66 @@ class EntryLaw(ABC):
         return (entries - self.sparsity) * both[0] + self.sparsity * both[1]
 
 
+def weight_above(logarithm: Fraction | float) -> int:
+    """Return e^logarithm in units of 2^-64, rounded up, for a logarithm of 0 or less."""
+    return ceil(ONE * exp_above(logarithm))
+
+
 def tells_presence(law: EntryLaw) -> bool:
     """Return whether an entry that is held is supported noticeably more often than another."""
     return law.presence > 1e-9 * law.p_false
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolLaw(EntryLaw):
+    """The law of an entry of which a report sends plus, minus or nothing.
+
+    Parameters
+    ----------
+    sparsity
+        The number of non-zeros of the padded vector.
+    p_true, p_reverse, p_false
+        The probability that a report sends the true sign of a non-zero entry, its opposite sign,
+        and a given sign of a zero entry.
+    contrast
+        p_true - p_reverse, computed without cancellation.
+    presence
+        p_true + p_reverse - 2 p_false, computed without cancellation.
+
+    """
+
+    sparsity: int
+    p_true: float
+    p_reverse: float
+    p_false: float
+    contrast: float
+    presence: float
+
+    @classmethod
+    def of(cls, sparsity: int, true: Fraction, reverse: Fraction, false: Fraction) -> Self:
+        """Return the law with these exact probabilities."""
+        return cls(
+            sparsity=sparsity,
+            p_true=float(true),
+            p_reverse=float(reverse),
+            p_false=float(false),
+            contrast=float(true - reverse),
+            presence=float(true + reverse - 2 * false),
+        )
+
+    def value_variances(self) -> tuple[float, float]:
+        """Return the variance of the value estimate at a zero and at a non-zero entry."""
+        if (scale := self.contrast**2) <= 0:
+            return inf, inf
+        return 2 * self.p_false / scale, (self.p_true + self.p_reverse) / scale - 1
+
+    def presence_variances(self) -> tuple[float, float]:
+        """Return the variance of the presence estimate at a zero and at a non-zero entry."""
+        if not tells_presence(self):
+            return inf, inf
+        absent, present = 2 * self.p_false, self.p_true + self.p_reverse
+        scale = self.presence**2
+        return absent * (1 - absent) / scale, present * (1 - present) / scale
 
 
 class SparseInput(Mechanism):
@@ -168,19 +237,17 @@ class SparseMechanism(SparseInput):
         """Return the mean of each entry, or the share of people for whom it is not zero."""
         encoded = self.encode(values)
         signs = np.ones_like(encoded["sign"]) if self.goal == "frequency" else encoded["sign"]
-        total = np.zeros(self.padded_dimension)
+        total = np.zeros(self.dimension + self.sparsity)
         np.add.at(total, encoded["position"], signs)
         return total[: self.dimension] / len(encoded)
 
     def _estimate(self, tally: Tally) -> Estimate:
         law = self.probabilities
-        plus, minus = tally.sums / tally.n
-        sent = plus + minus
+        plus, minus = tally.sums[:2] / tally.n
         mean = (plus - minus) / law.contrast
         # The number of reports of an entry tells how many people hold it, unless every entry is
         # always sent.
-        presence_known = tells_presence(law)
-        held = (sent - 2 * law.p_false) / law.presence if presence_known else np.abs(mean)
+        held = self._held(tally) if tells_presence(law) else np.abs(mean)
         if self.goal == "frequency":
             share = np.clip(held, 0.0, 1.0)
             absent, present = law.presence_variances()
@@ -198,6 +265,11 @@ class SparseMechanism(SparseInput):
             quantity=SHARE if self.goal == "frequency" else AMOUNT,
         )
 
+    def _held(self, tally: Tally) -> Floats:
+        """Return unbiased estimates of how many people hold each entry, as shares."""
+        law = self.probabilities
+        return np.asarray((tally.sums.sum(axis=0) / tally.n - 2 * law.p_false) / law.presence)
+
     @property
     def mse(self) -> float:
         """The total error over the real entries, for a vector with s non-zeros."""
@@ -208,3 +280,24 @@ class SparseMechanism(SparseInput):
         """The most by which one forged report can change the estimated total of an entry."""
         law = self.probabilities
         return float(1 / (law.contrast if self.goal == "value" else law.presence))
+
+
+class SymbolMechanism(SparseMechanism):
+    """A sparse mechanism whose reports send plus, minus or nothing for each entry."""
+
+    @property
+    @abstractmethod
+    def probabilities(self) -> SymbolLaw:
+        """The law in use, for one entry."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return the general facts, the probabilities and both errors."""
+        law = self.probabilities
+        return super().facts() | {
+            "padded_dimension": self.padded_dimension,
+            "p_true": law.p_true,
+            "p_reverse": law.p_reverse,
+            "p_false": law.p_false,
+            "mse_value": law.mse("value", self.dimension),
+            "mse_frequency": law.mse("frequency", self.dimension),
+        }

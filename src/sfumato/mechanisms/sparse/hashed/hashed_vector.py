@@ -20,7 +20,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.hashed.bucket_law import BucketLaw, Buckets
 from sfumato.mechanisms.sparse.hashed.hash_family import HashFamily, StretchedHash
-from sfumato.mechanisms.sparse.hashed.linear_hash import LinearHash
+from sfumato.mechanisms.sparse.hashed.linear_hash import LinearHash, family_for
 from sfumato.mechanisms.sparse.hashed.pool import counted, supports
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
 from sfumato.randomness import Source
@@ -139,10 +139,7 @@ class HashedVector(SparseMechanism):
         of an exactly independent family, that family is used.
         """
         strength = min(self.sparsity + 2, self._symbols)
-        exact = LinearHash(self._symbols, self.buckets, strength)
-        if exact.fits(min(self.seed_bits, 63)):
-            return exact
-        return StretchedHash(self._symbols, self.buckets, self.seed_bits)
+        return family_for(self._symbols, self.buckets, strength, self.seed_bits)
 
     def _independent(self, symbols: int) -> bool:
         """Return whether the buckets of any ``symbols`` symbols are exactly independent."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Ints
-from sfumato.mechanisms.sparse.hashed.hash_family import HashFamily
+from sfumato.mechanisms.sparse.hashed.hash_family import HashFamily, StretchedHash
 
-__all__ = ["LinearHash"]
+__all__ = ["LinearHash", "family_for"]
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,14 @@ class LinearHash(HashFamily):
         np.rint(turns, out=turns)
         turns *= numbers.dtype.type(self.buckets)
         return np.asarray(np.count_nonzero(turns == numbers, axis=1))
+
+
+def family_for(symbols: int, buckets: int, strength: int, seed_bits: int) -> HashFamily:
+    """Return the exactly independent family if its seeds are short enough, else a fast one."""
+    exact = LinearHash(symbols, buckets, strength)
+    if exact.fits(min(seed_bits, 63)):
+        return exact
+    return StretchedHash(symbols, buckets, seed_bits)
 
 
 # ---- finite fields ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import InputError, MismatchError
 from sfumato.mechanisms.sparse.subset.set_law import SetLaw, set_law
 from sfumato.mechanisms.sparse.subset.subset_law import count_covariance
-from sfumato.mechanisms.sparse.subset.subset_sampler import LARGEST_DIMENSION, SubsetSampler
+from sfumato.mechanisms.sparse.subset.subset_sampler import LARGEST_DIMENSION, FavouredSubsets
 from sfumato.mechanisms.sparse.subset.subset_search import best_set_law
 from sfumato.randomness import Source
 
@@ -25,7 +25,7 @@ __all__ = ["PrivSet"]
 
 
 @dataclass(frozen=True)
-class PrivSet(SubsetSampler):
+class PrivSet(FavouredSubsets):
     """Sets of items: subsets that contain at least one item of the set are favoured.
 
     A subset Z of m of the d' = d + s items and stubs is sent with probability proportional to 1

@@ -9,18 +9,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil, exp
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from sfumato.arrays import Array
 from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Covariance
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
+from sfumato.mechanisms.sparse.sparse_mechanism import tells_presence
 from sfumato.mechanisms.sparse.subset.sign_sums import refused_signs
+from sfumato.mechanisms.sparse.subset.signed_sampler import SignedSampler
 from sfumato.mechanisms.sparse.subset.subset_contrast import subset_contrasts
 from sfumato.mechanisms.sparse.subset.subset_law import (
     SubsetLaw,
@@ -28,15 +28,15 @@ from sfumato.mechanisms.sparse.subset.subset_law import (
     pair_moments,
     subset_law,
 )
-from sfumato.mechanisms.sparse.subset.subset_sampler import LARGEST_DIMENSION, SubsetSampler
+from sfumato.mechanisms.sparse.subset.subset_sampler import LARGEST_DIMENSION, FavouredSubsets
 from sfumato.mechanisms.sparse.subset.subset_search import best_law, best_threshold
-from sfumato.randomness import ONE, Source, Wheel
+from sfumato.randomness import ONE
 
 __all__ = ["Concord", "ExSub", "SignedSubset"]
 
 
 @dataclass(frozen=True)
-class SignedSubset(SubsetSampler, SparseMechanism):
+class SignedSubset(FavouredSubsets, SignedSampler):
     """A mechanism that sends a random signed subset of a sparse vector's entries."""
 
     dimension: int
@@ -45,8 +45,6 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     exact_sparsity: bool = False
     goal: Literal["value", "frequency"] = "value"
     most_bytes: int | None = None
-
-    signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all sizes are allowed."""
@@ -118,13 +116,6 @@ class SignedSubset(SubsetSampler, SparseMechanism):
 
     # ---- the device ------------------------------------------------------------------------
 
-    def _agree_weights(self, hits: int) -> Iterator[int]:
-        """Yield the weight of each number of agreeing signs among ``hits`` non-zeros."""
-        ways = 1
-        for agree in range(hits + 1):
-            yield ways * self._weight(agree, hits - agree)
-            ways = ways * (hits - agree) // (agree + 1)
-
     @cached_property
     def _refused_signs(self) -> list[int]:
         most = min(self.sparsity, self.size)
@@ -133,15 +124,6 @@ class SignedSubset(SubsetSampler, SparseMechanism):
     def _favour(self, hits: int) -> int:
         refused = self._refused_signs[hits]
         return ((1 << hits) - refused) * ONE + refused * self.refused_weight
-
-    @cached_property
-    def _agree_wheels(self) -> dict[int, Wheel]:
-        return {}
-
-    def _agreeing(self, hits: int, n: int, rng: Source) -> Array:
-        if hits not in self._agree_wheels:
-            self._agree_wheels[hits] = Wheel(partial(self._agree_weights, hits))
-        return rng.spin(self._agree_wheels[hits], n)
 
     # ---- the server ------------------------------------------------------------------------
 
@@ -167,19 +149,10 @@ class SignedSubset(SubsetSampler, SparseMechanism):
         return Covariance.dense(matrix / len(rows) ** 2)
 
     def facts(self) -> dict[str, Any]:
-        """Return the general facts, the sizes, the probabilities and both errors."""
+        """Return the general facts, the size and the threshold."""
         law = self.probabilities
         chosen = {} if law.threshold is None else {"threshold": law.threshold}
-        return super().facts() | {
-            "subset_size": law.size,
-            **chosen,
-            "padded_dimension": law.dimension,
-            "p_true": law.p_true,
-            "p_reverse": law.p_reverse,
-            "p_false": law.p_false,
-            "mse_value": law.mse("value", self.dimension),
-            "mse_frequency": law.mse("frequency", self.dimension),
-        }
+        return super().facts() | {"subset_size": law.size, **chosen}
 
 
 @dataclass(frozen=True)

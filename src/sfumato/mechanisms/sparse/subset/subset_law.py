@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, expm1, inf
+from math import exp, expm1
 from typing import Final
 
 import numpy as np
 
 from sfumato.arrays import Floats, Ints
-from sfumato.mechanisms.sparse.sparse_mechanism import EntryLaw, tells_presence
+from sfumato.mechanisms.sparse.sparse_mechanism import SymbolLaw
 from sfumato.mechanisms.sparse.subset.sign_sums import sign_sums
 
 __all__ = ["SubsetLaw", "count_covariance", "pair_moments", "subset_law"]
@@ -29,54 +29,27 @@ __all__ = ["SubsetLaw", "count_covariance", "pair_moments", "subset_law"]
 FAINTEST: Final = 1e-24  # relative probability below which numbers of hits are ignored
 
 
-@dataclass(frozen=True)
-class SubsetLaw(EntryLaw):
+@dataclass(frozen=True, kw_only=True)
+class SubsetLaw(SymbolLaw):
     """The law of a signed subset, for one entry.
 
     Parameters
     ----------
-    dimension, sparsity
-        The numbers of entries and of non-zeros of the padded vector.
+    dimension
+        The number of entries of the padded vector.
     size
         The number of positions in the subset.
     threshold
         The least agreement that is accepted; None for ExSub's "at least one hit".
-    p_true, p_reverse, p_false
-        The probability that the subset contains the true sign of a non-zero entry, its opposite
-        sign, and a given sign of a zero entry.
-    contrast
-        p_true - p_reverse, computed without cancellation.
-    presence
-        p_true + p_reverse - 2 p_false, computed without cancellation.
     accepted
         The probability of the accept set under the base measure.
 
     """
 
     dimension: int
-    sparsity: int
     size: int
     threshold: int | None
-    p_true: float
-    p_reverse: float
-    p_false: float
-    contrast: float
-    presence: float
     accepted: float
-
-    def value_variances(self) -> tuple[float, float]:
-        """Return the variance of the value estimate at a zero and at a non-zero entry."""
-        if (scale := self.contrast**2) <= 0:
-            return inf, inf
-        return 2 * self.p_false / scale, (self.p_true + self.p_reverse) / scale - 1
-
-    def presence_variances(self) -> tuple[float, float]:
-        """Return the variance of the presence estimate at a zero and at a non-zero entry."""
-        if not tells_presence(self):
-            return inf, inf
-        absent, present = 2 * self.p_false, self.p_true + self.p_reverse
-        scale = self.presence**2
-        return absent * (1 - absent) / scale, present * (1 - present) / scale
 
 
 def _hits(dimension: int, sparsity: int, size: int) -> tuple[Ints, Floats]:

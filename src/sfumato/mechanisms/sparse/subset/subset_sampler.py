@@ -13,22 +13,21 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
-from math import ceil, prod
+from math import prod
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Bools, Ints
-from sfumato.core.exact import exp_above
 from sfumato.core.law import Law
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import lanes
-from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput, weight_above
 from sfumato.mechanisms.sparse.subset.subset_form import SubsetForm
 from sfumato.randomness import ONE, Source, Wheel
 
-__all__ = ["LARGEST_DIMENSION", "SubsetSampler"]
+__all__ = ["LARGEST_DIMENSION", "FavouredSubsets", "SubsetSampler"]
 
 LARGEST_DIMENSION: Final = 1 << 24
 LARGEST_WEIGHTS: Final = 1 << 34  # the largest number of bits of all weights of a draw
@@ -84,21 +83,8 @@ class SubsetSampler(SparseInput):
         """The number of positions in a subset."""
 
     @abstractmethod
-    def _accepts(self, agree: int, oppose: int) -> bool:
-        """Return whether a subset with these numbers of agreeing, opposite symbols is favoured."""
-
-    @cached_property
-    def refused_weight(self) -> int:
-        """The weight e^-epsilon of a subset that is not favoured, in units of 2^-64, rounded up."""
-        return ceil(ONE * exp_above(-Fraction(self.epsilon)))
-
     def _weight(self, agree: int, oppose: int) -> int:
-        return ONE if self._accepts(agree, oppose) else self.refused_weight
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        """The ratio of the weights of a favoured subset and of any other."""
-        return Fraction(ONE, self.refused_weight)
+        """Return the whole weight of a subset with these numbers of agreeing, opposite symbols."""
 
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the exact law of what is sent, by listing all subsets of a small dimension."""
@@ -322,6 +308,27 @@ class SubsetSampler(SparseInput):
             moved = position < self.zeros
             nowhere = 64 * len(inside)
             lanes.put(inside, np.where(moved, free, nowhere), lanes.read(inside, position))
+
+
+class FavouredSubsets(SubsetSampler):
+    """A mechanism whose subsets have two weights: 1 if the input favours them, else e^-epsilon."""
+
+    @abstractmethod
+    def _accepts(self, agree: int, oppose: int) -> bool:
+        """Return whether a subset with these numbers of agreeing, opposite symbols is favoured."""
+
+    @cached_property
+    def refused_weight(self) -> int:
+        """The weight e^-epsilon of a subset that is not favoured, in units of 2^-64, rounded up."""
+        return weight_above(-Fraction(self.epsilon))
+
+    def _weight(self, agree: int, oppose: int) -> int:
+        return ONE if self._accepts(agree, oppose) else self.refused_weight
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """The ratio of the weights of a favoured subset and of any other."""
+        return Fraction(ONE, self.refused_weight)
 
 
 def _groups(hits: NDArray[np.int32]) -> Iterator[tuple[int, Ints]]:

@@ -1,0 +1,1 @@
+"""The mean of each entry of a sparse vector, by mechanisms that papers compare with."""
