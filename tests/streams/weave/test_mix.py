@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values
-from sfumato.streams.weave import Weave, passing
+from sfumato.streams.weave import Weave, mix
 from sfumato.streams.weave.mix import WORKLOADS, Network, best_shares, variance
 
 Floats = NDArray[np.float64]
@@ -163,23 +163,45 @@ def test_workloads_that_are_none_are_refused(workload: Any) -> None:
         variance(NETWORKS["binary"], np.full(3, 1 / 3), workload)
 
 
-@pytest.mark.parametrize("values", [Binary(), Category(3)])
-@pytest.mark.parametrize("spans", [(1, 2, 4, 0), (1, 8, 0), (1, 2)])
-def test_what_has_settled_need_not_be_followed_to_the_end(
-    values: Values, spans: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("workload", ["online", "prefix"])
+@pytest.mark.parametrize(
+    ("values", "periods", "changes", "epsilon", "spans"),
+    [
+        (Binary(), 131, 4, 1.0, (1, 2, 4, 0)),
+        (Binary(), 160, 3, 8.0, (1, 2, 4, 8, 16, 32, 0)),
+        (Category(3), 150, 7, 3.0, (1, 8, 64, 0)),
+        (Category(5), 140, 1, 3.0, (1, 4, 16)),
+        (Items(4), 180, 2, 6.0, (1, 4, 16, 0)),
+    ],
+    ids=str,
+)
+def test_selected_periods_stand_for_all_of_a_long_horizon(
+    values: Values,
+    periods: int,
+    changes: int,
+    epsilon: float,
+    spans: tuple[int, ...],
+    workload: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shares = np.full(len(spans), 1 / len(spans))
-    network = Weave(values, 200, 4, 1.0, spans, tuple(shares)).network
-    assert network.repeats
-    quick = variance(network, shares, "online")
-    monkeypatch.setattr(passing, "SETTLED", -1.0)
-    total, parts = variance(network, shares, "online")
-    assert quick[0] == pytest.approx(total, rel=1e-5)
-    assert quick[1] == pytest.approx(parts, rel=1e-5)
+    shares = np.arange(len(spans), 0, -1) / np.arange(1, len(spans) + 1).sum()
+    network = Weave(values, periods, changes, epsilon, spans, tuple(shares)).network
+    assert periods > mix.LONG
+    total, parts = variance(network, shares, workload)
+    quick, _ = best_shares(network, workload, tolerance=1e-4)
+    monkeypatch.setattr(mix, "LONG", periods)
+    expected, expected_parts = variance(network, shares, workload)
+    assert total == pytest.approx(expected, rel=5e-4)
+    assert parts == pytest.approx(expected_parts, abs=5e-4 * expected)
+    _, least = best_shares(network, workload, tolerance=1e-4)
+    # An optimum is flat, so a small error of the slopes is a far smaller one of the choice.
+    assert variance(network, quick, workload)[0] <= least * (1 + 5e-5)
 
 
-def test_aligned_levels_never_settle() -> None:
-    assert not Weave.papers(Binary(), 64, 4, 1.0).network.repeats
+def test_a_long_horizon_with_unknown_periods_has_no_variance() -> None:
+    network = Weave(Category(3), 200, 3, 1.0, (1, 2, 0), (0.3, 0.3, 0.4)).network
+    assert variance(network, np.array([0.5, 0.5, 0.0]), "online")[0] == np.inf
+    assert np.isfinite(variance(network, np.array([0.0, 0.5, 0.5]), "online")[0])
 
 
 @pytest.mark.parametrize(("periods", "fan_out"), [(32, 2), (27, 3), (50, 2), (100, 4)])

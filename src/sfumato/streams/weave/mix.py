@@ -8,7 +8,6 @@ the derivatives bound the distance from the optimum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, cast
@@ -19,6 +18,7 @@ from sfumato.arrays import Floats, Ints
 from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import Asked, squared_weights
+from sfumato.streams.weave.selected import Selected
 
 __all__ = ["WORKLOADS", "Network", "Networks", "Workload", "best_shares", "variance"]
 
@@ -31,6 +31,9 @@ WORKLOADS: Final[Mapping[str, str]] = {
     "ranges": "the sum over each range of periods, when its last one closes",
 }
 """The workloads by name: kinds of queries, in words."""
+
+LONG: Final = 128
+"""The number of periods beyond which selected ones stand for all, with errors below 0.1%."""
 
 
 class Network:
@@ -69,17 +72,6 @@ class Network:
         self.span: Ints = table[:, 2]
         self.unit = np.array(unit, dtype=np.float64)
 
-    @property
-    def longest(self) -> int:
-        """The longest distance back to a period other than 0."""
-        return int((self.end - self.start)[self.start > 0].max(initial=1))
-
-    def with_noise(self, ratios: Floats) -> Network:
-        """Return the same edges, with the noise of each span multiplied by its ratio."""
-        other = copy(self)
-        other.unit = self.unit / ratios[self.span]
-        return other
-
     @cached_property
     def ended(self) -> list[tuple[Ints, Ints, Ints]]:
         """The starts, spans and indices of the edges that end in each period."""
@@ -89,14 +81,9 @@ class Network:
         return [(self.start[part], self.span[part], part) for part in parts]
 
     @cached_property
-    def repeats(self) -> bool:
-        """Whether the same edges, relative to their end, end in all but the first periods."""
-        shapes = {
-            tuple(sorted(zip(np.where(start == 0, 0, end - start), span, strict=True)))
-            for end, (start, span, _) in enumerate(self.ended)
-            if end > 2 * self.longest
-        }
-        return len(shapes) == 1
+    def selected(self) -> Selected:
+        """Selected queries, which stand for all."""
+        return Selected(self)
 
     def fusion(self, shares: Floats) -> Fusion:
         """Return the least squares for one device that is split among the spans."""
@@ -123,7 +110,11 @@ def variance(
         if name == "online" and network.aligned and 1 in network.spans:
             part = _rising(network, shares)
         elif name in ("online", "prefix"):
-            part = _passing(network, shares, cast(Asked, name))
+            asked = cast(Asked, name)
+            if network.periods > LONG and not network.aligned:
+                part = network.selected.parts(shares, asked)
+            else:
+                part = _passing(network, shares, asked)
         else:
             per_edge = _energy(network.fusion(shares), name)
             summed = np.bincount(network.span, per_edge, minlength=parts.size)
@@ -206,8 +197,7 @@ def _passing(network: Network, shares: Floats, name: Asked) -> Floats:
     for start, span, places in network.ended[1:]:
         with np.errstate(divide="ignore"):
             noises.append((start, 1 / (network.unit[places] * shares[span])))
-    turn = max(network.longest, 8) if name == "online" and network.repeats else None
-    mean_squares = squared_weights(noises, name, turn=turn)
+    mean_squares = squared_weights(noises, name)
     if mean_squares is None:
         return np.full(total.shape, np.inf)
     for (_, span, _), (_, noise), squares in zip(

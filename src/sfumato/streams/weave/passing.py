@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,9 +22,6 @@ __all__ = ["Asked", "Ending", "squared_weights"]
 Asked = Literal["online", "prefix"]
 Ending = tuple[Ints, Floats]
 """The starts of the edges that end in a period, and their noise (infinite without reports)."""
-
-SETTLED: Final = 1e-7
-"""A variance that grows by less than this over one repetition of the pattern counts as constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +34,7 @@ class _Step:
     gain: Floats
 
 
-def squared_weights(
-    ended: Sequence[Ending], asked: Asked, *, turn: int | None = None
-) -> list[Floats] | None:
+def squared_weights(ended: Sequence[Ending], asked: Asked) -> list[Floats] | None:
     """Return the mean squared weight in answers of the edges that end in each period.
 
     The result is None if no reports lead to some period.
@@ -50,22 +45,18 @@ def squared_weights(
         The edges that end in each period, from the first period on.
     asked
         The question: each period's mean when it closes, or the sum of the means up to it.
-    turn
-        The number of periods after which the pattern of edges repeats; None if it never does. Once
-        answers no longer improve from one repetition to the next, all later ones are taken as
-        equal, and later edges get no weight of their own.
 
     """
     longest = max((int((t - s[s > 0]).max(initial=1)) for t, (s, _) in _numbered(ended)), default=1)
-    steps, repeated = _forth(ended, longest + 1, asked, turn)
+    steps = _forth(ended, longest + 1, asked)
     if steps is None:
         return None
-    squares = _back(steps, longest + 1, asked, repeated)
     weights = []
-    for place, (start, _) in enumerate(ended):
+    for (start, _), step, squares in zip(
+        ended, steps, _back(steps, longest + 1, asked), strict=True
+    ):
         row = np.zeros(start.size)
-        if place < len(steps):
-            row[steps[place].edges] = squares[place] / len(ended)
+        row[step.edges] = squares / len(ended)
         weights.append(row)
     return weights
 
@@ -74,19 +65,16 @@ def _numbered(ended: Sequence[Ending]) -> list[tuple[int, Ending]]:
     return list(enumerate(ended, start=1))
 
 
-def _forth(
-    ended: Sequence[Ending], window: int, asked: Asked, turn: int | None
-) -> tuple[list[_Step] | None, Floats]:
-    """Return the steps, and the number of answers that are like that of each."""
+def _forth(ended: Sequence[Ending], window: int, asked: Asked) -> list[_Step] | None:
+    """Return the steps; None if no reports lead to some period."""
     zero, running = window, window + 1
     inside = np.zeros((window + 2, window + 2))
     steps: list[_Step] = []
-    variances = np.zeros(len(ended))
     for period, (start, noise) in _numbered(ended):
         slot = period % window
         edges = np.flatnonzero(np.isfinite(noise))
         if not edges.size:
-            return None, np.zeros(0)
+            return None
         places = np.where(start[edges] == 0, zero, start[edges] % window)
         first = places[0]
         inside[slot] = inside[first]
@@ -102,30 +90,22 @@ def _forth(
             inside[running] += inside[slot]
             inside[:, running] += inside[:, slot]
         steps.append(_Step(slot, edges, places, gain))
-        variances[period - 1] = inside[slot, slot]
-        if asked == "online" and turn and period % turn == 0 and period >= 2 * turn:
-            before, now = variances[period - 2 * turn : period].reshape(2, turn).mean(axis=1)
-            if abs(now - before) <= SETTLED * now:
-                break
-    repeated = np.ones(len(steps))
-    if turn and len(steps) < len(ended):
-        repeated[-turn:] += (len(ended) - len(steps)) / turn
-    return steps, repeated
+    return steps
 
 
-def _back(steps: Sequence[_Step], window: int, asked: Asked, repeated: Floats) -> list[Floats]:
+def _back(steps: Sequence[_Step], window: int, asked: Asked) -> list[Floats]:
     """Return the sum of squares of each edge's weights in all answers."""
     running = window + 1
     later = np.zeros((window + 2, window + 2))
     squares: list[Floats] = []
-    for step, times in zip(reversed(steps), repeated[::-1], strict=True):
+    for step in reversed(steps):
         slot, first, places = step.slot, step.places[0], step.places[1:]
         if asked == "prefix":
-            later[running, running] += times
+            later[running, running] += 1
             later[slot] += later[running]
             later[:, slot] += later[:, running]
         else:
-            later[slot, slot] += times
+            later[slot, slot] += 1
         row = np.empty(step.edges.size)
         if places.size:
             pulled = later @ step.gain

@@ -119,8 +119,7 @@ class MixErrors:
         self._blocks = []
         for share, block, network in stream.distinct:
             ratios = population.ratios(stream, block)
-            real = network.with_noise(ratios) if self._learns else network
-            self._blocks.append((share, real, ratios, population.spread(stream, block)))
+            self._blocks.append((share, network, ratios, population.spread(stream, block)))
 
     def errors(self, shares: Floats) -> dict[str, float]:
         """Return n times the mean squared error of each kind of query."""
@@ -129,8 +128,10 @@ class MixErrors:
     def _error(self, shares: Floats, query: str) -> float:
         error = 0.0
         for share, network, ratios, spread in self._blocks:
-            total, parts = variance(network, shares, query)
-            noise = total if self._learns else float(parts @ ratios)
+            if self._learns:  # half the noise is worth as much as twice the devices
+                noise = variance(network, shares / ratios, query)[0]
+            else:
+                noise = float(variance(network, shares, query)[1] @ ratios)
             # Threads are a partition of the crowd: all together they are everybody.
             error += share * (noise - spread * (query in ("online", "history")))
         return error

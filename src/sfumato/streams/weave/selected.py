@@ -1,0 +1,214 @@
+"""Selected queries of a long horizon, which stand for all of them.
+
+The variance of an answer hardly changes from one period to the next, except where the first reports
+of a span begin or end. So a few last periods, dense at first and in even ratios later, represent
+all: in between, variances are interpolated by cubics of the logarithm that never cross such an end.
+
+The potential of a query solves the least squares of all reports that have ended by its last period.
+Conjugate gradients find it in about ten rounds, because a horizon without ends would be solved by
+a Fourier transform. They use the one of periods that are reflected at the last one, and with the
+opposite sign before the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # avoids a circular import
+    from sfumato.streams.weave.mix import Network
+
+__all__ = ["Selected", "last_periods"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FIRST: Final = 16
+"""The first periods, all of which are selected."""
+RATIO: Final = 1.15
+"""The largest ratio of a selected period to the one before, among the later ones."""
+EXACT: Final = 1e-5
+"""The residual, relative to the query, at which a potential counts as solved."""
+
+
+TINY: Final = 1e-300
+
+
+class Selected:
+    """The least squares of all reports that have ended by each of some selected periods.
+
+    Parameters
+    ----------
+    network
+        The graph of reports. All edges of a span that do not start at 0 have its length.
+
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._lengths, self._weights = last_periods(network.periods, network.spans)
+        self._spans = network.spans
+        # The conductance of each span's edges that end in a period: to the period it reaches back
+        # to, and to the empty state.
+        joint, empty = np.zeros((2, len(network.spans), network.periods))
+        at_zero = network.start == 0
+        for table, those in ((joint, ~at_zero), (empty, at_zero)):
+            np.add.at(table, (network.span[those], network.end[those] - 1), network.unit[those])
+        self._reached = (joint + empty).T
+        self._joint = np.concatenate([joint[:, :length] for length in self._lengths], axis=1)
+        self._empty = np.concatenate([empty[:, :length] for length in self._lengths], axis=1)
+        differences = np.array(network.spans) > 0
+        self._typical = np.where(differences, joint.max(axis=1), empty.max(axis=1))
+        # Queries of similar lengths are transformed together, each from its last period back.
+        rooms = [_room(length) for length in self._lengths.tolist()]
+        begin = np.cumsum([0, *rooms])
+        backwards = [np.arange(length)[::-1] for length in self._lengths]
+        self._places = np.concatenate([a + b for a, b in zip(begin, backwards, strict=False)])
+        self._waves = [
+            _Waves(room, rooms.count(room), self._spans) for room in dict.fromkeys(rooms)
+        ]
+
+    def parts(self, shares: Floats, asked: Literal["online", "prefix"]) -> Floats:
+        """Return each span's part of the average variance, infinite if a period is unknown."""
+        if not (self._reached @ shares > 0).all():
+            return np.full(shares.size, np.inf)
+        lengths = self._lengths
+        query = np.ones(lengths.sum())
+        if asked == "online":
+            query = np.concatenate([np.arange(length) == length - 1.0 for length in lengths])
+        potential = self._solved(query.astype(np.float64), shares)
+        weights = self._repeated(self._weights)
+        parts = self._empty @ (weights * potential**2)
+        for place, (span, joint) in enumerate(zip(self._spans, self._joint, strict=True)):
+            if joint.any():
+                drop = potential[span:] - potential[:-span]
+                parts[place] += float((joint[span:] * weights[span:] * drop**2).sum())
+        return np.asarray(shares * parts)
+
+    def _solved(self, query: Floats, shares: Floats) -> Floats:
+        """Return the potential of a query, by preconditioned conjugate gradients."""
+        spectra = [self._typical * shares @ waves.responses for waves in self._waves]
+        joint = [
+            (span, row[span:] * share)
+            for span, row, share in zip(self._spans, self._joint, shares, strict=True)
+            if row.any()
+        ]
+        empty = shares @ self._empty
+        potential, residual = np.zeros(query.size), query
+        start = self._reflected(residual, spectra)
+        step, size = start, self._of_each(residual * start)
+        enough = EXACT**2 * size
+        while (size > enough).any():
+            current = _current(step, joint, empty)
+            along = self._repeated(size / np.maximum(self._of_each(step * current), TINY))
+            potential += along * step
+            residual = residual - along * current
+            start = self._reflected(residual, spectra)
+            before, size = size, self._of_each(residual * start)
+            step = start + self._repeated(size / np.maximum(before, TINY)) * step
+        return potential
+
+    def _of_each(self, numbers: Floats) -> Floats:
+        """Return the sum of the numbers of each query."""
+        return np.add.reduceat(numbers, np.cumsum(self._lengths) - self._lengths)
+
+    def _repeated(self, numbers: Floats) -> Floats:
+        """Return the number of a query for each of its periods."""
+        return np.repeat(numbers, self._lengths)
+
+    def _reflected(self, current: Floats, spectra: Sequence[Floats]) -> Floats:
+        """Return the potential of a current if the periods went on as their own reflections."""
+        whole = np.zeros(sum(waves.size for waves in self._waves))
+        whole[self._places] = current
+        first = 0
+        for waves, spectrum in zip(self._waves, spectra, strict=True):
+            part = whole[first : first + waves.size].reshape(-1, spectrum.size)
+            part[:] = waves.transformed(waves.transformed(part) / spectrum)
+            first += waves.size
+        return np.asarray(whole[self._places])
+
+
+class _Waves:
+    """Cosines that are even at their start and odd at their end, for some rows of one length.
+
+    Parameters
+    ----------
+    length, rows
+        The length of a row, which is even, and the number of rows.
+    spans
+        The spans whose responses to each wave are wanted.
+
+    """
+
+    def __init__(self, length: int, rows: int, spans: Sequence[int]) -> None:
+        self.size = length * rows
+        angles = np.pi * (np.arange(length) + 0.5) / length
+        self.responses = np.array(
+            [2 - 2 * np.cos(span * angles) if span else np.ones(length) for span in spans]
+        )
+        self._twist = np.exp(-1j * np.pi * (np.arange(length // 2) + 1 / 8) / length)
+        self._twist *= (2 / length) ** 0.25
+
+    def transformed(self, rows: Floats) -> Floats:
+        """Return the waves of each row, or rows from their waves (a cosine transform, type IV)."""
+        waves = np.fft.fft((rows[:, ::2] + 1j * rows[:, ::-2]) * self._twist) * self._twist
+        result = np.empty(rows.shape)
+        result[:, ::2] = waves.real
+        result[:, ::-2] = -waves.imag
+        return result
+
+
+def _room(length: int) -> int:
+    """Return the next power of two, or three times one, from a length on and not below 6."""
+    power = 1 << max(3, (length - 1).bit_length())
+    return power if length > power * 3 // 4 else power * 3 // 4
+
+
+def _current(potential: Floats, joint: Sequence[tuple[int, Floats]], empty: Floats) -> Floats:
+    """Return the current that leaves each period."""
+    current = empty * potential
+    for span, conductance in joint:
+        along = potential[span:] - potential[:-span]
+        along *= conductance
+        current[span:] += along
+        current[:-span] -= along
+    return current
+
+
+def last_periods(periods: int, spans: Sequence[int]) -> tuple[Ints, Floats]:
+    """Return the selected periods, and the share of all periods that each represents.
+
+    Examples
+    --------
+    >>> last_periods(64, [1, 4, 16, 0])[0].tolist()[14:]
+    [15, 16, 17, 19, 21, 24, 26, 30, 33, 37, 41, 46, 51, 57, 64]
+
+    """
+    ends = sorted({FIRST, periods, *(span for span in spans if FIRST < span < periods)})
+    chosen = list(range(1, FIRST + 1))
+    shares = [1.0] * FIRST
+    for before, end in pairwise(ends):
+        first = before + 1
+        count = 4 + int(np.log(end / first) / np.log(RATIO))
+        some = np.unique(np.round(np.geomspace(first, end, count)).astype(np.int64))
+        chosen += some.tolist()
+        shares += _represented(some).tolist()
+    return np.array(chosen), np.array(shares) / periods
+
+
+def _represented(chosen: Ints) -> Floats:
+    """Return for how many of the periods from the first to the last each of them stands."""
+    periods = np.arange(chosen[0], chosen[-1] + 1)
+    order = min(4, chosen.size)
+    near = np.clip(np.searchsorted(chosen, periods, side="right") - 2, 0, chosen.size - order)
+    nodes = near[:, None] + np.arange(order)
+    places, knots = np.log(periods)[:, None], np.log(chosen)[nodes]
+    total = np.zeros(chosen.size)
+    for place in range(order):
+        others = np.delete(knots, place, axis=1)
+        cubic = np.prod((places - others) / (knots[:, [place]] - others), axis=1)
+        np.add.at(total, nodes[:, place], cubic)
+    return total
