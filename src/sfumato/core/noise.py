@@ -15,7 +15,7 @@ from sfumato.core.field_checks import check_whole
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
-__all__ = ["Noise", "NoiseLaw", "exact_epsilon", "short_rate"]
+__all__ = ["Noise", "NoiseLaw", "exact_epsilon", "share_of", "short_rate"]
 
 
 _LONGEST_TERM: Final = 1 << 52
@@ -31,6 +31,22 @@ def exact_epsilon(given: float) -> Fraction:
 
     """
     return Fraction(repr(checked_epsilon(given)))
+
+
+def share_of(epsilon: float, share: Fraction) -> float:
+    """Return a share of epsilon, rounded down to a float whose decimal form is not larger.
+
+    Examples
+    --------
+    >>> share_of(0.1, Fraction(1, 3))
+    0.03333333333333333
+
+    """
+    exact = exact_epsilon(epsilon) * share
+    part = float(exact)
+    while Fraction(repr(part)) > exact:
+        part = math.nextafter(part, 0)
+    return part
 
 
 def short_rate(rate: Fraction) -> Fraction:

@@ -9,20 +9,22 @@ from fractions import Fraction
 from typing import Final
 
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
-from sfumato.core.noise import exact_epsilon
+from sfumato.core.noise import exact_epsilon, share_of
 from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.publishing_plan import (
     MOST_WATCHED,
     PublishingPlan,
     mean_square_error,
-    share_of,
 )
 from sfumato.streams.published.thresholds import (
+    SHARE,
     Fixed,
     Quantile,
+    RaisedThreshold,
     ScaleFree,
     Threshold,
     ToPSThreshold,
+    pays,
 )
 
 __all__ = ["HOLDOUT", "LIMIT", "METHODS", "plan"]
@@ -117,15 +119,26 @@ def _squared_error(wish: Wish, tree: Tree, block: int) -> float:
 
 
 def _tuned(wish: Wish) -> PublishingPlan:
-    """Return our own plan, whose threshold leaves a number of values above it by exact error.
-
-    The number is at least a few times the scale of the noise, or the choice would be random; but at
-    most one in 32 values, or with a short hold-out the best choice would be to clip everything.
-    """
+    """Return our own plan, whose threshold leaves a number of values above it by exact error."""
     tree, block = _tuned_tree(wish)
     above = wish.holdout * math.sqrt(6 * _squared_error(wish, tree, block)) / wish.limit
-    certain = min(8 / wish.epsilon, wish.holdout / 32)
-    return wish.release(ScaleFree(wish.epsilon, max(above, certain)), tree, block)
+    return wish.release(_tuned_threshold(wish, above), tree, block)
+
+
+def _tuned_threshold(wish: Wish, above: float) -> Threshold:
+    """Return our own threshold, given the number of values that should be above it.
+
+    The weight is at least a few times the scale of the noise, or the choice would be random; but at
+    most one in 32 values, or with a short hold-out the best choice would be to clip everything. A
+    second look at the values pays where it can see one in 32 of them, and where the right number is
+    not far below the greater weight that the first look then needs.
+    """
+    twice = pays(wish.epsilon, wish.holdout) and above * wish.epsilon >= 1
+    first = wish.epsilon * (1 - SHARE) if twice else wish.epsilon
+    weight = max(above, min(8 / first, wish.holdout / 32))
+    if twice:
+        return RaisedThreshold(wish.epsilon, weight, above)
+    return ScaleFree(wish.epsilon, weight)
 
 
 METHODS: Final[Mapping[str, tuple[str, Callable[[Wish], PublishingPlan]]]] = {

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sfumato.arrays import Ints
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.noise import exact_epsilon
+from sfumato.core.noise import exact_epsilon, share_of
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.randomness import seeded
@@ -23,7 +23,7 @@ from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.smoothers import SMOOTHERS
 from sfumato.streams.published.thresholds import Fixed, Threshold, from_configuration
 
-__all__ = ["MOST_WATCHED", "PublishingPlan", "mean_square_error", "share_of"]
+__all__ = ["MOST_WATCHED", "PublishingPlan", "mean_square_error"]
 
 MOST_WATCHED: Final = 1 << 16
 _LEAST: Final = {"bound": 1, "block": 1, "holdout": 0, "per_person": 0, "renew": 0}
@@ -208,22 +208,6 @@ class PublishingPlan:
         """Return the standard deviation of noise in sums of random ranges up to a length."""
         square = mean_square_error(self.tree, self.block, limit)
         return math.sqrt(self.noise(threshold).law().variance * square)
-
-
-def share_of(epsilon: float, share: Fraction) -> float:
-    """Return a share of epsilon, rounded down to a float whose decimal form is not larger.
-
-    Examples
-    --------
-    >>> share_of(0.1, Fraction(1, 3))
-    0.03333333333333333
-
-    """
-    exact = exact_epsilon(epsilon) * share
-    part = float(exact)
-    while Fraction(repr(part)) > exact:
-        part = math.nextafter(part, 0)
-    return part
 
 
 @cache

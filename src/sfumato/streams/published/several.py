@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sfumato.arrays import Ints
 from sfumato.core.field_checks import check_whole
 from sfumato.core.guarantee import Guarantee
-from sfumato.core.noise import exact_epsilon
+from sfumato.core.noise import exact_epsilon, share_of
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import Keyed
 from sfumato.streams.published.publisher import Blocks, Publisher
-from sfumato.streams.published.publishing_plan import PublishingPlan, share_of
+from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.streams.published.thresholds import Fixed
 
 __all__ = ["MOST_STREAMS", "Groups", "part_of_each", "together"]
