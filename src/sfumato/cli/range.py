@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -32,6 +32,9 @@ class RangeOptions:
         The last place.
     level
         The probability with which intervals cover.
+    order
+        The order of values within a block: steady, in which parts of blocks differ by as much as
+        blocks show that values move, or any, which may be a cycle shorter than a block.
 
     """
 
@@ -39,6 +42,7 @@ class RangeOptions:
     first: Annotated[int, typer.Argument()]
     last: Annotated[int, typer.Argument()]
     level: float = 0.95
+    order: Literal["steady", "any"] = "steady"
 
 
 def range_(asked: RangeOptions) -> Result:
@@ -49,7 +53,7 @@ def range_(asked: RangeOptions) -> Result:
     Example:  sfumato range fares.csv 100001 200000
     """
     stream = files.read_released(asked.source)
-    answer = stream.sum(asked.first, asked.last, asked.level)
+    answer = stream.sum(asked.first, asked.last, asked.level, asked.order)
     cuts = sorted({cut * stream.unit for cut, _ in stream.cuts(asked.first, asked.last)})
     sides = {
         name: {"value": side.value, "low": side.low, "high": side.high}
@@ -60,6 +64,7 @@ def range_(asked: RangeOptions) -> Result:
         "last": asked.last,
         **sides,
         "level": asked.level,
+        "order": asked.order,
         "cut_to": cuts[-1] if len(cuts) == 1 else cuts,
         "cut_off_at_most": answer.cut_off,
         "as_of": answer.as_of,
@@ -79,7 +84,8 @@ def _text(
         value, more, low, high = (
             f"{number:z,.{places}f}" for number in (side["value"], reach, side["low"], side["high"])
         )
-        yield f"{name:>6}  {value} ± {more}   ({100 * asked.level:.10g}%: {low} to {high})"
+        about = f" ± {more}" if asked.order == "steady" else ""
+        yield f"{name:>6}  {value}{about}   ({100 * asked.level:.10g}%: {low} to {high})"
     ends = " to ".join(f"{cut:,.10g}" for cut in dict.fromkeys((cuts[0], cuts[-1])))
     yield (
         f"\nOf values cut to {ends}; what was cut off makes the "

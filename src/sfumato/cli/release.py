@@ -13,6 +13,7 @@ import typer
 from sfumato import files, plots
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Picture, Result
+from sfumato.core.field_checks import check_whole
 from sfumato.errors import InputError
 from sfumato.files.dialects import USUAL, Dialect
 from sfumato.streams.published import Publisher, PublishingPlan, plan
@@ -66,6 +67,8 @@ class ReleaseOptions:
         The length, in values, of the longest range that is asked for often.
     block
         Values per published sum; the method chooses by default.
+    period
+        The number of values after which they repeat, such as 24 for hourly ones, if there is one.
     smoother
         How values of an unfinished block are guessed: recent, mean, median, moving or exponential.
     invalid
@@ -96,6 +99,7 @@ class ReleaseOptions:
     renew: int = 0
     limit: int = LIMIT
     block: int | None = None
+    period: int | None = None
     smoother: str = "recent"
     invalid: Literal["clip", "zero", "stop"] | None = None
     follow: bool = False
@@ -170,6 +174,8 @@ def release(asked: ReleaseOptions) -> Result:
 
 def _refuse(asked: ReleaseOptions) -> None:
     """Raise if an option makes no sense, or two of them exclude each other."""
+    if asked.period is not None:
+        check_whole("period", asked.period, 2)
     if asked.threshold is not None and not asked.threshold > 0:
         raise InputError(f"threshold is {asked.threshold:g}; a positive number is expected.")
     if asked.person is not None and asked.most < 1:
@@ -247,6 +253,8 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
         "configuration": planned.configuration(),
         "guarantee": str(planned.guarantee),
     }
+    if asked.period is not None and asked.period < planned.block:
+        record["hidden_cycle"] = asked.period
     if not state.blocks:
         return Result(record, _text(record, planned, asked.limit))
     places = f"{planned.skipped + 1} {state.count}"
@@ -274,6 +282,11 @@ def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
         shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
         facts["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
     yield text_tables.facts(facts)
+    if "hidden_cycle" in record:
+        yield (
+            f"\nA cycle of {record['hidden_cycle']:,} values is shorter than a block: ask for "
+            "ranges within few blocks with --order any."
+        )
 
 
 def _result_of_several(index: dict[str, Any], folder: Path) -> Result:

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.arrays import Floats, Ints
 from sfumato.core.estimate import checked_level
+from sfumato.core.field_checks import check_one_of
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
 from sfumato.errors import InputError
+from sfumato.streams.published.block_motion import Motion
 from sfumato.streams.published.publisher import Blocks
 from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.streams.published.smoothers import smoother, spread
 
-__all__ = ["RangeAnswer", "Released"]
+__all__ = ["ORDERS", "RangeAnswer", "Released"]
+
+ORDERS: Final = ("steady", "any")
+
+
+class _Part(NamedTuple):
+    """A part of a block that a range covers."""
+
+    share: float
+    width: int
+    cut: float
+    total: float
+    chapter: int
+
+    @property
+    def spread(self) -> float:
+        """The largest variance of values from 0 to the threshold with the mean of the block."""
+        mean = self.total / self.width
+        return mean * (self.cut - mean)
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """How far below and above its even share the sum of the part can lie, in any order."""
+        even, most = self.share * self.total, self.cut * self.width
+        least = max(0.0, self.total - (1 - self.share) * most)
+        return least - even, min(self.total, self.share * most) - even
 
 
 @dataclass(frozen=True)
@@ -65,6 +94,11 @@ class Released:
     thresholds
         The threshold of each chapter, if there are several.
 
+    Attributes
+    ----------
+    motions
+        How the values of each chapter move, as far as it was asked for.
+
     Examples
     --------
     >>> from sfumato.streams.published.publisher import Publisher
@@ -84,6 +118,7 @@ class Released:
     blocks: Blocks
     unit: float = 1.0
     thresholds: tuple[int, ...] = ()
+    motions: dict[int, Motion] = field(default_factory=dict, init=False, repr=False)
 
     def cuts(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the thresholds within a range, in units, each with its number of values."""
@@ -140,21 +175,28 @@ class Released:
         whole = np.minimum(np.floor(leaves).astype(np.int64), self.blocks.to.size - 1)
         return np.asarray(self._prefix[whole] + (leaves - whole) * self.blocks.sums[whole])
 
-    def sum(self, first: int, last: int, level: float = 0.95) -> RangeAnswer:
-        """Return the sum of the values from one position to another, both included."""
+    def sum(self, first: int, last: int, level: float = 0.95, order: str = "steady") -> RangeAnswer:
+        """Return the sum of the values from one position to another, both included.
+
+        Where a range covers a part of a block, its interval depends on the order of the values in
+        it. If that is ``steady``, parts of a block differ by no more than the published blocks show
+        that values move; a cycle shorter than a block cannot be seen there. With ``any`` order the
+        interval holds in whatever order values are, and is longer.
+        """
         if not self.first <= first <= last <= self.last:
             self._refuse(first, last)
         checked_level(level)
+        check_one_of("order", order, ORDERS)
         value = float(self.sums([first], [last])[0])
-        reach = self._reach(first, last, level) * self.unit
+        below, above = self._reaches(first, last, level, order)
         bound = self.release.bound
         cut = sum((bound - min(at, bound)) * count for at, count in self.cuts(first, last))
         return RangeAnswer(
             first,
             last,
             value,
-            value - reach,
-            value + reach,
+            value - below * self.unit,
+            value + above * self.unit,
             level,
             cut * self.unit,
             self.last,
@@ -188,11 +230,24 @@ class Released:
             f"{self.first}..{self.last}{why}."
         )
 
-    def _reach(self, first: int, last: int, level: float) -> float:
-        """Return the half width of an interval, from exact moments of noise and order in blocks."""
+    def _reaches(self, first: int, last: int, level: float, order: str) -> tuple[float, float]:
+        """Return how far an interval reaches below and above its value."""
         x, y = self._leaves([first - 1, last]).tolist()
-        variance, fourth = self._hidden(x, y), 0.0
-        for cut, start, end in self._by_chapters(first, last, x, y):
+        if order == "steady":
+            reach = self._reach(first, last, (x, y), level, self._hidden(x, y))
+            return reach, reach
+        # Whether a part counts wholly or not at all depends on the noisy sum of its block.
+        ends = itertools.product({math.floor(x), x, math.ceil(x)}, {math.floor(y), y, math.ceil(y)})
+        noise = max(self._reach(first, last, pair, level) for pair in ends if pair[0] < pair[1])
+        below, above = np.sum([(0.0, 0.0), *(part.extremes for part in self._parts(x, y))], axis=0)
+        return noise - float(below), noise + float(above)
+
+    def _reach(
+        self, first: int, last: int, ends: tuple[float, float], level: float, hidden: float = 0.0
+    ) -> float:
+        """Return the half width of an interval, from exact moments of noise and a variance."""
+        variance, fourth = hidden, 0.0
+        for cut, start, end in self._by_chapters(first, last, *ends):
             moments = self.release.tree.moments(start, end)
             law = self.release.noise(cut).law()
             variance += law.variance * moments.square
@@ -217,22 +272,39 @@ class Released:
         """The chapter of each block."""
         return self.release.chapter(self.blocks.to)
 
-    def _hidden(self, x: float, y: float) -> float:
-        """Return the variance of the covered part of a block, for values in random order.
-
-        Values from 0 to the threshold with mean a have a variance of at most a (threshold - a).
-        """
-        total = 0.0
-        cuts = (
-            [(x, y)] if math.floor(x) == math.floor(y) else [(math.floor(y), y), (x, math.ceil(x))]
-        )
-        for start, end in cuts:
-            share = end - start
-            if 0 < share < 1:
+    def _parts(self, x: float, y: float) -> Iterator[_Part]:
+        """Yield the parts of blocks that a range covers, given its ends in leaves."""
+        whole = math.floor(x) == math.floor(y)
+        for start, end in [(x, y)] if whole else [(math.floor(y), y), (x, math.ceil(x))]:
+            if 0 < end - start < 1:
                 block = math.floor(start)
                 width = int(self._starts[block + 1] - self._starts[block])
-                cut = float(self._cut(int(self._chapters[block])))
-                mean = min(max(self.blocks.sums[block] / width, 0.0), cut)
-                values = mean * (cut - mean)
-                total += values * share * (1 - share) * width**2 / max(width - 1, 1)
-        return float(total)
+                chapter = int(self._chapters[block])
+                cut = float(self._cut(chapter))
+                total = min(max(float(self.blocks.sums[block]), 0.0), cut * width)
+                yield _Part(end - start, width, cut, total, chapter)
+
+    def _hidden(self, x: float, y: float) -> float:
+        """Return the variance of the parts of blocks that a range covers.
+
+        For values in no particular order it is that of a sample without replacement. Values that
+        move slowly differ more between parts: by as much as the motion of the blocks says, or as if
+        all values of a part were alike, whichever is less.
+        """
+        total = 0.0
+        for part in self._parts(x, y):
+            even = part.share * (1 - part.share)
+            shuffled = part.spread * even * part.width**2 / max(part.width - 1, 1)
+            alike = part.spread * (even * part.width) ** 2
+            total += max(shuffled, min(self._motion(part.chapter).hidden(part.share), alike))
+        return total
+
+    def _motion(self, chapter: int) -> Motion:
+        """Return how the values of a chapter move, as far as its published blocks show it."""
+        if chapter not in self.motions:
+            first, last = np.searchsorted(self._chapters, [chapter, chapter + 1]).tolist()
+            full = np.diff(self._starts)[first:last] == self.release.block
+            sums = self.blocks.sums[first : first + int(full.sum())]  # only the last can be short
+            variance = self.release.noise(self._cut(chapter)).law().variance
+            self.motions[chapter] = Motion.of(sums, self.release.tree, variance)
+        return self.motions[chapter]

@@ -16,9 +16,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.arrays import Ints
+from sfumato.arrays import Bools, Ints
 from sfumato.core.field_checks import check_number
 from sfumato.core.noise import share_of
 from sfumato.errors import ConfigurationError
@@ -282,7 +281,7 @@ def octaves(bound: int) -> Ints:
     return np.minimum(ends, bound)
 
 
-def _far(threshold: int, bound: int) -> NDArray[np.bool_]:
+def _far(threshold: int, bound: int) -> Bools:
     """Return which octaves begin at four times the threshold or above."""
     return octaves(bound)[:-1] >= 4 * threshold
 
