@@ -30,6 +30,7 @@ COMMANDS = [
     "randomize",
     "estimate",
     "check",
+    "audit",
     "task new",
     "task check",
     "task publish",

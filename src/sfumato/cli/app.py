@@ -9,6 +9,7 @@ import typer
 from sfumato import __version__
 from sfumato.cli import task_commands
 from sfumato.cli.amplify import amplify
+from sfumato.cli.audit_command import audit_
 from sfumato.cli.calibrate import calibrate
 from sfumato.cli.check import check
 from sfumato.cli.command import add, add_group
@@ -52,7 +53,7 @@ add_group(app, "device", owner, log, leave, erase)
 add(app, fleet)
 researcher = "Repeat the experiments of the papers, and ours."
 add_group(app, "lab", researcher, list_, run, report, accuracy, fan_out, values)
-add(app, check)
+add(app, check, audit_)
 operator = (task_commands.new, task_commands.check, task_commands.publish)
 add_group(app, "task", "Write, check and publish task files.", *operator)
 add(app, serve, query, export, doctor)
