@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import seeded
 from sfumato.streams.published import Publisher, Released, plan
-from sfumato.streams.published.block_motion import Motion
+from sfumato.streams.published.block_motion import BlockMotion
 from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.publisher import Blocks
 
@@ -38,7 +38,7 @@ def test_the_motion_of_blocks_tells_how_their_parts_vary(
     sums, part = rows.sum(axis=1), rows[:, : int(256 * share)].sum(axis=1)
     covered = int(256 * share) / 256
     truth = float((part - covered * sums).var())
-    assert 0.95 <= Motion.of(sums, Tree(16, 3), 0.0).hidden(covered) / truth <= most
+    assert 0.95 <= BlockMotion.of(sums, Tree(16, 3), 0.0).hidden(covered) / truth <= most
 
 
 def test_noise_is_not_taken_for_motion() -> None:
@@ -46,13 +46,13 @@ def test_noise_is_not_taken_for_motion() -> None:
     tree, law = Tree(16, 3), plan(epsilon=1.0, bound=100, threshold=100).noise(100).law()
     integers, corrections = tree.leaf_sums(tree.draw(law.rate, seeded(4)))
     sums = integers + corrections
-    seen = Motion.of(sums, tree, law.variance)
-    blind = Motion.of(sums, tree, 0.0)
+    seen = BlockMotion.of(sums, tree, law.variance)
+    blind = BlockMotion.of(sums, tree, 0.0)
     assert seen.hidden(0.5) < 0.2 * blind.hidden(0.5)
 
 
 def test_few_blocks_show_nothing() -> None:
-    assert Motion.of(np.arange(4.0), Tree(4, 2), 1.0) == Motion()
+    assert BlockMotion.of(np.arange(4.0), Tree(4, 2), 1.0) == BlockMotion()
 
 
 def test_an_order_that_is_none_is_refused(published: Released) -> None:
@@ -92,7 +92,7 @@ def cover(
     for run in range(runs):
         stream = released(values, epsilon, cut, run)
         plain = Released(stream.release, cut, stream.blocks)
-        plain.motions[0] = Motion()
+        plain.motions[0] = BlockMotion()
         for first in draw.integers(1, VALUES - length, asked).tolist():
             answer = stream.sum(first, first + length - 1, order=order)
             usual = plain.sum(first, first + length - 1)
@@ -121,7 +121,7 @@ def test_a_random_order_would_be_too_sure_of_values_that_move_and_of_cycles() ->
     cut = int(np.quantile(values, 0.999))
     prefix = np.concatenate([[0], np.cumsum(np.minimum(values, cut))])
     stream = released(values, 0.1, cut, 1)
-    stream.motions[0] = Motion()
+    stream.motions[0] = BlockMotion()
     firsts = seeded(8).simulator().integers(1, VALUES - 1000, 200).tolist()
     answers = [stream.sum(first, first + 999) for first in firsts]
     covered = [a.low <= prefix[a.last] - prefix[a.first - 1] <= a.high for a in answers]

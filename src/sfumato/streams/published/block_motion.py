@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.streams.published.noise_tree import Tree
 
-__all__ = ["Motion"]
+__all__ = ["BlockMotion"]
 
 _FEWEST: Final = 5  # blocks
 _MOST_PAIRS: Final = 128  # pairs of blocks whose noise is computed; trees repeat
@@ -19,7 +19,7 @@ _SLOWEST: Final = 0.98
 
 
 @dataclass(frozen=True)
-class Motion:
+class BlockMotion:
     """The variance of block sums around their level: what is forgotten at once, and what lasts.
 
     If sums of t values have the variance V(t), the part u of a block of known sum varies by
@@ -30,7 +30,7 @@ class Motion:
 
     Examples
     --------
-    >>> Motion(fleeting=9.0).hidden(0.5)
+    >>> BlockMotion(fleeting=9.0).hidden(0.5)
     2.25
 
     """

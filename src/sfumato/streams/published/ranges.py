@@ -18,7 +18,7 @@ from sfumato.core.field_checks import check_one_of
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
 from sfumato.errors import InputError
-from sfumato.streams.published.block_motion import Motion
+from sfumato.streams.published.block_motion import BlockMotion
 from sfumato.streams.published.publisher import Blocks
 from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.streams.published.smoothers import smoother, spread
@@ -118,7 +118,7 @@ class Released:
     blocks: Blocks
     unit: float = 1.0
     thresholds: tuple[int, ...] = ()
-    motions: dict[int, Motion] = field(default_factory=dict, init=False, repr=False)
+    motions: dict[int, BlockMotion] = field(default_factory=dict, init=False, repr=False)
 
     def cuts(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the thresholds within a range, in units, each with its number of values."""
@@ -299,12 +299,12 @@ class Released:
             total += max(shuffled, min(self._motion(part.chapter).hidden(part.share), alike))
         return total
 
-    def _motion(self, chapter: int) -> Motion:
+    def _motion(self, chapter: int) -> BlockMotion:
         """Return how the values of a chapter move, as far as its published blocks show it."""
         if chapter not in self.motions:
             first, last = np.searchsorted(self._chapters, [chapter, chapter + 1]).tolist()
             full = np.diff(self._starts)[first:last] == self.release.block
             sums = self.blocks.sums[first : first + int(full.sum())]  # only the last can be short
             variance = self.release.noise(self._cut(chapter)).law().variance
-            self.motions[chapter] = Motion.of(sums, self.release.tree, variance)
+            self.motions[chapter] = BlockMotion.of(sums, self.release.tree, variance)
         return self.motions[chapter]
