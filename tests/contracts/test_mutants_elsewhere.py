@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
+from tests.contracts.mutants import Mutants, is_caught_by
 
-from sfumato.checks import MECHANISM_CHECKS, CheckFailed
 from sfumato.checks.sizes import siblings
 from sfumato.core import Contrasts, Mechanism
 from sfumato.core.contrast import Cover, Covering
@@ -25,15 +24,11 @@ from sfumato.randomness import Keyed, Secure, Seeded, Source, secure
 EXACT = (2.0, 4, 2, 2, True)  # vectors of exactly two non-zeros
 STUBS = (1.0, 3, 2, 2)
 
-MUTANTS: list[tuple[Mechanism, str]] = []
+MUTANTS = Mutants()
 
 
 def caught_by(check: str, *arguments: Any) -> Callable[[type[Mechanism]], type[Mechanism]]:
-    def register(mutant: type[Mechanism]) -> type[Mechanism]:
-        MUTANTS.append((mutant(*(arguments or (1.0, 5))), check))
-        return mutant
-
-    return register
+    return MUTANTS.caught_by(check, *(arguments or (1.0, 5)))
 
 
 # ---- other sources --------------------------------------------------------------------------
@@ -276,13 +271,9 @@ class IsLessApart(_Overstates, SubsetSelection):
 # ---- the tests ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mutant", "check"), MUTANTS, ids=[type(mutant).__name__ for mutant, _ in MUTANTS]
-)
+@MUTANTS.each
 def test_every_mutant_is_caught(mutant: Mechanism, check: str) -> None:
-    by_name = {check.__name__: check for check in MECHANISM_CHECKS}
-    with pytest.raises(CheckFailed):
-        by_name[check](mutant)
+    assert is_caught_by(check, mutant)
 
 
 def test_sizes_of_all_forms_are_among_the_siblings() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
+from tests.contracts.mutants import Mutants, is_caught_by
 
-from sfumato.checks import MECHANISM_CHECKS, CheckFailed
 from sfumato.core import Law, Mechanism, Tally
 from sfumato.mechanisms import Adaptive, SubsetSelection
 from sfumato.mechanisms.frequency.oracle import kept_threshold
@@ -20,15 +18,8 @@ from sfumato.randomness import ONE, Source, members
 BITS = (1.0, 6, 2)  # reports of six bits, two of them set
 LISTS = (2.0, 17, 2)  # reports of two items of seventeen
 
-MUTANTS: list[tuple[Mechanism, str]] = []
-
-
-def caught_by(check: str, *arguments: Any) -> Callable[[type[Mechanism]], type[Mechanism]]:
-    def register(mutant: type[Mechanism]) -> type[Mechanism]:
-        MUTANTS.append((mutant(*arguments), check))
-        return mutant
-
-    return register
+MUTANTS = Mutants()
+caught_by = MUTANTS.caught_by
 
 
 # ---- privacy --------------------------------------------------------------------------------
@@ -189,10 +180,6 @@ class ForgetsItsRule(Adaptive):
         return super().configuration() | {"rule": "least"}
 
 
-@pytest.mark.parametrize(
-    ("mutant", "check"), MUTANTS, ids=[type(mutant).__name__ for mutant, _ in MUTANTS]
-)
+@MUTANTS.each
 def test_every_mutant_is_caught(mutant: Mechanism, check: str) -> None:
-    by_name = {check.__name__: check for check in MECHANISM_CHECKS}
-    with pytest.raises(CheckFailed):
-        by_name[check](mutant)
+    assert is_caught_by(check, mutant)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
+from tests.contracts.mutants import Mutants, is_caught_by
 
-from sfumato.checks import MECHANISM_CHECKS, CheckFailed
 from sfumato.core import Covariance, FrequencyEstimate, Mechanism, Tally
 from sfumato.mechanisms import Concord, ExSub, PrivSet
 from sfumato.mechanisms.sparse.subset.subset_form import SubsetForm
@@ -23,15 +21,8 @@ EXACT = (1.0, 5, 2, 2, True)  # sets of exactly two items: no stubs
 SIGNS = (1.0, 9, 2, 2)  # signed entries in lists
 DENSE = (1.0, 3, 2, 5)  # a sign for every entry
 
-MUTANTS: list[tuple[Mechanism, str]] = []
-
-
-def caught_by(check: str, *arguments: Any) -> Callable[[type[Mechanism]], type[Mechanism]]:
-    def register(mutant: type[Mechanism]) -> type[Mechanism]:
-        MUTANTS.append((mutant(*arguments), check))
-        return mutant
-
-    return register
+MUTANTS = Mutants()
+caught_by = MUTANTS.caught_by
 
 
 # ---- privacy --------------------------------------------------------------------------------
@@ -159,10 +150,6 @@ class SimulatesEmptySets(PrivSet):
         return super().sample_counts(np.zeros_like(holders), n, rng)
 
 
-@pytest.mark.parametrize(
-    ("mutant", "check"), MUTANTS, ids=[type(mutant).__name__ for mutant, _ in MUTANTS]
-)
+@MUTANTS.each
 def test_every_mutant_is_caught(mutant: Mechanism, check: str) -> None:
-    by_name = {check.__name__: check for check in MECHANISM_CHECKS}
-    with pytest.raises(CheckFailed):
-        by_name[check](mutant)
+    assert is_caught_by(check, mutant)

@@ -35,23 +35,15 @@ STEP: Final = 10  # the factor by which noise becomes less likely per unit; see 
 
 @dataclass(frozen=True)
 class PathLaw:
-    """The law of a sampler, computed from its paths.
-
-    Parameters
-    ----------
-    chances
-        The exact probability of each outcome.
-    paths
-        The number of paths that were followed.
-    left
-        The total probability of the paths that were not followed to their end, which are long loops
-        and large noise.
-
-    """
+    """The law of a sampler, computed from its paths."""
 
     chances: dict[Any, Fraction]
+    """The exact probability of each outcome."""
     paths: int
+    """The number of paths that were followed."""
     left: Fraction
+    """The total probability of the paths that were not followed to their end, which are long loops
+    and large noise."""
 
 
 def path_law(run: Callable[[Branching], Any], unit: Fraction | None = None) -> PathLaw:

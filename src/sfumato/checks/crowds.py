@@ -37,22 +37,14 @@ PEOPLE: Final = 4_000
 
 @dataclass(frozen=True)
 class Group:
-    """Devices of one tier that all hold the same values.
-
-    Parameters
-    ----------
-    devices
-        The law that the devices follow.
-    held
-        The index of the value in each period; see :attr:`Devices.values`.
-    count
-        The number of devices.
-
-    """
+    """Devices of one tier that all hold the same values."""
 
     devices: Devices
+    """The law that the devices follow."""
     held: tuple[int, ...]
+    """The index of the value in each period; see :attr:`Devices.values`."""
     count: int
+    """The number of devices."""
 
 
 def periods_of(stream: Stream) -> int:

@@ -21,31 +21,20 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Subject:
-    """Something with small examples, and the checks that each of them must pass.
-
-    Parameters
-    ----------
-    name
-        The name on the command line.
-    family
-        The kind of thing it is.
-    examples
-        Small instances.
-    claims
-        The names of its checks.
-    check
-        A function that runs all checks on one example.
-    plain
-        A function that returns an example as plain data.
-
-    """
+    """Something with small examples, and the checks that each of them must pass."""
 
     name: str
+    """The name on the command line."""
     family: Literal["mechanism", "noise", "stream"]
+    """The kind of thing it is."""
     examples: tuple[Any, ...]
+    """Small instances."""
     claims: tuple[str, ...]
+    """The names of its checks."""
     check: Callable[[Any, Progress], Verdict]
+    """A function that runs all checks on one example."""
     plain: Callable[[Any], dict[str, Any]]
+    """A function that returns an example as plain data."""
 
 
 def names() -> list[str]:

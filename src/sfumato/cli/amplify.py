@@ -49,8 +49,6 @@ class AmplifyOptions:
 
     Parameters
     ----------
-    name
-        A mechanism.
     n
         People whose reports are shuffled.
     delta

@@ -32,6 +32,8 @@ __all__ = ["Count", "Parts", "Picture", "Result", "TableFile", "Target", "add", 
 SHARED: Final = {
     "force": "Replace files that are there already.",
     "as_json": "Print nothing but JSON.",
+    "level": "The probability with which intervals cover.",
+    "name": "A mechanism.",
 }
 """The help of options that mean the same to every command."""
 SHORT: Final = {"output": "-o", "jobs": "-j"}

@@ -36,15 +36,13 @@ class EstimateOptions:
     Parameters
     ----------
     source
-        A report file.
-    level
-        How often an interval holds its truth.
+        The file of reports, as `sfumato randomize` writes it.
     top
         Show this many of the largest values only.
     band
         Wider intervals that hold all truths at once.
     plot
-        Draw them: a .png, .svg or .pdf.
+        Draw the values: a .png, .svg or .pdf.
     answer
         Of keys with values: only this one.
     output

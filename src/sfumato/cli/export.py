@@ -30,11 +30,9 @@ class ExportOptions:
     target
         A Parquet file to write.
     store
-        The file of a collector that is not running.
+        The store of a collector, which must not be running meanwhile.
     task
         The id of a task; needed if there are several.
-    force
-        Overwrite the file.
 
     """
 

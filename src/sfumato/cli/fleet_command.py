@@ -58,7 +58,7 @@ class FleetOptions:
     Parameters
     ----------
     address
-        Of the task, or of a collector that has one.
+        The address of the task, or of a collector that has only one.
     devices
         How many devices to simulate.
     data
@@ -67,7 +67,7 @@ class FleetOptions:
     journals
         A folder for the journals; in memory if none.
     seed
-        Of the streams; coins are always secret.
+        The seed of made-up streams; coins are always secret.
 
     """
 

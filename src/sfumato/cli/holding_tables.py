@@ -26,9 +26,9 @@ class HeldColumns:
     Parameters
     ----------
     person
-        The column that says whose a row is.
+        The column that says to whom a row belongs.
     key
-        The column of keys (or items of a set).
+        The column of keys, or of the items of a set.
     value
         The column of values, from --low to --high.
     keys

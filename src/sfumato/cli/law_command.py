@@ -55,14 +55,7 @@ _COLUMNS: Final = 8
 
 @dataclass(frozen=True)
 class LawOptions:
-    """The mechanism to look at.
-
-    Parameters
-    ----------
-    name
-        A mechanism.
-
-    """
+    """The mechanism to look at."""
 
     name: Annotated[str, typer.Argument()]
     typed: TypedParameters

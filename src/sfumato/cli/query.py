@@ -22,7 +22,7 @@ class QueryOptions:
     Parameters
     ----------
     address
-        Of the task, or of a collector that has one.
+        The address of the task, or of a collector that has only one.
     ask
         mean, range, prefix, difference, top or curve.
     period
@@ -45,8 +45,6 @@ class QueryOptions:
     projection
         simplex moves shares of which each device has exactly one to the nearest ones that sum to
         one, and their intervals with them.
-    level
-        The probability with which intervals cover.
 
     """
 

@@ -25,13 +25,11 @@ class RangeOptions:
     Parameters
     ----------
     source
-        What release has written.
+        The file that `sfumato release` has written.
     first
-        The first place, from 1.
+        The place of the first value, counted from 1.
     last
-        The last place.
-    level
-        The probability with which intervals cover.
+        The place of the last value.
     order
         The order of values within a block: steady, in which parts of blocks differ by as much as
         blocks show that values move, or any, which may be a cycle shorter than a block.

@@ -140,11 +140,11 @@ def _population(
     from sfumato.cli import streams
     from sfumato.datasets import endless
     from sfumato.files import Table
-    from sfumato.simulation import Recorded
+    from sfumato.simulation import Course, Recorded
 
     data, many = asked.data, asked.devices or stream.counts_on or _MANY
     if data == _SYNTHETIC:
-        return observed.made_up(many, asked.seed, asked.life, asked.changes)
+        return observed.made_up(many, asked.seed, Course(asked.life, asked.changes))
     if data in endless.CURVES:
         if task.values.kind not in ("binary", "category") or task.values.width > 2:
             raise InputError(

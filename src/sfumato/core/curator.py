@@ -30,26 +30,17 @@ class Due:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question to all free devices; each answers with this probability, by its own coin.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism that an answer is randomized with.
-    probability
-        The probability with which a free device answers.
-    tier
-        The tier that is asked, counted from 0; most tasks have only one.
-    round
-        The number of this question within its period, counted from 0. A curator leaves it at 0, and
-        :class:`Timestep` fills it in.
-
-    """
+    """A question to all free devices; each answers with this probability, by its own coin."""
 
     mechanism: Mechanism
+    """The mechanism that an answer is randomized with."""
     probability: float
+    """The probability with which a free device answers."""
     tier: int = 0
+    """The tier that is asked, counted from 0; most tasks have only one."""
     round: int = 0
+    """The number of this question within its period, counted from 0. A curator leaves it at 0, and
+    :class:`Timestep` fills it in."""
 
 
 Question = Due | Ask

@@ -19,22 +19,14 @@ __all__ = ["Form"]
 
 @dataclass(frozen=True)
 class Form:
-    """How the payloads of one place are validated and counted.
-
-    Parameters
-    ----------
-    dtype
-        The numpy dtype of a payload without its padding.
-    valid
-        Returns a mask of the payloads that a device can have sent.
-    counted
-        Returns the tally of payloads that have already been found valid.
-
-    """
+    """How the payloads of one place are validated and counted."""
 
     dtype: np.dtype[Any]
+    """The numpy dtype of a payload without its padding."""
     valid: Callable[[Array], Bools]
+    """Returns a mask of the payloads that a device can have sent."""
     counted: Callable[[Array], Tally]
+    """Returns the tally of payloads that have already been found valid."""
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:

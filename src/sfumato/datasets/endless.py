@@ -86,13 +86,24 @@ CURVES: Final[Mapping[str, _Shape]] = {
 ours, after how many periods a curve of steps jumps from 0.1 to 0.3 and back."""
 
 
-def _curve(name: str, pace: float | None, periods: int, seed: int) -> Floats:
-    check_one_of("curve", name, CURVES)
-    shape = CURVES[name]
-    return shape.draw(periods, np.random.default_rng([seed, 0]), pace or shape.pace)
+class _AlongCurve(ByPeriod):
+    """A population that follows a curve."""
+
+    def __init__(
+        self,
+        curve: str,
+        devices: int = DEVICES,
+        periods: int = PERIODS,
+        seed: int = 1,
+        pace: float | None = None,
+    ) -> None:
+        super().__init__(devices, periods, seed)
+        check_one_of("curve", curve, CURVES)
+        shape = CURVES[curve]
+        self.curve = shape.draw(periods, np.random.default_rng([seed, 0]), pace or shape.pace)
 
 
-class DrawnBits(ByPeriod):
+class DrawnBits(_AlongCurve):
     """A population in which a share p of the devices, drawn anew in each period, holds 1.
 
     Parameters
@@ -113,17 +124,6 @@ class DrawnBits(ByPeriod):
 
     labels: tuple[Label, ...] = ("0", "1")
 
-    def __init__(
-        self,
-        curve: str,
-        devices: int = DEVICES,
-        periods: int = PERIODS,
-        seed: int = 1,
-        pace: float | None = None,
-    ) -> None:
-        super().__init__(devices, periods, seed)
-        self.curve = _curve(curve, pace, periods, seed)
-
     def _values(self, period: int, rng: np.random.Generator) -> Array:
         ones = round(float(self.curve[period - 1]) * self.devices)
         values = np.zeros(self.devices, dtype=np.int8)
@@ -131,17 +131,16 @@ class DrawnBits(ByPeriod):
         return values
 
 
-class NoisyNumbers(ByPeriod):
+class NoisyNumbers(_AlongCurve):
     """A population of numbers that are normal about the curve and cut to a public interval.
 
     Parameters
     ----------
-    curve, devices, periods, seed, pace
+    curve, devices, periods, seed
         The same as in :class:`DrawnBits`.
     spread
         The deviation of the numbers; 10 in the paper, two hundred times the height of the curve.
-    reach
-        The number of deviations that the public interval extends on either side.
+        The public interval reaches four deviations to either side.
 
     """
 
@@ -151,14 +150,11 @@ class NoisyNumbers(ByPeriod):
         devices: int = DEVICES,
         periods: int = PERIODS,
         seed: int = 1,
-        pace: float | None = None,
         spread: float = 10.0,
-        reach: float = 4.0,
     ) -> None:
-        super().__init__(devices, periods, seed)
-        self.curve = _curve(curve, pace, periods, seed)
+        super().__init__(curve, devices, periods, seed)
         self.spread = spread
-        self.interval = (-reach * spread, reach * spread)
+        self.interval = (-4 * spread, 4 * spread)
 
     def _values(self, period: int, rng: np.random.Generator) -> Array:
         drawn = rng.normal(self.curve[period - 1], self.spread, self.devices)

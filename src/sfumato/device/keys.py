@@ -153,19 +153,12 @@ class _PeriodCoins(Keyed):
 
 @dataclass(frozen=True)
 class Chain:
-    """The keys of a task's present and, by hashing, later periods.
-
-    Parameters
-    ----------
-    key
-        The key of the present period.
-    format
-        The format of the task's keys: 2, or 1 if the task was joined in a journal of that format.
-
-    """
+    """The keys of a task's present and, by hashing, later periods."""
 
     key: bytes
+    """The key of the present period."""
     format: int = FORMAT
+    """The format of the task's keys: 2, or 1 if the task was joined in a journal of that format."""
 
     def __post_init__(self) -> None:
         """Raise MismatchError unless the format is known."""

@@ -27,22 +27,14 @@ TOGETHER: Final = 64
 
 @dataclass(frozen=True)
 class Living:
-    """The work of a device as time passes, without the network.
-
-    Parameters
-    ----------
-    journal
-        The device's journal.
-    parts
-        The device's parts in its tasks.
-    clock
-        The device's clock.
-
-    """
+    """The work of a device as time passes, without the network."""
 
     journal: Journal
+    """The device's journal."""
     parts: Parts
+    """The device's parts in its tasks."""
     clock: DeviceClock
+    """The device's clock."""
 
     def observe(self, joined: Joined, value: Any, *, strict: bool) -> None:
         """Store the present value of a task; see :meth:`sfumato.device.Device.observe`."""

@@ -31,19 +31,12 @@ FEW_ITEMS: Final = 256
 
 @dataclass(frozen=True)
 class Part:
-    """A joined task, with its stream.
-
-    Parameters
-    ----------
-    published
-        The task as it was published.
-    stream
-        The stream of the task.
-
-    """
+    """A joined task, with its stream."""
 
     published: Published
+    """The task as it was published."""
     stream: Stream
+    """The stream of the task."""
 
     @classmethod
     def of(cls, published: Published) -> Part:

@@ -85,25 +85,16 @@ def report_writer(
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A file of reports.
-
-    Parameters
-    ----------
-    path
-        The file.
-    mechanism
-        The mechanism that its reports come from.
-    count
-        The number of reports.
-    form
-        What the entries of a vector stand for, if the reports are about keys.
-
-    """
+    """A file of reports."""
 
     path: Path
+    """The file."""
     mechanism: Mechanism
+    """The mechanism that its reports come from."""
     count: int
+    """The number of reports."""
     form: Form | None = None
+    """What the entries of a vector stand for, if the reports are about keys."""
 
     @classmethod
     def open(cls, path: Path) -> ReportFile:

@@ -20,7 +20,7 @@ from sfumato.core.field_checks import check_number, check_whole
 from sfumato.core.outlook import Expected, Notice, Option, Outlook
 from sfumato.errors import ConfigurationError
 from sfumato.planner.advice import about_numbers, about_privacy
-from sfumato.simulation import Simulation, observed_by, steps
+from sfumato.simulation import Course, Simulation, observed_by, steps
 from sfumato.streams import registry
 from sfumato.streams.pilot import Pilot
 from sfumato.wire.task import Task
@@ -213,7 +213,7 @@ def _simulated(
     observed = observed_by({**task.plain(), "periods": periods})
     measured: dict[str, list[Expected]] = {option.name: [] for option in options}
     for pace in PACES:
-        population = observed.made_up(many, seed=1, pace=pace)
+        population = observed.made_up(many, seed=1, course=Course(pace=pace))
         runs = {option.name: steps(option.stream.expecting(many), population) for option in options}
         outcomes: dict[str, Simulation] = {}
         for period in range(1, periods + 1):

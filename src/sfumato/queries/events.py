@@ -29,26 +29,18 @@ HEIGHT: Final = 0.75
 
 @dataclass(frozen=True)
 class Event:
-    """The result for one period.
-
-    Parameters
-    ----------
-    period
-        The period.
-    value, deviation
-        The watched value, and its standard deviation.
-    chance
-        The probability of a value this high if the truth is exactly at the threshold.
-    alarm
-        Whether this probability is below the given rate.
-
-    """
+    """The result for one period."""
 
     period: int
+    """The period."""
     value: float
+    """The watched value."""
     deviation: float
+    """The standard deviation of the watched value."""
     chance: float
+    """The probability of a value this high if the truth is exactly at the threshold."""
     alarm: bool
+    """Whether this probability is below the given rate."""
 
 
 class Watch:

@@ -29,28 +29,18 @@ MOST_POINTS: Final = 1 << 17
 
 @dataclass(frozen=True)
 class View:
-    """The data of a task that its page shows.
-
-    Parameters
-    ----------
-    items
-        The number of items of the task.
-    places
-        The indices of the items that are shown, sorted by falling last known value.
-    latest
-        The last known value of each shown item.
-    periods
-        The period of each last known value; 0 if there never was one.
-    history
-        What each period has released of the shown items.
-
-    """
+    """The data of a task that its page shows."""
 
     items: int
+    """The number of items of the task."""
     places: tuple[int, ...]
+    """The indices of the items that are shown, sorted by falling last known value."""
     latest: Answers
+    """The last known value of each shown item."""
     periods: tuple[int, ...]
+    """The period of each last known value; 0 if there never was one."""
     history: tuple[dict[str, Any], ...]
+    """What each period has released of the shown items."""
 
     @classmethod
     def of(cls, running: RunningTask) -> View:

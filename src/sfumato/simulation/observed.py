@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,24 @@ from sfumato.simulation.recorded_streams import read_devices, read_periods, read
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.wire.values import TaskValues
 
-__all__ = ["Held", "Moves", "Numbers", "Observed", "observed_by"]
+__all__ = ["Course", "Held", "Moves", "Numbers", "Observed", "observed_by"]
 
 SOMETIMES: Final = 8
 """The mean number of periods between changes of a made-up device, if the task has no limit."""
+
+
+class Course(NamedTuple):
+    """How the values of made-up devices change."""
+
+    life: Life = "moving"
+    """The way in which values that stay until the next one change."""
+    changes: int | None = None
+    """The largest number of changed entries; None for as many as the task allows."""
+    pace: float = 1.0
+    """The speed at which shares or levels drift, relative to the usual one."""
+
+
+USUAL_COURSE: Final = Course()
 
 
 class Observed(ABC):
@@ -49,28 +63,8 @@ class Observed(ABC):
         """The columns of a table beside device and period, and whether their cells are text."""
 
     @abstractmethod
-    def made_up(
-        self,
-        devices: int,
-        seed: int,
-        life: Life = "moving",
-        changes: int | None = None,
-        pace: float = 1.0,
-    ) -> Population:
-        """Return made-up devices, which are the same for the same seed.
-
-        Parameters
-        ----------
-        devices, seed
-            The number of devices, and the seed of all draws.
-        life
-            The way in which values that stay until the next one change.
-        changes
-            The largest number of changed entries; by default as many as the task allows.
-        pace
-            The speed at which shares or levels drift, relative to the usual one.
-
-        """
+    def made_up(self, devices: int, seed: int, course: Course = USUAL_COURSE) -> Population:
+        """Return made-up devices, which are the same for the same seed."""
 
     def recorded(self, table: Any, devices: int | None = None, seed: int = 1) -> Population:
         """Return the devices of a table, each once, or drawn at random; InputError if it is bad."""
@@ -118,19 +112,13 @@ class Held(Observed):
         words = _has_words(self.values.labels) and not isinstance(self.values, Binary)
         return {name: words}
 
-    def made_up(
-        self,
-        devices: int,
-        seed: int,
-        life: Life = "moving",
-        changes: int | None = None,
-        pace: float = 1.0,
-    ) -> Population:
+    def made_up(self, devices: int, seed: int, course: Course = USUAL_COURSE) -> Population:
         """Return devices whose values change now and then; in an endless task shares drift."""
-        if self.changes is None and changes is None and isinstance(self.values, Category):
-            return Drifting(self.values.labels, devices, self.periods, seed, DRIFT * pace)
-        often = changes or self.changes or 1 + 2 * max(1, self.periods // SOMETIMES)
-        return Synthetic(self.values, self.periods, often, devices, life, seed)
+        changes = course.changes or self.changes
+        if changes is None and isinstance(self.values, Category):
+            return Drifting(self.values.labels, devices, self.periods, seed, DRIFT * course.pace)
+        often = changes or 1 + 2 * max(1, self.periods // SOMETIMES)
+        return Synthetic(self.values, self.periods, often, devices, course.life, seed)
 
     def read(self, table: Any) -> Array:
         """Return the streams of a table with one row for each value."""
@@ -172,17 +160,10 @@ class Numbers(Observed):
         """The columns of a table: one, with numbers."""
         return {"value": False}
 
-    def made_up(
-        self,
-        devices: int,
-        seed: int,
-        life: Life = "moving",
-        changes: int | None = None,
-        pace: float = 1.0,
-    ) -> Population:
+    def made_up(self, devices: int, seed: int, course: Course = USUAL_COURSE) -> Population:
         """Return devices whose numbers lie around a level that drifts."""
-        del life, changes
-        return DriftingLevels((self.low, self.high), devices, self.periods, seed, TIDE * pace)
+        tide = TIDE * course.pace
+        return DriftingLevels((self.low, self.high), devices, self.periods, seed, tide)
 
     def read(self, table: Any) -> Floats:
         """Return the streams of a table; a period without a number repeats the one before."""
@@ -249,17 +230,9 @@ class Moves(Observed):
         """The columns of a table: an item, and whether it rose (1) or fell (-1)."""
         return {"item": _has_words(self.labels), "move": False}
 
-    def made_up(
-        self,
-        devices: int,
-        seed: int,
-        life: Life = "moving",
-        changes: int | None = None,
-        pace: float = 1.0,
-    ) -> Population:
+    def made_up(self, devices: int, seed: int, course: Course = USUAL_COURSE) -> Population:
         """Return devices whose items rise and fall in waves."""
-        del life, pace
-        often = changes or self.changes
+        often = course.changes or self.changes
         return Moving(len(self.labels), self.periods, often, devices, seed, kind=self)
 
     def read(self, table: Any) -> NDArray[np.int8]:

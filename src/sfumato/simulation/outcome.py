@@ -46,31 +46,21 @@ class Asked:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The errors of estimates.
-
-    Parameters
-    ----------
-    tve
-        Absolute errors, summed over periods and items (total variation error).
-    mae
-        The largest absolute error.
-    mse
-        The mean squared error.
-    expected_mse
-        The mean squared error that the intervals assume; None if there is no interval.
-    clipping
-        The largest bias from what devices may not report; only a simulation knows it.
-    coverage
-        The share of intervals that contain the truth, for means, sums over ranges, and differences.
-
-    """
+    """The errors of estimates."""
 
     tve: float
+    """Absolute errors, summed over periods and items (total variation error)."""
     mae: float
+    """The largest absolute error."""
     mse: float
+    """The mean squared error."""
     expected_mse: float | None
+    """The mean squared error that the intervals assume; None if there is no interval."""
     clipping: float
+    """The largest bias from what devices may not report; only a simulation knows it."""
     coverage: dict[str, float]
+    """The share of intervals that contain the truth, for means, sums over ranges, and differences.
+    """
 
     @property
     def rmse(self) -> float:

@@ -45,26 +45,18 @@ class Component(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Observations in the coordinates in which a shape's motions are independent.
-
-    Parameters
-    ----------
-    basis
-        The motion of each coordinate, periods x coordinates.
-    weights
-        The information about each coordinate.
-    pull, constant
-        The linear term of each coordinate, for the observations and for a constant curve of one.
-    seen
-        The observations.
-
-    """
+    """Observations in the coordinates in which a shape's motions are independent."""
 
     basis: Floats
+    """The motion of each coordinate, periods x coordinates."""
     weights: Floats
+    """The information about each coordinate."""
     pull: Floats
+    """The linear term of each coordinate, for the observations."""
     constant: Floats
+    """The linear term of each coordinate, for a constant curve of one."""
     seen: Information
+    """The observations."""
 
     @classmethod
     def of(cls, root: Floats, seen: Information) -> Self:

@@ -22,22 +22,14 @@ __all__ = ["Cut", "best_cut", "binned"]
 
 @dataclass(frozen=True)
 class Cut:
-    """A cut of numbers, and its errors.
-
-    Parameters
-    ----------
-    threshold
-        The number to which larger ones are clipped.
-    noise
-        The standard error of the mean of those who answer.
-    bias
-        The amount by which the mean of clipped numbers is below the true mean.
-
-    """
+    """A cut of numbers, and its errors."""
 
     threshold: float
+    """The number to which larger ones are clipped."""
     noise: float
+    """The standard error of the mean of those who answer."""
     bias: float
+    """The amount by which the mean of clipped numbers is below the true mean."""
 
     @property
     def error(self) -> float:

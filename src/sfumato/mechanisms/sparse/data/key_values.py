@@ -224,22 +224,14 @@ class KeyValueTruth:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyValueEstimate:
-    """Three estimates for each key, from the same reports.
-
-    Parameters
-    ----------
-    frequency
-        The share of people who hold the key.
-    mean
-        The sum of the key's values divided by the number of *all* people.
-    conditional_mean
-        The mean of the key's values among those who hold it.
-
-    """
+    """Three estimates for each key, from the same reports."""
 
     frequency: Estimate
+    """The share of people who hold the key."""
     mean: Estimate
+    """The sum of the key's values divided by the number of *all* people."""
     conditional_mean: ConditionalMean
+    """The mean of the key's values among those who hold it."""
     names: Sequence[str] = field(default=("frequency", "mean", "conditional_mean"), repr=False)
 
     @property

@@ -89,10 +89,6 @@ class StretchedHash(HashFamily):
 
     Parameters
     ----------
-    symbols
-        The number of symbols.
-    buckets
-        The number of buckets t, two or more.
     seed_bits
         The number of bits of a seed.
 

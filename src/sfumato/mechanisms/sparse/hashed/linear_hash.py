@@ -33,10 +33,6 @@ class LinearHash(HashFamily):
 
     Parameters
     ----------
-    symbols
-        The number of symbols.
-    buckets
-        The number of buckets t, two or more.
     strength
         How many symbols have independent buckets.
 

@@ -131,21 +131,6 @@ class PrivSet(FavouredSubsets):
         """The number of members of a subset, stubs included."""
         return self.probabilities.size
 
-    @property
-    def p(self) -> float:
-        """The probability that a holder's report names the item."""
-        return self.probabilities.p_true
-
-    @property
-    def q(self) -> float:
-        """The probability that anybody else's report names the item."""
-        return self.probabilities.p_false
-
-    @property
-    def gap(self) -> float:
-        """The difference p - q, computed without cancellation."""
-        return self.probabilities.gap
-
     def variance(self, share: float = 0.0) -> float:
         """Return n times the variance of an estimated share, for an item with this true share."""
         absent, present = self.probabilities.variances()

@@ -67,13 +67,7 @@ def subset_cover(
 ) -> Covered | None:
     """Return how much others' subsets cover; None if there are too many cases to list.
 
-    Parameters
-    ----------
-    ratio
-        How many times as likely a favoured subset is.
-    dimension, sparsity, size, threshold
-        The sizes of the padded vector and of its subsets; threshold is None if one hit is enough.
-
+    The arguments are those of ``subset_contrasts``.
     """
     if sparsity > _LISTED or (threshold is not None and threshold < 1):
         return None
