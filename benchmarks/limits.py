@@ -20,7 +20,7 @@ LIMITS: Final[Mapping[tuple[str, int], float]] = {
     ("exsub", 240): 40,
     ("grr", 128): 30,
     ("grr", 1024): 30,
-    ("olh", 128): 100,
+    ("olh", 128): 60,
     ("olh", 1024): 150,
     ("oue", 128): 500,
     ("oue", 1024): 3500,

@@ -160,7 +160,7 @@ class OLH(FrequencyOracle):
             words = np.zeros(numbers.shape[1], dtype=self._word)
             for row, number in enumerate(numbers):
                 words |= number.astype(self._word) << self._word.type(row * self._symbol_bits)
-            reports["packed"] = words.view(np.uint8).reshape(words.size, -1)[:, :size]
+            self._write(words, reports)
             return
         packed = np.zeros((size, numbers.shape[1]), dtype=np.uint8)
         for row, number in enumerate(numbers):
@@ -192,9 +192,19 @@ class OLH(FrequencyOracle):
 
     def _words(self, reports: Array) -> Array:
         """Return each report as one unsigned integer."""
-        padded = np.zeros(len(reports), dtype=self._word)
-        padded.view(np.uint8).reshape(len(reports), -1)[:, : self.report_bytes] = reports["packed"]
-        return padded
+        words = np.zeros(len(reports), dtype=self._word)
+        parts, packed = words.view(np.uint8).reshape(words.size, -1), reports["packed"]
+        for byte in range(
+            self.report_bytes
+        ):  # a loop over reports is far longer than one over bytes
+            parts[:, byte] = packed[:, byte]
+        return words
+
+    def _write(self, words: Array, reports: Array) -> None:
+        """Fill the reports from one unsigned integer each."""
+        parts, packed = words.view(np.uint8).reshape(words.size, -1), reports["packed"]
+        for byte in range(self.report_bytes):
+            packed[:, byte] = parts[:, byte]
 
     def publics(self) -> Sequence[Any]:
         """Return all hashes as tuples (b, a_0, a_1, ...)."""
@@ -228,7 +238,15 @@ class OLH(FrequencyOracle):
         most = (1 + self._digits) * (self.buckets - 1)
         return np.min_scalar_type(most)
 
+    @cached_property
+    def _binary(self) -> bool:
+        """Whether all numbers of a report are whole bits of one word."""
+        return self._word is not None and self.buckets & (self.buckets - 1) == 0
+
     def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
+        if self._binary:
+            self._randomize_bits(encoded, rng, reports)
+            return
         n, g, lane = encoded.size, self.buckets, self._lane
         numbers = np.empty((2 + self._digits, n), dtype=lane)
         numbers[1:] = rng.below(g, n * (1 + self._digits), lane).reshape(-1, n)
@@ -239,6 +257,27 @@ class OLH(FrequencyOracle):
         kept = rng.bernoulli(self.kept, n)
         numbers[0] = np.where(kept, hashed, rng.below(g, n, lane))
         self._pack(numbers, reports)
+
+    def _randomize_bits(self, encoded: Array, rng: Source, reports: Array) -> None:
+        """Fill the reports from random words: their bits are a hash and a random bucket."""
+        word: Any = self._word
+        kind, width = word.type, self._symbol_bits
+        words = rng.words(encoded.size, 8 * word.itemsize)
+        words &= kind((1 << (2 + self._digits) * width) - 1)
+        codes = encoded.astype(word)
+        hashed, shift = words >> kind(width), np.empty_like(words)
+        for place in range(self._digits):
+            # Only the lowest bits count in the end, and higher ones never reach them.
+            np.right_shift(words, kind((2 + place) * width), out=shift)
+            shift *= codes & kind(1)
+            hashed += shift
+            codes >>= kind(1)
+        # The random bucket makes way for the item's own.
+        hashed ^= words
+        hashed &= kind(self.buckets - 1)
+        hashed *= rng.bernoulli(self.kept, encoded.size)
+        words ^= hashed
+        self._write(words, reports)
 
     def valid(self, reports: Array) -> Bools:
         """Return a mask of the reports whose numbers are all below g and that set no other bit."""
@@ -293,6 +332,13 @@ class OLH(FrequencyOracle):
         left = [np.empty(len(reports), dtype=np.int16)]
         for start in range(0, len(reports), self.chunk):
             part = slice(start, start + self.chunk)
+            if self._binary:
+                words, bits = self._words(reports[part]), self._symbol_bits
+                key[part] = words >> 2 * bits & cells - 1
+                left[0][part] = words - (words >> bits) & g - 1
+                for row in range(above):
+                    shifts[row, part] = words >> (2 + shared + row) * bits & g - 1
+                continue
             numbers = self._unpack(reports[part])
             for shift in numbers[2 : 2 + shared][::-1]:
                 key[part] *= g

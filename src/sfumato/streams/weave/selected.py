@@ -17,15 +17,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Ints
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.mix import Network
 
 __all__ = ["Selected", "last_periods"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FIRST: Final = 16
 """The first periods, all of which are selected."""
