@@ -197,15 +197,16 @@ def test_equal_hashes_are_counted_first_where_there_are_many() -> None:
 
 @pytest.mark.parametrize("g", RANGES)
 @pytest.mark.parametrize("d", [2, 128, 100_000])
-def test_without_noise_the_bucket_is_the_item_s_own(g: int, d: int) -> None:
+def test_with_hardly_any_noise_the_bucket_is_the_item_s_own(g: int, d: int) -> None:
     """Reports of one word, of two and of many bytes alike; the hash itself stays uniform."""
-    mechanism = OLH(40.0, d, hash_range=g)
+    mechanism = OLH(20.0, d, hash_range=g)
     items = np.random.default_rng(g).integers(d, size=300)
-    publics = []
+    publics, others = [], 0
     for item, report in zip(items.tolist(), mechanism.randomize(items, seeded(g)), strict=True):
         y, *public = symbols(mechanism, report, 2 + (d - 1).bit_length())
-        assert y == mechanism.bucket(item, public)
+        others += y != mechanism.bucket(item, public)
         publics.append(public)
+    assert others <= 3
     spread = np.array(publics).mean() / (g - 1)
     deviation = ((g + 1) / (12 * (g - 1)) / np.size(publics)) ** 0.5
     assert abs(spread - 0.5) < 5.5 * deviation

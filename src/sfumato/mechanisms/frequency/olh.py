@@ -262,8 +262,7 @@ class OLH(FrequencyOracle):
         """Fill the reports from random words: their bits are a hash and a random bucket."""
         word: Any = self._word
         kind, width = word.type, self._symbol_bits
-        words = rng.words(encoded.size, 8 * word.itemsize)
-        words &= kind((1 << (2 + self._digits) * width) - 1)
+        words = rng.below(1 << (2 + self._digits) * width, encoded.size, kind)
         codes = encoded.astype(word)
         hashed, shift = words >> kind(width), np.empty_like(words)
         for place in range(self._digits):
