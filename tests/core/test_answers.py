@@ -105,9 +105,21 @@ def test_a_value_without_an_interval_is_not_told() -> None:
 )
 def test_a_row_is_printed_in_its_unit(quantity: Quantity, printed: tuple[str, ...]) -> None:
     answers = table([0.541678], quantity=quantity)
-    assert tuple(answers.printed()[0]) == printed
+    assert tuple(answers.printed()[0]) == (*printed, "")
     assert str(answers["a"]) == f"a: {printed[0]} ± {printed[1]}"
     assert printed[0] in answers._repr_html_()
+
+
+def test_a_value_out_of_its_interval_is_printed_at_the_nearest_end_and_raw() -> None:
+    """Data keep the unbiased value; people see one that is possible, and both numbers."""
+    value, low, high = np.array([[-0.015, 0.3], [0.0, 0.29], [0.017, 0.31]])
+    answers = Answers(("a", "b"), value, low, high, 9, PROMISE, quantity=SHARE)
+    row, other = answers.printed()
+    assert (row.value, row.reach, row.high, row.raw) == ("0.0%", "1.7%", " 1.7%", "-1.5%")
+    assert other.raw == ""
+    assert "[ 0.0%,  1.7%]  (raw -1.5%)" in repr(answers)
+    assert "0.0% (raw -1.5%)" in answers._repr_html_()
+    assert answers.columns()["value"] == [-0.015, 0.3]
 
 
 def test_what_mechanisms_estimate_is_what_their_answers_say() -> None:

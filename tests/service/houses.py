@@ -28,13 +28,20 @@ class House:
         given = catalog.task({"title": "A task"} | task)
         return self.collector.publish(given, START, grace=5, sealed=False, **more)
 
-    def release(self, running: RunningTask, *rows: Any, variance: float = 0.0001) -> None:
-        """Let periods release values of our own, with a standard error of 0.01 or another one."""
+    def release(
+        self, running: RunningTask, *rows: Any, variance: float = 0.0001, cut: bool = False
+    ) -> None:
+        """Let periods release values of our own, with a standard error of 0.01 or another one.
+
+        With ``cut``, intervals are cut to 0..1, as those of shares over a horizon are.
+        """
         for row in rows:
             values = np.broadcast_to(np.array(row, dtype=float), len(running.labels)).copy()
             variances = np.where(np.isnan(values), np.inf, variance)
             period = len(running.releases) + 1
-            running.releases.append(Release(period, 900 * period, values, variances))
+            reach = 2 * np.sqrt(variances)
+            ends = (np.clip(values - reach, 0, 1), np.clip(values + reach, 0, 1)) if cut else None
+            running.releases.append(Release(period, 900 * period, values, variances, ends))
             self.now = running.closes_at(period) + 1
 
     def page(self, running: RunningTask) -> str:

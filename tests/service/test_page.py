@@ -161,25 +161,9 @@ def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefac
         assert weight < 150_000
 
 
-@NEEDS_BROWSER
-@pytest.mark.parametrize(("top", "unit"), [(2.6, "%"), (26.0, "°C"), (0.9, "°C")])
-def test_an_axis_has_even_steps_in_its_unit(
-    tmp_path: Path, browser: Any, top: float, unit: str
-) -> None:
-    """Marks at 7.5 and 10 are not called 8 and 10."""
-    house = House(tmp_path)
-    values = {"kind": "number", "low": -500, "high": 500, "unit": unit}
-    task = {"kind": "window", "epsilon": 4.0, "window": 3, "devices": 60, "periods": 6}
-    running_task = house.publish(task | {"period": "10 seconds", "values": values})
-    for step in (0.3, 0.6, 1.0):
-        house.release(running_task, top * step, variance=(top / 50) ** 2)
+def _served(page: Page, house: House, running_task: RunningTask) -> None:
+    """Show the page of a task without a network."""
     written = Path(static.__file__).parent / "static"
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
-    page.add_init_script(
-        "window.written = []; const fill = CanvasRenderingContext2D.prototype.fillText;"
-        "CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {"
-        " window.written.push(String(text)); return fill.call(this, text, ...rest); };"
-    )
 
     def serve(route: Any) -> None:
         name = route.request.url.rpartition("/")[2]
@@ -193,6 +177,46 @@ def test_an_axis_has_even_steps_in_its_unit(
     page.route("**/*", serve)
     page.goto("http://collector.test/page")
     page.wait_for_selector("#chart canvas")
+
+
+@NEEDS_BROWSER
+def test_a_share_below_zero_is_read_out_inside_of_its_interval(
+    tmp_path: Path, browser: Any, artefacts: Path
+) -> None:
+    house = House(tmp_path)
+    running_task = house.publish(TASK)
+    house.release(running_task, [0.7, 0.3, -0.013], [0.6, 0.41, -0.015], cut=True)
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    _served(page, house, running_task)
+    row = page.inner_text("#table tbody tr:last-child").split()
+    assert row == ["the", "<road>", "raw", "-1.5%", "0.0%", "0.0%", "to", "0.5%"]
+    page.focus("#chart .uplot")
+    page.keyboard.press("ArrowLeft")
+    assert "the <road> 0.0% (0.0% to 0.5%, raw -1.5%)" in page.inner_text("#read")
+    page.screenshot(path=artefacts / "page-below-zero.png", full_page=True)
+    house.store.close()
+
+
+@NEEDS_BROWSER
+@pytest.mark.parametrize(("top", "unit"), [(2.6, "%"), (26.0, "°C"), (0.9, "°C")])
+def test_an_axis_has_even_steps_in_its_unit(
+    tmp_path: Path, browser: Any, top: float, unit: str
+) -> None:
+    """Marks at 7.5 and 10 are not called 8 and 10."""
+    house = House(tmp_path)
+    values = {"kind": "number", "low": -500, "high": 500, "unit": unit}
+    task = {"kind": "window", "epsilon": 4.0, "window": 3, "devices": 60, "periods": 6}
+    running_task = house.publish(task | {"period": "10 seconds", "values": values})
+    for step in (0.3, 0.6, 1.0):
+        house.release(running_task, top * step, variance=(top / 50) ** 2)
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.add_init_script(
+        "window.written = []; const fill = CanvasRenderingContext2D.prototype.fillText;"
+        "CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {"
+        " window.written.push(String(text)); return fill.call(this, text, ...rest); };"
+    )
+
+    _served(page, house, running_task)
     marks = [text for text in page.evaluate("window.written") if text.endswith(f" {unit}")]
     told = [float(text.removesuffix(unit)) for text in dict.fromkeys(marks)]
     steps = [round(b - a, 9) for a, b in itertools.pairwise(sorted(told))]

@@ -53,6 +53,21 @@ def house(tmp_path: Path) -> Iterator[House]:
     made.store.close()
 
 
+def test_a_value_below_zero_is_shown_inside_of_its_interval(house: House) -> None:
+    """The table has the released number beside it; data and events have nothing else."""
+    running = house.publish(HORIZON | {"values": ITEMS})
+    house.release(running, [-0.015, 1.012], [-0.013, 0.4], cut=True)
+    text = house.page(running)
+    told = " ".join(_table(text).split())
+    assert told == "work 40.0% 38.0% to 42.0% home raw -1.3% 0.0% 0.0% to 0.7%"
+    assert "at the nearest end of its interval" in text
+    assert '"value":[0.4,-0.013]' in text
+    points = re.search(r'<polyline points="([^"]+)"', text)
+    assert points
+    drawn = [float(y) for point in points[1].split() for y in point.split(",")[1:]]
+    assert min(drawn) >= 8 - 0.1  # not above the chart's upper edge, although 101.2% were released
+
+
 def _table(text: str) -> str:
     """Return the words of the page's table."""
     found = re.search(r"<tbody>.*?</tbody>", text, re.DOTALL)

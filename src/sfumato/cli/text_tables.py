@@ -89,7 +89,8 @@ def answers_table(answers: Answers, truth: Floats | None = None) -> Table:
         cells: list[str | Text] = [
             Text(label(item)),
             f"{row.value} ± {row.reach}" if row.reach else row.value,
-            f"{row.low} to {row.high}" if row.high.strip() else "",
+            (f"{row.low} to {row.high}" if row.high.strip() else "")
+            + (f" (raw {row.raw})" if row.raw else ""),
         ]
         if truth is not None:
             cells.append(answers.quantity.text(truth[index], places))

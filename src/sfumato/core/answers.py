@@ -52,12 +52,17 @@ class Answer:
 
 
 class Printed(NamedTuple):
-    """A row as text: if nothing is known, ``value`` is ``unknown`` and the rest is empty."""
+    """A row as text: if nothing is known, ``value`` is ``unknown`` and the rest is empty.
+
+    A value that noise has moved out of its interval, below zero for example, is shown at the
+    nearest end; ``raw`` is then the value itself, and empty otherwise.
+    """
 
     value: str
     reach: str
     low: str
     high: str
+    raw: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,11 +163,12 @@ class Answers:
 
     @property
     def reach(self) -> Floats:
-        """The distance from each value to the farther end of its interval.
+        """The distance from each value, as printed, to the farther end of its interval.
 
         If there is no value, this is half the width of the interval.
         """
-        farther = np.maximum(self.values - self.low, self.high - self.values)
+        inside = np.clip(self.values, self.low, self.high)
+        farther = np.maximum(inside - self.low, self.high - inside)
         return np.fmax(farther, (self.high - self.low) / 2)
 
     @property
@@ -187,12 +193,15 @@ class Answers:
         text = self.quantity.text
         rows = []
         for (value, low, high), reach in zip(self.known(), reaches, strict=True):
-            ends = ("", "")
+            row = Printed("unknown", "", "", "", "")
             if low is not None and high is not None:
-                ends = (text(low, places), text(high, places))
-            shown = ("unknown", "") if value is None else (text(value, places), text(reach, places))
-            rows.append(Printed(*shown, *ends))
-        wide = max((len(end) for row in rows for end in row[2:]), default=0)
+                row = row._replace(low=text(low, places), high=text(high, places))
+                if value is not None:
+                    nearest, raw = text(min(max(value, low), high), places), text(value, places)
+                    row = row._replace(value=nearest, reach=text(reach, places))
+                    row = row._replace(raw="" if raw == nearest else raw)
+            rows.append(row)
+        wide = max((len(end) for row in rows for end in (row.low, row.high)), default=0)
         return [row._replace(low=row.low.rjust(wide), high=row.high.rjust(wide)) for row in rows]
 
     def sentence(self) -> str:
@@ -215,7 +224,9 @@ class Answers:
         rows = self.pick(slice(FEW)).printed()
         wide = max((len(row.value) for row in rows), default=0)
         lines = [
-            f"{label!s:>12}  {row.value:>{wide}}" + (f"  [{row.low}, {row.high}]" * bool(row.high))
+            f"{label!s:>12}  {row.value:>{wide}}"
+            + (f"  [{row.low}, {row.high}]" * bool(row.high))
+            + (f"  (raw {row.raw})" * bool(row.raw))
             for label, row in zip(self.labels, rows, strict=False)
         ]
         more = len(self) - FEW
@@ -226,7 +237,8 @@ class Answers:
         from html import escape  # noqa: PLC0415 -- for notebooks, not for devices
 
         rows = "".join(
-            f"<tr><td>{escape(str(label))}</td><td>{row.value}</td>"
+            f"<tr><td>{escape(str(label))}</td>"
+            f"<td>{row.value}{row.raw and f' (raw {row.raw})'}</td>"
             f"<td>{f'{row.low} &ndash; {row.high}' if row.high.strip() else ''}</td></tr>"
             for label, row in zip(self.labels, self.printed(), strict=True)
         )

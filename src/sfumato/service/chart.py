@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -60,8 +60,8 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
         colour = COLOURS[turn % len(COLOURS)]
         above = [point(one["period"], one["high"][row]) for one in seen]
         below = [point(one["period"], one["low"][row]) for one in reversed(seen)]
-        line = " ".join(point(one["period"], one["value"][row]) for one in seen)
-        x, y = point(seen[-1]["period"], seen[-1]["value"][row]).split(",")
+        points = [point(one["period"], _inside(one, row)) for one in seen]
+        line, (x, y) = " ".join(points), points[-1].split(",")
         drawn.append(
             f'<polygon points="{" ".join(above + below)}" fill="{colour}" fill-opacity="0.16" '
             f'stroke="{colour}" stroke-opacity="0.16"/><circle cx="{x}" cy="{y}" r="4" '
@@ -73,6 +73,11 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{view.quantity.noun} over '
         f'time, estimated, with intervals: {names}">{"".join(drawn)}</svg>'
     )
+
+
+def _inside(one: Mapping[str, Any], row: int) -> float:
+    """Return the value of a row, or the nearest end of its interval if noise has moved it out."""
+    return float(min(max(one["value"][row], one["low"][row]), one["high"][row]))
 
 
 def ticks(low: float, high: float, most: int = 7) -> Iterator[tuple[float, int]]:

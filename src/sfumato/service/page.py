@@ -44,7 +44,10 @@ WIDE: Final = 0.15
 """An interval is called wide if its half width exceeds this part of the range of values."""
 
 NOTES: Final = {
-    "share": " Below zero means: too small to tell from zero.",
+    "share": (
+        " Noise can move an estimate below 0% or above 100%: it is then shown at the nearest end of"
+        " its interval, with the released number beside it as raw."
+    ),
     "move": " A rise counts 1 and a fall -1.",
 }
 """A note for each kind of quantity."""
@@ -264,8 +267,9 @@ def _table(running: RunningTask, view: View) -> str:
         rows.append(
             f'<tr data-row="{row}"><td><label><input type="checkbox"{checked} '
             f'aria-label="Show {name} in the chart"> <span class="swatch{colour}">'
-            f'</span> {name}</label></td><td class="number">{escape(printed.value)}'
-            f'{_dated(running, period, view)}</td><td class="number">{between}</td></tr>'
+            f'</span> {name}</label></td><td class="number">{_raw(printed.raw)}'
+            f"{escape(printed.value)}{_dated(running, period, view)}</td>"
+            f'<td class="number">{between}</td></tr>'
         )
     n = f"{view.latest.n:,} reports so far" if view.history else "no reports yet"
     few = len(view.places) < view.items
@@ -275,6 +279,11 @@ def _table(running: RunningTask, view: View) -> str:
         '<th>Item</th><th class="number">Value</th><th class="number">95% interval</th></tr>'
         f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def _raw(raw: str) -> str:
+    """Return the released value of an answer that is shown inside of its interval, as HTML."""
+    return f'<span class="quiet">raw {escape(raw)}</span> ' if raw else ""
 
 
 def _dated(running: RunningTask, period: int, view: View) -> str:

@@ -21,6 +21,12 @@
     const printed = (quantity.scale * value).toFixed(places);
     return (Number(printed) === 0 ? printed.replace("-", "") : printed) + quantity.unit;
   }
+  // Noise can move a value out of its interval: it is shown at the nearest end, and is raw itself.
+  const inside = (value, low, high) => (value == null ? value : Math.min(Math.max(value, low), high));
+  function raw({ value, low, high }) {
+    const printed = text(value, places);
+    return printed === text(inside(value, low, high), places) ? "" : `raw ${printed}`;
+  }
   function ago(seconds) {
     for (const [name, size] of [["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]]) {
       const many = Math.floor(seconds / size);
@@ -52,7 +58,8 @@
   function columns() {
     const made = [history.map((one) => endOf(one.period))];
     for (const row of drawn()) {
-      for (const side of ["value", "low", "high"]) made.push(history.map((one) => one[side][row]));
+      made.push(history.map((one) => inside(one.value[row], one.low[row], one.high[row])));
+      for (const side of ["low", "high"]) made.push(history.map((one) => one[side][row]));
     }
     return made;
   }
@@ -127,8 +134,12 @@
   function read(index) {
     const one = history[index];
     if (!one) return;
-    const said = drawn().map((row) => one.value[row] == null ? `${data.labels[row]} unknown`
-      : `${data.labels[row]} ${text(one.value[row], places)} (${text(one.low[row], places)} to ${text(one.high[row], places)})`);
+    const said = drawn().map((row) => {
+      const [value, low, high] = [one.value[row], one.low[row], one.high[row]];
+      if (value == null) return `${data.labels[row]} unknown`;
+      const ends = [`${text(low, places)} to ${text(high, places)}`, raw({ value, low, high })].filter((words) => words);
+      return `${data.labels[row]} ${text(inside(value, low, high), places)} (${ends.join(", ")})`;
+    });
     byId("read").textContent = `Period ${one.period}, until ${when(one.period)}: ${said.join("; ")}. ${one.n.toLocaleString()} reports so far.`;
   }
 
@@ -161,6 +172,12 @@
   }
 
   // ---- the table ------------------------------------------------------------------------------
+  function quiet(words) {
+    const span = document.createElement("span");
+    span.className = "quiet";
+    span.textContent = words;
+    return span;
+  }
   function table() {
     const last = history[history.length - 1];
     if (!last) return;
@@ -169,13 +186,11 @@
     const value = (row) => latest[row.dataset.row]?.value ?? -Infinity;
     for (const row of rows) {
       const one = latest[row.dataset.row];
-      row.cells[1].textContent = one ? text(one.value, places) : "unknown";
+      row.cells[1].textContent = one ? text(inside(one.value, one.low, one.high), places) : "unknown";
+      if (one && raw(one)) row.cells[1].prepend(quiet(`${raw(one)} `));
       row.cells[2].textContent = one ? `${text(one.low, places)} to ${text(one.high, places)}` : "";
       if (!one || one.period === last.period) continue;
-      const dated = document.createElement("span");
-      dated.className = "quiet";
-      dated.textContent = ` in period ${one.period}, until ${when(one.period)}`;
-      row.cells[1].append(dated);
+      row.cells[1].append(quiet(` in period ${one.period}, until ${when(one.period)}`));
     }
     // Two that were never known are equal; their difference would be no number.
     if (!body.contains(document.activeElement)) body.append(...rows.sort((a, b) => value(b) - value(a) || 0));
