@@ -327,3 +327,37 @@ def test_row_groups_do_not_tell_how_lines_were_read(tmp_path: Path) -> None:
         with pq.ParquetFile(out) as file:
             groups.append([file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)])
     assert groups[0] == groups[1]
+
+
+def test_the_holdout_fits_a_short_file(fares: Path, fares_csv: Path, tmp_path: Path) -> None:
+    """A quarter of the rows, counted alike in both formats, and ranges as long as the rest."""
+    for source in (fares, fares_csv):
+        output = tmp_path / f"{source.suffix[1:]}_short.csv"
+        record = answer("release", source, "--column", "fare", *QUICK, "-o", output)
+        assert (record["held_out"], record["values"]) == (FARES.size // 4, FARES.size)
+        published = float(FARES[FARES.size // 4 :].sum())
+        assert abs(record["sum"]["value"] - published) < 0.1 * published
+
+
+def test_noise_that_dwarfs_the_data_and_cycles_within_a_block_are_named(
+    fares_csv: Path, tmp_path: Path
+) -> None:
+    words = ["--epsilon", "0.001", "--bound", "300", "--unit", "0.01", "--period", "24"]
+    told = " ".join(run("release", fares_csv, *words, "-o", tmp_path / "poor.csv").stdout.split())
+    assert "Noise dwarfs the data" in told
+    assert "A cycle of 24 values is shorter than a block" in told
+    rich = tmp_path / "rich.csv"
+    quiet = run("release", fares_csv, *QUICK, "--period", "6000", "-o", rich).stdout
+    assert "Noise dwarfs" not in quiet
+    assert "A cycle of" not in quiet
+
+
+def test_a_range_in_any_order_stays_within_what_values_can_be(
+    fares_csv: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    run("release", fares_csv, *KNOWN, "-o", out)
+    steady = answer("range", out, 101, 110)["sum"]
+    any_order = answer("range", out, 101, 110, "--order", "any")["sum"]
+    assert any_order["value"] == steady["value"]
+    assert 0 <= any_order["low"] < any_order["high"] <= 10 * 150

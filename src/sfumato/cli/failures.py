@@ -69,7 +69,7 @@ def _usage(error: typer.TyperException) -> str:
     name = name if name.startswith("-") else parameter.metavar or parameter.name
     words = _EXPECTED.get(first["type"])
     if words is None:
-        return f"{name} is {first['input']!r}; {first['msg']}"
+        return f"{name} is {first['input']!r}; {first['msg'].removeprefix('Value error, ')}"
     return f"{name} is {first['input']!r}; {words.format(**first.get('ctx', {}))} is expected"
 
 

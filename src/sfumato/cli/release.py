@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -18,13 +18,15 @@ from sfumato.errors import InputError
 from sfumato.files.dialects import USUAL, Dialect
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
-from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT
+from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT, fitting
 from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:  # pyarrow takes its time
     from sfumato.files import Follower
 
 __all__ = ["release"]
+
+_DWARFED: Final = 0.25  # the part of the whole sum that its interval may reach
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,15 @@ class ReleaseOptions:
     threshold
         Where to cut values, if that is known; then none is held out.
     holdout
-        How many first values choose the threshold, unpublished.
+        How many first values choose the threshold, unpublished; a quarter of the file by default,
+        at most 65,536.
     reuse
         Publish the first values as well: the share of epsilon that the threshold then takes.
     renew
         With --reuse: choose the threshold again after every so many values; 0 for never.
     limit
-        The length, in values, of the longest range that is asked for often.
+        The length, in values, of the longest range that is asked for often; by default that of what
+        is published, at most 2^20.
     block
         Values per published sum; the method chooses by default.
     period
@@ -94,10 +98,10 @@ class ReleaseOptions:
     unit: float = 1.0
     method: str = "tuned"
     threshold: float | None = None
-    holdout: int = HOLDOUT
+    holdout: int | None = None
     reuse: float = 0.0
     renew: int = 0
-    limit: int = LIMIT
+    limit: int | None = None
     block: int | None = None
     period: int | None = None
     smoother: str = "recent"
@@ -122,15 +126,28 @@ class ReleaseOptions:
         """Return how values are counted."""
         return Amounts(self.bound, self.unit, self.invalid or ("clip" if self.follow else "stop"))
 
+    @cached_property
+    def fitted(self) -> tuple[int, int]:
+        """The hold-out and the length of the longest range, as asked or as the file needs them."""
+        fits = (HOLDOUT, LIMIT)
+        if not self.follow and None in (self.holdout, self.limit):
+            fits = fitting(files.Table(self.source, self.dialect).rows(HOLDOUT + LIMIT))
+        holdout, limit = fits
+        return (
+            holdout if self.holdout is None else self.holdout,
+            limit if self.limit is None else self.limit,
+        )
+
     def plan(self, amounts: Amounts) -> PublishingPlan:
         """Return how each stream is published."""
         cut = self.threshold
+        holdout, limit = self.fitted
         return plan(
             self.method,
             epsilon=part_of_each(self.epsilon, max(1, len(self.columns))),
             bound=amounts.units,
-            holdout=self.holdout,
-            limit=self.limit,
+            holdout=holdout,
+            limit=limit,
             threshold=None if cut is None else max(1, amounts.in_units(cut)),
             block=self.block,
             smoother=self.smoother,
@@ -163,7 +180,7 @@ def release(asked: ReleaseOptions) -> Result:
 
         if asked.makes_several:
             index = files.publish_several(
-                origin, asked.columns, asked.output, planned, amounts, asked.limit, moved=moved
+                origin, asked.columns, asked.output, planned, amounts, asked.fitted[1], moved=moved
             )
             return _result_of_several(index, asked.output)
         publisher = files.publish_file(
@@ -240,7 +257,7 @@ def _followed(asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts) 
 def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Result:
     planned, state = publisher.release, publisher.state
     cut, unit = state.threshold, amounts.unit
-    error = None if cut is None else planned.expected_error(cut, asked.limit) * unit
+    error = None if cut is None else planned.expected_error(cut, asked.fitted[1]) * unit
     record = {
         "output": str(asked.output),
         "values": state.count,
@@ -256,11 +273,13 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
     if asked.period is not None and asked.period < planned.block:
         record["hidden_cycle"] = asked.period
     if not state.blocks:
-        return Result(record, _text(record, planned, asked.limit))
+        return Result(record, _text(record, planned, asked.fitted[1]))
+    whole = files.read_released(asked.output).sum(planned.skipped + 1, state.count)
+    record["sum"] = {"value": whole.value, "low": whole.low, "high": whole.high}
     places = f"{planned.skipped + 1} {state.count}"
     return Result(
         record,
-        _text(record, planned, asked.limit),
+        _text(record, planned, asked.fitted[1]),
         picture=lambda: plots.means(files.read_released(asked.output)),
         next_command=f"sfumato range {shlex.quote(str(asked.output))} {places}",
     )
@@ -282,6 +301,12 @@ def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
         shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
         facts["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
     yield text_tables.facts(facts)
+    reach = (record["sum"]["high"] - record["sum"]["low"]) / 2 if "sum" in record else 0.0
+    if reach and reach > _DWARFED * abs(record["sum"]["value"]):
+        yield (
+            f"\nNoise dwarfs the data: the sum of all of them is {record['sum']['value']:,.3g} ± "
+            f"{reach:,.3g}. More values or a larger epsilon would help."
+        )
     if "hidden_cycle" in record:
         yield (
             f"\nA cycle of {record['hidden_cycle']:,} values is shorter than a block: ask for "

@@ -93,6 +93,18 @@ class Table:
         with readable(self.path):
             return self._names()
 
+    def rows(self, most: int) -> int:
+        """Return the number of rows; of a CSV file, ``most`` if there are as many or more."""
+        with readable(self.path):
+            if is_parquet(self.path):
+                return int(pq.read_metadata(self.path).num_rows)
+            names, count = self._names(), 0
+            for batch, _ in self._csv(names[:1], names):
+                count += batch.num_rows
+                if count >= most:
+                    break
+        return min(count, most)
+
     def batches(self, wanted: Sequence[tuple[str | None, Kind]], rows: int) -> Iterator[RowBatch]:
         """Yield the rows of some columns.
 

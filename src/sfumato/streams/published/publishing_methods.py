@@ -27,7 +27,7 @@ from sfumato.streams.published.thresholds import (
     pays,
 )
 
-__all__ = ["HOLDOUT", "LIMIT", "METHODS", "plan"]
+__all__ = ["HOLDOUT", "LIMIT", "METHODS", "fitting", "plan"]
 
 HOLDOUT: Final = 1 << 16
 LIMIT: Final = 1 << 20
@@ -139,6 +139,22 @@ def _tuned_threshold(wish: Wish, above: float) -> Threshold:
     if twice:
         return RaisedThreshold(wish.epsilon, weight, above)
     return ScaleFree(wish.epsilon, weight)
+
+
+def fitting(values: int) -> tuple[int, int]:
+    """Return a hold-out and the length of the longest range for so many values.
+
+    A quarter of the values choose the threshold, at most 65,536; the longest range has the others,
+    at most 2^20.
+
+    Examples
+    --------
+    >>> fitting(10_000), fitting(3_000_000)
+    ((2500, 7500), (65536, 1048576))
+
+    """
+    holdout = min(HOLDOUT, max(values // 4, 1))
+    return holdout, min(LIMIT, max(values - holdout, 2))
 
 
 METHODS: Final[Mapping[str, tuple[str, Callable[[Wish], PublishingPlan]]]] = {

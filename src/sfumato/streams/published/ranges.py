@@ -189,14 +189,18 @@ class Released:
         check_one_of("order", order, ORDERS)
         value = float(self.sums([first], [last])[0])
         below, above = self._reaches(first, last, level, order)
-        bound = self.release.bound
-        cut = sum((bound - min(at, bound)) * count for at, count in self.cuts(first, last))
+        low, high = value - below * self.unit, value + above * self.unit
+        bound, cuts = self.release.bound, self.cuts(first, last)
+        if order == "any":  # an end that no values have is no end of the interval
+            most = sum(at * count for at, count in cuts) * self.unit
+            low, high = min(max(low, 0.0), most), max(min(high, most), 0.0)
+        cut = sum((bound - min(at, bound)) * count for at, count in cuts)
         return RangeAnswer(
             first,
             last,
             value,
-            value - below * self.unit,
-            value + above * self.unit,
+            low,
+            high,
             level,
             cut * self.unit,
             self.last,
