@@ -50,6 +50,20 @@ def test_an_example_stream(tmp_path: Path) -> None:
     assert len(lines) == 600_001
 
 
+def test_accuracy_says_which_way_is_best() -> None:
+    words = ["lab", "accuracy", "--data", "binary", "--changes", "3", "--periods", "8"]
+    cells = answer(*words, "--epsilon", "0.5,4")["cells"]
+    assert [cell["epsilon"] for cell in cells] == [0.5, 4.0]
+    for cell in cells:
+        for life, way in cell["best"].items():
+            errors = cell["errors"][life]
+            final = {name: errors[name] for name in errors if name != "smoothed"}
+            assert final[way] == min(final.values())
+            assert cell["behind"][life] == pytest.approx(final["online"] / final[way])
+    assert "a list of numbers such as 0.3,1" in refused(*words, "--epsilon", "1,spam")
+    assert "a list of whole numbers" in refused("lab", "accuracy", "--periods", "4.5")
+
+
 def test_what_is_asked_wrongly(folder: Path) -> None:
     assert "a list of numbers" in refused("lab", "values", "--data", folder, "--epsilon", "spam")
     words = ["lab", "values", "--data", folder, *QUICK]

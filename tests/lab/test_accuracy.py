@@ -44,6 +44,37 @@ def check_means(cell: Comparison) -> None:
     assert found["tree with ExSub"] <= 0.48
 
 
+HELD_OUT = [
+    ("binary item", 48, 0.3, {"snapshots"}, 1.0),
+    ("binary item", 48, 6.0, {"online"}, 1.0),
+    ("12-way category", 48, 0.3, {"online"}, 1.0),
+    ("12-way category", 48, 6.0, {"online"}, 1.0),
+    ("12-item sets", 48, 6.0, {"online", "tree with ExSub"}, 1.15),
+    ("binary item", 100, 0.3, {"online"}, 1.0),
+    ("binary item", 365, 6.0, {"online"}, 1.0),
+    ("12-way category", 100, 3.0, {"online"}, 1.0),
+    ("12-way category", 365, 1.0, {"online"}, 1.0),
+    ("12-item sets", 100, 6.0, {"online"}, 1.0),
+]
+"""Settings that nothing was tuned on: the ways that are best, and how far online may be behind."""
+
+
+@pytest.mark.parametrize(
+    ("data", "periods", "epsilon", "best", "behind"),
+    [
+        pytest.param(*cell, marks=() if place in (0, 1) else pytest.mark.slow)
+        for place, cell in enumerate(HELD_OUT)
+    ],
+)
+def test_each_way_is_best_where_the_documentation_says(
+    data: str, periods: int, epsilon: float, best: set[str], behind: float
+) -> None:
+    record = Comparison(data, 8, periods, epsilon).of_means()
+    assert set(record["best"].values()) == best
+    assert max(record["behind"].values()) <= behind + 5e-4
+    assert (max(record["behind"].values()) > 1.03) == (behind > 1)
+
+
 CI_CELLS = [
     ("binary item", 4, 32),
     ("binary item", 8, 128),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -15,6 +15,7 @@ from sfumato.errors import ConfigurationError
 __all__ = ["accuracy", "fan_out"]
 
 _DATA: Final = {"binary": "binary item", "category": "12-way category", "sets": "12-item sets"}
+Number = TypeVar("Number", int, float)
 _WAYS: Final = ("tree with ExSub", "tree", "snapshots", "online", "smoothed")
 
 
@@ -31,7 +32,7 @@ class AccuracyOptions:
     periods
         A list of horizons; 1024 takes minutes.
     epsilon
-        Privacy of a device's whole stream.
+        A list of the privacy of a device's whole stream.
     simulated
         Also simulate each so often, 20,000 devices at a time.
     sums
@@ -42,7 +43,7 @@ class AccuracyOptions:
     data: str = ",".join(_DATA)
     changes: str = "4,8,20"
     periods: str = "32,128"
-    epsilon: float = 1.0
+    epsilon: str = "1"
     simulated: Annotated[int, typer.Option(min=0)] = 0
     sums: bool = False
 
@@ -62,10 +63,11 @@ def accuracy(asked: AccuracyOptions) -> Result:
         if name not in _DATA:
             raise ConfigurationError(f"--data has {name!r}; {', '.join(_DATA)} are there.")
     cells = [
-        Comparison(_DATA[name], changes, periods, asked.epsilon)
+        Comparison(_DATA[name], changes, periods, epsilon)
         for name in asked.data.split(",")
-        for changes in _wholes("changes", asked.changes)
-        for periods in _wholes("periods", asked.periods)
+        for changes in _listed("changes", asked.changes, int)
+        for periods in _listed("periods", asked.periods, int)
+        for epsilon in _listed("epsilon", asked.epsilon, float)
     ]
     records = []
     for cell in console.each(cells, "Counting"):
@@ -74,16 +76,15 @@ def accuracy(asked: AccuracyOptions) -> Result:
         else:
             records.append(cell.of_means(asked.simulated))
     ways = ("snapshots", "online") if asked.sums else _WAYS
-    return Result({"epsilon": asked.epsilon, "cells": records}, _text(records, ways))
+    return Result({"cells": records}, _text(records, ways))
 
 
-def _wholes(name: str, text: str) -> list[int]:
+def _listed(name: str, text: str, number: type[Number]) -> list[Number]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [number(part) for part in text.split(",")]
     except ValueError as error:
-        raise ConfigurationError(
-            f"--{name} is {text!r}; a list of whole numbers such as 4,8 is expected."
-        ) from error
+        words = "whole numbers such as 4,8" if number is int else "numbers such as 0.3,1"
+        raise ConfigurationError(f"--{name} is {text!r}; a list of {words} is expected.") from error
 
 
 def _text(records: list[dict[str, Any]], ways: tuple[str, ...]) -> Parts:
@@ -95,9 +96,11 @@ def _text(records: list[dict[str, Any]], ways: tuple[str, ...]) -> Parts:
         "queries": "{queries}",
         ">s": "{changes}",
         ">T": "{periods}",
+        ">epsilon": "{epsilon:g}",
         ">papers' n MSE": lambda record: f"{record['errors'][FULL]['papers']:,.0f}",
         **{f">{way}": f"{{ratios[{way}]:.3f}}" for way in ways},
         **{f">{way}, full": f"{{full[{way}]:.3f}}" for way in full},
+        "best": _best,
     }
     yield text_tables.listing(records, columns)
     simulated = [row for record in records for row in _simulated(record)]
@@ -109,7 +112,18 @@ def _text(records: list[dict[str, Any]], ways: tuple[str, ...]) -> Parts:
         "\nSquared error as a multiple of the papers' configuration on the same streams: the "
         "largest of\nuniform, moving and slow ones, and (full) if every stream makes all its "
         "changes.\nsnapshots: one look of each device and nothing else; what online gains beyond "
-        "that is Weave's."
+        "that is Weave's.\nbest: of the ways with final answers; in brackets how far online is "
+        "behind, where it is not the best."
+    )
+
+
+def _best(record: dict[str, Any]) -> str:
+    """Return the ways that are best on some kind of streams, and how far online is behind them."""
+    behind: dict[str, float] = {}
+    for life, way in record["best"].items():
+        behind[way] = max(behind.get(way, 1.0), record["behind"][life])
+    return ", ".join(
+        way if ratio < 1.0005 else f"{way} ({ratio:.2f})" for way, ratio in sorted(behind.items())
     )
 
 

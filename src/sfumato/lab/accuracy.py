@@ -321,17 +321,28 @@ class Comparison:
         return self._compared(workload, exact)
 
     def _compared(self, queries: str, errors: dict[str, Ways]) -> dict[str, Any]:
-        """Return errors, and the largest multiple of the papers' over all kinds of streams."""
+        """Return errors, and the largest multiple of the papers' over all kinds of streams.
+
+        ``best`` is the way of least error among those whose answers are final, on each kind of
+        streams, and ``behind`` is the error of ``online`` as a multiple of it.
+        """
         ratios = {
             name: {way: error / ways["papers"] for way, error in ways.items() if way != "papers"}
             for name, ways in errors.items()
         }
         full = ratios.pop(FULL)
+        final = {
+            name: {way: error for way, error in ways.items() if way != "smoothed"}
+            for name, ways in errors.items()
+        }
         return {
             "data": self.data,
             "changes": self.changes,
             "periods": self.periods,
+            "epsilon": self.epsilon,
             "queries": queries,
+            "best": {name: min(ways, key=ways.__getitem__) for name, ways in final.items()},
+            "behind": {name: ways["online"] / min(ways.values()) for name, ways in final.items()},
             "errors": errors,
             "ratios": {way: max(ways[way] for ways in ratios.values()) for way in full},
             "full": full,
