@@ -166,7 +166,8 @@ def task(table: Mapping[str, Any]) -> Task:
     """
     name, kind = _stream_named(table)
     needed = {**SHARED, **kind.needed}
-    known = (*needed, *kind.optional, *RUNNING, "stream", "kind")
+    naming = [field for field in ("stream", "kind") if field in table] or ["stream", "kind"]
+    known = (*needed, *kind.optional, *RUNNING, *naming)
     fields.refuse_unknown(table, known, (), f"a task of the stream {name!r} has")
     for field, words in needed.items():
         if field not in table:

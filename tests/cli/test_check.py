@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 from tests.cli.running import answer, refused, run
@@ -12,12 +14,15 @@ from sfumato.checks import (
     MECHANISM_CHECKS,
     STREAM_CHECKS,
     CheckFailed,
+    check_stream,
     mechanism_checks,
     stream_checks,
     subjects,
     verify,
 )
+from sfumato.checks.verdict import NotChecked
 from sfumato.core.mechanism import Mechanism
+from sfumato.core.stream import StreamDevice
 from sfumato.streams import registry
 
 QUICK = tuple(check for check in MECHANISM_CHECKS if "epsilon" in check.__name__)
@@ -111,6 +116,44 @@ def test_no_certificate_is_written_of_what_fails(
     path = tmp_path / "certificate.json"
     assert run("check", "grr", "-j", "1", "--certificate", str(path)).exit_code == 1
     assert list(tmp_path.iterdir()) == []
+
+
+class Unfinished(Mechanism):
+    """A mechanism of which nothing is written but its example."""
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        yield cls(1.0)
+
+
+def test_a_class_that_lacks_methods_is_named_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "_BY_NAME", {"unfinished": Unfinished})
+    said = refused("check", "unfinished")
+    assert "Unfinished lacks _estimate, _randomize, _sums, encode" in said
+    assert "Traceback" not in said
+
+
+def test_a_device_that_lacks_methods_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = type("HalfADevice", (StreamDevice,), {})
+    half = type("Half", (registry.find("flat"),), {"device": lambda *_: device()})
+    monkeypatch.setattr(registry, "find", lambda _: half)
+    monkeypatch.setattr(stream_checks, "STREAM_CHECKS", STREAM_CHECKS)
+    verdict = check_stream(next(iter(half.examples())))  # type: ignore[attr-defined]
+    (finding,) = verdict.failures
+    assert finding[1].startswith("HalfADevice lacks ")
+
+
+def test_what_is_not_checked_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing_is_claimed(_: Mechanism) -> None:
+        raise NotChecked("there is no truth")
+
+    monkeypatch.setattr(mechanism_checks, "MECHANISM_CHECKS", (nothing_is_claimed,))
+    assert "not checked: nothing is claimed" in " ".join(
+        run("check", "grr", "-j", "1").stdout.split()
+    )
+    verdict = answer("check", "grr", "-j", "1")[0]
+    assert verdict["not_checked"] == [{"check": "nothing_is_claimed", "why": "there is no truth"}]
+    assert verdict["ok"] is True
 
 
 def test_an_unknown_mechanism() -> None:

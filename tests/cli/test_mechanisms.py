@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
 from tests.cli.running import answer, refused, run
 
-from sfumato import catalog
+from sfumato import GRR, catalog
 
 
 def test_the_list_names_every_mechanism() -> None:
@@ -41,3 +44,10 @@ def test_the_example_it_shows_works(name: str) -> None:
 
 def test_an_unknown_mechanism() -> None:
     assert "the catalogue has" in refused("mechanisms", "show", "magic")
+
+
+def test_a_mechanism_outside_of_any_folder_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "coin", ModuleType("coin", "The share of heads."))
+    coin = type("Coin", (GRR,), {"__module__": "coin", "name": "coin"})
+    monkeypatch.setattr(catalog, "_BY_NAME", {"coin": coin})
+    assert [entry["estimates"] for entry in answer("mechanisms")] == ["the share of heads"]

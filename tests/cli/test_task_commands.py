@@ -81,3 +81,19 @@ def test_a_collector_under_another_address_says_whose_devices_do_not_find_it(
         f"send to http://here/v1/tasks/{running.name}/reports, which is not http://th" in sentence
     )
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--stream", "weave", "--changes", "6"], "--field changes=6 is expected"),
+        (["--stream", "window", "--devices", "6"], "--field devices=6 is expected"),
+        (["--devices", "6"], "no --window is named"),
+        (["--window", "3", "--changes", "6"], "only one of the two is expected"),
+        (["--stream", "weave", "--field", "colour=1"], "keep, stream."),
+    ],
+)
+def test_no_option_is_dropped_in_silence(options: list[str], sentence: str, tmp_path: Path) -> None:
+    said = refused("task", "new", str(tmp_path / "task.toml"), *options)
+    assert sentence in " ".join(said.split())
+    assert list(tmp_path.iterdir()) == []

@@ -40,6 +40,7 @@ STATES = "other_states_are_refused"
 FORMS = "what_is_sent_is_read_and_nothing_else"
 REPLAY = "replays_release_the_same"
 FINAL = "releases_are_final"
+EMPTY = "periods_without_reports_are_released"
 COVER = "estimates_are_unbiased_and_cover"
 PLAIN = "plain_data_make_the_same_stream"
 
@@ -395,6 +396,35 @@ class Biased(Wrapped):
         return _plain(estimate, 0.8 * estimate.values, estimate.covariance.variances())
 
 
+class SureOfNothing(Wrapped):
+    """Claims to know what nobody has reported."""
+
+    def made(self, estimate: Estimate) -> Estimate:
+        variances = np.nan_to_num(estimate.covariance.variances(), posinf=0.25)
+        return _plain(estimate, np.nan_to_num(estimate.values, nan=0.5), variances)
+
+
+class NeedsAReport(Wrapped):
+    """Divides by the number of reports."""
+
+    def made(self, estimate: Estimate) -> Estimate:
+        return _plain(estimate, estimate.values, estimate.covariance.variances() / (1 / estimate.n))
+
+
+class GivesUp(Curator):
+    """Releases nothing any more after a period without reports."""
+
+    def __init__(self, right: Any) -> None:
+        self.right, self.over = right, False
+
+    def timestep(self, period: int) -> Steps:
+        estimate = yield from self.right.timestep(period)
+        self.over |= not np.isfinite(estimate.covariance.variances()).any()
+        lost = np.full(len(estimate.values), np.inf)
+        variances = lost if self.over else estimate.covariance.variances()
+        return _plain(estimate, estimate.values, variances)
+
+
 class SecondThoughts(Curator):
     """Releases an estimate that it goes on working on."""
 
@@ -439,6 +469,9 @@ class Remembers(Curator):
         (WithACoin, FINAL),
         (Remembers, REPLAY),
         (SecondThoughts, FINAL),
+        (SureOfNothing, EMPTY),
+        (NeedsAReport, EMPTY),
+        (GivesUp, EMPTY),
         (TooSure, COVER),
         (TooUnsure, COVER),
         (Biased, COVER),

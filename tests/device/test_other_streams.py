@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -202,6 +202,19 @@ def test_its_own_bound_and_its_own_promise_count_at_the_door(tmp_path: Path) -> 
     device.leave()
     device.limits = type(device.limits)(99.0, unsealed=True)
     with pytest.raises(BudgetError, match="for a window of time only"):
+        device.join(scene.running.published)
+    scene.close()
+
+
+def test_a_promise_that_may_fail_is_not_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(tmp_path, asked(), sealed=False)
+    device, _ = scene.device()
+    device.leave()
+    promise = replace(Lamps(2, 1.0).guarantee, delta=1e-9)
+    monkeypatch.setattr(Lamps, "guarantee", property(lambda _: promise))
+    with pytest.raises(BudgetError, match=r"a delta of 1e-09; .* a delta of 0 is expected"):
         device.join(scene.running.published)
     scene.close()
 

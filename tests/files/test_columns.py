@@ -170,7 +170,7 @@ def test_a_quote_that_is_never_closed_is_one_sentence(
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text('n\n1\n"2\n' + "3\n" * 500)
     said = refused("release", source, *KNOWN, "-o", out, absent=[out])
-    assert said.endswith("cannot be read: a row is too long, or a quote is not closed.")
+    assert said.endswith("cannot be read: a row is longer than 1 MB, or a quote is not closed.")
 
 
 def test_the_same_column_may_say_two_things(tmp_path: Path) -> None:
@@ -324,3 +324,23 @@ def test_lines_have_no_dialect(tmp_path: Path) -> None:
     assert "separator is ';'; with --follow" in refused(*words, "--separator", ";")
     assert "encoding is 'utf-16'; with --follow" in refused(*words, "--encoding", "utf-16")
     assert "missing is ('NA',); with --follow" in refused(*words, "--missing", "NA")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sentence"),
+    [
+        (Dialect(separator=";"), "separator is ';' where .* is a Parquet file"),
+        (Dialect(encoding="latin-1"), "encoding is 'latin-1' where"),
+        (Dialect(missing=("NA",)), r"missing is \('NA',\) where"),
+    ],
+)
+def test_only_a_csv_file_is_written_in_some_way(
+    dialect: Dialect, sentence: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"n": [1, 2]}), source)
+    assert Table(source).header() == ["n"]
+    with pytest.raises(ConfigurationError, match=sentence):
+        Table(source, dialect).header()
+    with pytest.raises(ConfigurationError, match=sentence):
+        list(Table(source, dialect).batches([("n", Kind.NUMBER)], 9))

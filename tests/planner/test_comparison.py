@@ -45,7 +45,7 @@ def test_of_equal_errors_the_shorter_report_is_first() -> None:
     assert [one.report_bytes for one in tied] == sorted(one.report_bytes for one in tied)
 
 
-@pytest.mark.parametrize("question", [{"epsilon": 1.0}, {"epsilon": 1.0, "colour": "red"}])
+@pytest.mark.parametrize("question", [{"domain": 10}, {"epsilon": 1.0, "colour": "red"}])
 def test_a_question_nobody_answers_gets_one_sentence(question: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match="needs just"):
         planner.compare(**question)  # type: ignore[arg-type]

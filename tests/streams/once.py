@@ -65,6 +65,7 @@ class Once(Stream):
     epsilon: float
     rest: int = 0
 
+    name: ClassVar[str] = "once"
     optional: ClassVar[tuple[str, ...]] = ("rest",)
 
     def __post_init__(self) -> None:

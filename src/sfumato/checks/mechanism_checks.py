@@ -36,7 +36,7 @@ from sfumato.checks.server import (
 from sfumato.checks.shuffle_checks import others_cover_as_stated, shuffled_reports_hide_as_stated
 from sfumato.checks.sizes import large_sizes_follow_the_law
 from sfumato.checks.sources import every_source_is_treated_alike
-from sfumato.checks.verdict import Verdict, demand, failures_of
+from sfumato.checks.verdict import Verdict, demand, findings_of
 from sfumato.core.exact import log_above, log_below
 from sfumato.core.mechanism import Mechanism
 
@@ -78,10 +78,10 @@ def check_mechanism(
     mechanism: Mechanism, progress: Callable[[str], None] = lambda _: None
 ) -> Verdict:
     """Run every check on one small instance; return the verdict with all failures."""
-    failures = failures_of(MECHANISM_CHECKS, mechanism, progress)
+    findings = findings_of(MECHANISM_CHECKS, mechanism, progress)
     try:
         ratio = exact_ratio(mechanism)
         upper, used = log_above(ratio), log_below(ratio) / mechanism.epsilon
     except Exception:  # noqa: BLE001 - no law, or not one: the failures say what is wrong
         upper, used = math.inf, math.inf
-    return Verdict(mechanism, mechanism.epsilon, upper, used, failures)
+    return Verdict(mechanism, mechanism.epsilon, upper, used, *findings)

@@ -23,7 +23,7 @@ from sfumato.checks.verdict import (
     CheckFailed,
     Verdict,
     demand,
-    failures_of,
+    findings_of,
 )
 from sfumato.core.noise import Noise, exact_epsilon
 from sfumato.errors import InputError
@@ -119,7 +119,7 @@ NOISE_CHECKS: Final[tuple[Callable[[Noise], None], ...]] = (
 
 def check_noise(noise: Noise, progress: Callable[[str], None] = lambda _: None) -> Verdict:
     """Run every check on one small instance; return the verdict with all failures."""
-    failures = failures_of(NOISE_CHECKS, noise, progress)
+    findings = findings_of(NOISE_CHECKS, noise, progress)
     spent = noise.law().epsilon(noise.sensitivity)
     used = float(spent / exact_epsilon(noise.epsilon))
-    return Verdict(noise, noise.epsilon, float(spent), used, failures)
+    return Verdict(noise, noise.epsilon, float(spent), used, *findings)

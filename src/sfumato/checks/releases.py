@@ -10,14 +10,16 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.checks.crowds import CrowdHistory, Group, Run, groups_of, periods_of, run
-from sfumato.checks.verdict import demand
+from sfumato.checks.verdict import CheckFailed, NotChecked, demand
 from sfumato.core.estimate import Estimate
-from sfumato.core.stream import Stream, replay
+from sfumato.core.stream import Place, Stream, replay
+from sfumato.core.tally import Tallies
 
 __all__ = [
     "bytes_of",
     "estimates_are_unbiased_and_cover",
     "lived_by",
+    "periods_without_reports_are_released",
     "releases_are_final",
     "replays_release_the_same",
 ]
@@ -79,6 +81,33 @@ def releases_are_final(stream: Stream) -> None:
             )
 
 
+def periods_without_reports_are_released(stream: Stream) -> None:
+    """A period in which nobody reports is released too; while nobody ever has, nothing is known."""
+    periods, lived, nothing = periods_of(stream), lived_by(stream, 4), Tallies[Place]({})
+    middle = (periods - 1) // 2
+    always = _variances(stream, [nothing] * periods)
+    demand(bool(np.isposinf(always).all()), "something is known although nobody ever reported")
+    once = _variances(stream, [*lived.recorded[:middle], nothing])
+    demand(bool((once >= 0).all()), "the variance of a period without reports is not a number")
+    usual = np.array([each.covariance.variances() for each in lived.estimates])
+    demand(
+        bool(np.isfinite(once[middle + 1 :]).any() or not np.isfinite(usual[middle + 1 :]).any()),
+        f"nothing is released any more once nobody reported in period {middle + 1}",
+    )
+
+
+def _variances(stream: Stream, before: Sequence[Tallies[Place]]) -> Floats:
+    """Return the variances of all releases, after these tallies of the first periods."""
+    crowd = CrowdHistory(stream, groups_of(stream), np.random.default_rng(5))
+    try:
+        released = run(stream, crowd, periods_of(stream), before).estimates
+    except Exception as error:
+        raise CheckFailed(
+            f"a period without reports is not released: {type(error).__name__}: {error}"
+        ) from error
+    return np.array([estimate.covariance.variances() for estimate in released])
+
+
 def estimates_are_unbiased_and_cover(stream: Stream) -> None:
     """Errors average to zero and vary as stated; intervals cover, and are not too wide.
 
@@ -93,7 +122,10 @@ def estimates_are_unbiased_and_cover(stream: Stream) -> None:
         lived = run(stream, crowd, periods)
         truth = _truth(stream, groups, lived)
         if truth is None:
-            return  # nothing is claimed
+            raise NotChecked(
+                "the stream has no truth to compare with; `truth` returns it where estimates are "
+                "unbiased."
+            )
         values = np.array([estimate.values for estimate in lived.estimates])
         variances = np.array([each.covariance.variances() for each in lived.estimates])
         if not number:

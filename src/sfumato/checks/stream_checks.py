@@ -23,11 +23,12 @@ from sfumato.checks.forms import (
 )
 from sfumato.checks.releases import (
     estimates_are_unbiased_and_cover,
+    periods_without_reports_are_released,
     releases_are_final,
     replays_release_the_same,
 )
 from sfumato.checks.resuming import devices_resume, other_states_are_refused
-from sfumato.checks.verdict import Verdict, failures_of
+from sfumato.checks.verdict import Verdict, findings_of
 from sfumato.core.exact import log_above, log_below
 from sfumato.core.stream import Stream
 
@@ -42,6 +43,7 @@ STREAM_CHECKS: Final[tuple[Callable[[Stream], None], ...]] = (
     what_is_sent_is_read_and_nothing_else,
     replays_release_the_same,
     releases_are_final,
+    periods_without_reports_are_released,
     estimates_are_unbiased_and_cover,
     plain_data_make_the_same_stream,
 )
@@ -52,12 +54,12 @@ def check_stream(stream: Stream, progress: Callable[[str], None] = lambda _: Non
 
     The verdict has the epsilon of the offer of which the largest part is used.
     """
-    failures = failures_of(STREAM_CHECKS, stream, progress)
+    findings = findings_of(STREAM_CHECKS, stream, progress)
     try:
         used, claimed, upper = max(_spent(stream, tier) for tier, _ in enumerate(stream.offers))
     except Exception:  # noqa: BLE001 - no law, or not one: the failures say what is wrong
         used, claimed, upper = math.inf, stream.guarantee.epsilon, math.inf
-    return Verdict(stream, claimed, upper, used, failures)
+    return Verdict(stream, claimed, upper, used, *findings)
 
 
 def _spent(stream: Stream, tier: int) -> tuple[float, float, float]:

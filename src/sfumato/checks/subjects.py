@@ -10,7 +10,7 @@ from sfumato import catalog
 from sfumato.checks.mechanism_checks import MECHANISM_CHECKS, check_mechanism
 from sfumato.checks.noise_checks import NOISE_CHECKS, check_noise
 from sfumato.checks.stream_checks import STREAM_CHECKS, check_stream
-from sfumato.checks.verdict import Verdict
+from sfumato.checks.verdict import Verdict, unfinished
 from sfumato.errors import ConfigurationError
 from sfumato.streams import registry
 
@@ -61,24 +61,34 @@ def subject(name: str) -> Subject:
     if name in catalog.names():
         kind, checks = catalog.find(name), MECHANISM_CHECKS
         return Subject(
-            name, "mechanism", tuple(kind.examples()), _names(checks), check_mechanism, _configured
+            name, "mechanism", _examples(kind), _names(checks), check_mechanism, _configured
         )
     if name in catalog.NOISES:
         noise = catalog.NOISES[name]
         return Subject(
-            name, "noise", tuple(noise.examples()), _names(NOISE_CHECKS), check_noise, _configured
+            name, "noise", _examples(noise), _names(NOISE_CHECKS), check_noise, _configured
         )
     if name in registry.names():
         stream = registry.find(name)
         return Subject(
             name,
             "stream",
-            tuple(stream.examples()),
+            _examples(stream),
             _names(STREAM_CHECKS),
             check_stream,
             _specified,
         )
     raise ConfigurationError(f"name is {name!r}; one of {', '.join(names())} is expected.")
+
+
+def _examples(kind: Any) -> tuple[Any, ...]:
+    """Return the examples of a class; raise ConfigurationError if the class is not finished."""
+    try:
+        return tuple(kind.examples())
+    except TypeError as error:
+        if lacking := unfinished(error):
+            raise ConfigurationError(lacking) from error
+        raise
 
 
 def _names(checks: tuple[Callable[[Any], None], ...]) -> tuple[str, ...]:

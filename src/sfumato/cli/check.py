@@ -97,7 +97,16 @@ def _record(numbered: Numbered, verdict: Verdict) -> dict[str, Any]:
         "ok": verdict.ok,
         "configuration": subjects.subject(numbered[0]).plain(verdict.mechanism),
         "failures": [{"check": claim, "found": finding} for claim, finding in verdict.failures],
+        "not_checked": [{"check": claim, "why": why} for claim, why in verdict.not_checked],
     }
+
+
+def _holding(example: Numbered, verdict: Verdict) -> str:
+    """Return how many checks hold, and which ones could not be run."""
+    left_out = ", ".join(claim.replace("_", " ") for claim, _ in verdict.not_checked)
+    if not left_out:
+        return f"all {claims(example)} hold"
+    return f"{claims(example) - len(verdict.not_checked)} hold; not checked: {left_out}"
 
 
 def _text(examples: list[Numbered], verdicts: list[Verdict]) -> Parts:
@@ -110,7 +119,7 @@ def _text(examples: list[Numbered], verdicts: list[Verdict]) -> Parts:
                 SHOWN[subjects.subject(example[0]).family](verdict.mechanism),
                 f"{verdict.epsilon_exact_upper:.12g}",
                 f"{verdict.budget_used:.6%}",
-                Text(f"failed: {failed}", "bold red") if failed else f"all {claims(example)} hold",
+                Text(f"failed: {failed}", "bold red") if failed else _holding(example, verdict),
             )
         )
     headings = ("name", "example", ">epsilon spent, exactly", ">of its claim", "checks")

@@ -95,7 +95,8 @@ def _section(title: str, text: str) -> Parts:
 
 def _entry(name: str) -> dict[str, Any]:
     cls = catalog.find(name)
-    family = sys.modules[cls.__module__.rpartition(".")[0]].__doc__ or ""
+    room, _, own = cls.__module__.rpartition(".")
+    family = sys.modules[room or own].__doc__ or ""
     return {
         "name": name,
         "summary": cls.summary,

@@ -114,11 +114,12 @@ class NewTaskOptions:
     period
         How long each period is.
     changes
-        How often a device's value changes over all periods, at most; with --stream it is a --field.
+        How often a device's value changes over all periods, at most: 4 if left out; with --stream
+        it is a --field.
     window
         Protect any so many consecutive periods, however often a value changes.
     devices
-        With --window: how many devices take part.
+        With --window: how many devices take part; 10,000 if left out.
     stream
         Ask for any stream by its name; its own fields are given with --field.
     field
@@ -135,9 +136,9 @@ class NewTaskOptions:
     epsilon: float = 1.0
     periods: int = 24
     period: str = "1 hour"
-    changes: int = 4
+    changes: int | None = None
     window: int | None = None
-    devices: int = 10_000
+    devices: int | None = None
     stream: str | None = None
     field: tuple[str, ...] = ()
     guided: bool = False
@@ -153,14 +154,27 @@ def new(asked: NewTaskOptions) -> Result:
 
     if asked.field and asked.stream is None:
         raise InputError(f"--field is {asked.field[0]!r} where no --stream is named; name one.")
-    if asked.window is not None and asked.stream is not None:
+    for name in ("window", "changes", "devices"):
+        value = getattr(asked, name)
+        if value is not None and asked.stream is not None:
+            raise InputError(
+                f"--{name} is {value} where --stream is {asked.stream!r}; --field {name}={value} "
+                "is expected."
+            )
+    if asked.devices is not None and asked.window is None:
+        raise InputError(f"--devices is {asked.devices} where no --window is named; name one.")
+    if asked.changes is not None and asked.window is not None:
         raise InputError(
-            f"--window is {asked.window} where --stream is {asked.stream!r}; --field "
-            f"window={asked.window} is expected."
+            f"--changes is {asked.changes} where --window is {asked.window}; values may change as "
+            "often as they like there, so only one of the two is expected."
         )
     names = ["title", "kind", "items", "epsilon", "periods", "period"]
-    names += ["changes"] if asked.window is None else ["window", "devices"]
     chosen = {name: getattr(asked, name) for name in names}
+    if asked.window is None:
+        chosen["changes"] = 4 if asked.changes is None else asked.changes
+    else:
+        devices = 10_000 if asked.devices is None else asked.devices
+        chosen |= {"window": asked.window, "devices": devices}
     if asked.guided and sys.stdin.isatty():
         for name, value in chosen.items():
             if name != "items" or chosen["kind"] != "binary":

@@ -42,6 +42,11 @@ class Limits:
                 f"the task asks for values of kind {kind!r}; the owner allows "
                 f"{', '.join(sorted(self.kinds)) or 'none'}."
             )
+        if guarantee.delta > 0:
+            raise BudgetError(
+                f"the task promises its epsilon up to a delta of {guarantee.delta:g}; the ledger "
+                "of a device adds up epsilon alone, so a delta of 0 is expected."
+            )
         if guarantee.window is not None and not self.windows:
             raise BudgetError(
                 "the task promises its epsilon for a window of time only; the owner asks for one "

@@ -12,7 +12,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from sfumato.errors import InputError
+from sfumato.errors import ConfigurationError, InputError
 from sfumato.files import numerals
 from sfumato.files.dialects import USUAL, Dialect
 from sfumato.files.opening import is_parquet, readable
@@ -169,12 +169,23 @@ class Table:
 
     def _names(self) -> list[str]:
         if is_parquet(self.path):
+            self._refuse_dialect()
             return list(pq.read_schema(self.path).names)
         encoding, errors = self.dialect.encoding, "backslashreplace"
         with self.path.open(encoding=encoding, errors=errors, newline="") as file:
             names = next(csv.reader(file, delimiter=self.dialect.delimiter), [])
         return [name.removeprefix("\ufeff") if not place else name
                 for place, name in enumerate(names)]  # fmt: skip
+
+    def _refuse_dialect(self) -> None:
+        """Raise ConfigurationError if it is said how a file is written that is no CSV file."""
+        for field in fields(self.dialect):
+            value = getattr(self.dialect, field.name)
+            if value != getattr(USUAL, field.name):
+                raise ConfigurationError(
+                    f"{field.name} is {value!r} where {self.path} is a Parquet file; only a CSV "
+                    "file has one."
+                )
 
     def _parquet(self, chosen: list[str], rows: int) -> Iterator[tuple[Any, float]]:
         # A buffered reader holds a few pages of a column, not all of its row group.

@@ -32,7 +32,7 @@ def readable(path: Path) -> Iterator[None]:
         # A reader may quote the whole row it stumbled over: people's data have no place here.
         reason = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", str(error).splitlines()[0])
         reason = re.sub(
-            "straddling object.*", "a row is too long, or a quote is not closed", reason
+            "straddling object.*", "a row is longer than 1 MB, or a quote is not closed", reason
         )
         raise InputError(f"{path} cannot be read: {reason.rstrip('.')}.") from error
 

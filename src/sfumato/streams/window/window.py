@@ -126,8 +126,8 @@ class Window(WindowValues):
         WindowLedger(self.window, self.epsilon)
         if whole_units(self.epsilon) < 1 or self.epsilon > LARGEST_EPSILON:
             raise ConfigurationError(
-                f"epsilon is {self.epsilon}; it must lie in "
-                f"{SMALLEST_EPSILON:g}..{LARGEST_EPSILON:g}."
+                f"epsilon is {self.epsilon}; a number above {SMALLEST_EPSILON:g} and up to "
+                f"{LARGEST_EPSILON:g} is expected."
             )
         check_whole("devices", self.devices, 1)
         check_one_of("oracle", self.oracle, task_fields.ORACLES)
