@@ -90,7 +90,7 @@ def test_the_catalogue_is_not_refuted(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*subjects.names()])
 def test_the_whole_catalogue_is_not_refuted(name: str) -> None:
-    samples = 20_000 if subjects.subject(name).family == "stream" else 200_000
+    samples = 8_000 if subjects.subject(name).family == "stream" else 200_000
     for box in boxes(name):
         result = judged(box, samples)
         assert not result.refuted, f"{box.brief}: {result}"

@@ -188,11 +188,25 @@ PLAIN = ["--column", "amount", "--epsilon", "20", "--bound", "100", "--threshold
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_invalid_values_stop_a_file_by_default(tmp_path: Path, suffix: str) -> None:
+def test_invalid_values_stop_a_file_only_if_somebody_says_so(tmp_path: Path, suffix: str) -> None:
     source, out = dirty(tmp_path, suffix), tmp_path / "out.csv"
-    sentence = refused("release", source, *PLAIN, "-o", out, absent=[out])
+    sentence = refused("release", source, *PLAIN, "--invalid", "stop", "-o", out, absent=[out])
     assert "value 101 is -5" in sentence
     assert "with invalid clip or zero it would go on" in sentence
+    assert "stops" not in answer("release", source, *PLAIN, "-o", out)["guarantee"]
+
+
+def test_stopping_is_part_of_the_guarantee(fares: Path, tmp_path: Path) -> None:
+    """Wherever it is written: in the answer, in the file, and for several streams."""
+    seen = "and no value is invalid, as everybody sees where a release stops."
+    out, folder = tmp_path / "out.csv", tmp_path / "both"
+    words = ["release", fares, *HELD, "--invalid", "stop"]
+    assert answer(*words, "--column", "fare", "-o", out)["guarantee"].endswith(seen)
+    assert seen in out.read_text().splitlines()[0]
+    several = answer(*words, "--column", "fare", "--column", "trip", "-o", folder)
+    assert several["guarantee"].endswith(seen)
+    assert seen in (folder / "streams.json").read_text()
+    assert seen in run(*words, "--column", "fare", "-o", tmp_path / "text.csv").stdout
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.running import run
+from tests.cli.running import refused, run
 
 from sfumato.errors import InputError
 from sfumato.files import output_journal as journals
@@ -290,6 +291,101 @@ def test_a_journal_that_is_ahead_of_a_file_is_one_sentence(
     said = run("release", source, "--follow", *OPTIONS, "-o", output)
     assert (said.exit_code, says in said.stderr) == (2, True), said.stderr
     assert beside(output).exists()
+
+
+def test_a_copy_that_would_go_on_elsewhere_is_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With other values it would have the same noise; the file that was begun goes on."""
+    output, copy = tmp_path / "out.csv", tmp_path / "copy.csv"
+    begun(source, output, monkeypatch)
+    for original, other in ((output, copy), (beside(output), beside(copy))):
+        shutil.copy(original, other)
+    before = copy.read_bytes(), beside(copy).read_bytes()
+    sentence = refused("release", source, "--follow", *OPTIONS, "-o", copy)
+    assert "out.csv" not in sentence
+    assert "copy.csv.journal belongs to another file than" in sentence
+    assert "both would have the same noise" in sentence
+    assert (copy.read_bytes(), beside(copy).read_bytes()) == before
+    key = key_of(output)
+    follow(source, output, RELEASE, AMOUNTS)
+    assert published(output)[0] == expected(key)[0]
+
+
+def test_an_output_that_was_moved_goes_on(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, moved = tmp_path / "out.csv", tmp_path / "moved.csv"
+    begun(source, output, monkeypatch)
+    key = key_of(output)
+    output.rename(moved)
+    beside(output).rename(beside(moved))
+    follow(source, moved, RELEASE, AMOUNTS)
+    to, sums = expected(key)
+    assert published(moved) == (to, pytest.approx(sums, rel=1e-12))
+
+
+CHANGES = {
+    "another value": lambda text: text.replace(text[:4], b"9999", 1),
+    "another file": lambda text: b"1" * len(text),
+    "two lines in another order": lambda text: b"".join(
+        [*text.splitlines(keepends=True)[1::-1], *text.splitlines(keepends=True)[2:]]
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_input_that_has_changed_is_refused(
+    change: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    before = output.read_bytes()
+    right = source.read_bytes()
+    source.write_bytes(CHANGES[change](right))
+    result = run("release", source, "--follow", *OPTIONS, "-o", output)
+    assert result.exit_code == 2
+    assert f"sfumato: {source} is not what was read before: its first" in result.stderr
+    assert output.read_bytes().startswith(before)  # what was due before the crash is out
+    source.write_bytes(right + b"1\n2\n")  # what comes later may be anything
+    assert follow(source, output, RELEASE, AMOUNTS).state.count == len(VALUES) + 2
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_pipe_that_is_replayed_must_begin_as_it_did(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, changed: bool
+) -> None:
+    output, pipe = tmp_path / "out.csv", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = source.read_bytes()
+
+    def written(data: bytes) -> threading.Thread:
+        def write() -> None:
+            with suppress(BrokenPipeError):
+                pipe.write_bytes(data)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        return thread
+
+    first = written(text)
+    begun(pipe, output, monkeypatch)
+    first.join()
+    key = key_of(output)
+    again = written(text.replace(text[:4], b"9999", 1) if changed else text)
+    if changed:
+        with pytest.raises(InputError, match="is not what was read before"):
+            follow(pipe, output, RELEASE, AMOUNTS, replay=True)
+    else:
+        follow(pipe, output, RELEASE, AMOUNTS, replay=True)
+        assert published(output)[1] == pytest.approx(expected(key)[1], rel=1e-12)
+    again.join()
+    if changed:
+        short = written(text[:100])
+        with pytest.raises(InputError, match="has 100 bytes, fewer than the"):
+            follow(pipe, output, RELEASE, AMOUNTS, replay=True)
+        short.join()
+        assert beside(output).exists()
 
 
 def test_two_processes_cannot_write_one_output(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ class ReleaseOptions:
     smoother
         How values of an unfinished block are guessed: recent, mean, median, moving or exponential.
     invalid
-        Negative values and what is no number: to the nearer end, to 0, or stop; stop by default,
-        clip with --follow.
+        Negative values and what is no number: to the nearer end, to 0, or stop, which everybody
+        sees.
     follow
         Publish while lines arrive; goes on after a crash.
     replay
@@ -105,7 +105,7 @@ class ReleaseOptions:
     block: int | None = None
     period: int | None = None
     smoother: str = "recent"
-    invalid: Literal["clip", "zero", "stop"] | None = None
+    invalid: Literal["clip", "zero", "stop"] = "clip"
     follow: bool = False
     replay: bool = False
     plot: Picture | None = None
@@ -124,7 +124,7 @@ class ReleaseOptions:
 
     def amounts(self) -> Amounts:
         """Return how values are counted."""
-        return Amounts(self.bound, self.unit, self.invalid or ("clip" if self.follow else "stop"))
+        return Amounts(self.bound, self.unit, self.invalid)
 
     @cached_property
     def fitted(self) -> tuple[int, int]:
@@ -268,7 +268,7 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
         "thresholds": [threshold * unit for threshold in state.thresholds],
         "range_error": error,
         "configuration": planned.configuration(),
-        "guarantee": str(planned.guarantee),
+        "guarantee": str(amounts.promised(planned.guarantee)),
     }
     if asked.period is not None and asked.period < planned.block:
         record["hidden_cycle"] = asked.period
@@ -287,7 +287,7 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
 
 def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
     yield f"{record['sums']:,} sums of {planned.block:,} values are in {record['output']}."
-    yield f"{planned.guarantee}\n"
+    yield f"{record['guarantee']}\n"
     facts = {"values": f"{record['values']:,}"}
     if planned.skipped:
         facts["held out for the threshold"] = f"{record['held_out']:,}"

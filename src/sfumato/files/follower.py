@@ -18,6 +18,7 @@ from sfumato.arrays import Array, Ints
 from sfumato.errors import InputError
 from sfumato.files import numerals
 from sfumato.files.encoders import csv_rows
+from sfumato.files.input_digest import InputDigest
 from sfumato.files.output_journal import OutputJournal, beside
 from sfumato.files.released_files import BlockRows, beginning, read_released
 from sfumato.files.writing import refuse_target
@@ -108,6 +109,23 @@ class Follower:
         """The number of bytes that these values have in a followed file."""
         return self._journal.progress.offset
 
+    def reading(self, name: str, *, again: bool) -> InputDigest:
+        """Return the digest of an input, to be compared with what was read before.
+
+        Parameters
+        ----------
+        name
+            The name of the input.
+        again
+            Whether what was read before can be read again.
+
+        """
+        progress = self._journal.progress
+        if again and progress.digest:
+            return InputDigest(name, 0, progress.since, progress.offset, progress.digest)
+        at = 0 if again else progress.offset
+        return InputDigest(name, at, progress.offset, progress.offset)
+
     @property
     def complete(self) -> bool:
         """Whether the stream has ended."""
@@ -118,9 +136,15 @@ class Follower:
         numbers = np.asarray(values)
         return self._take(self._amounts.encode(numbers, self.publisher.state.count), numbers.size)
 
-    def feed_lines(self, lines: list[bytes], size: int) -> int:
-        """Take in the values on further lines, of a total size in bytes, as :meth:`feed` does."""
-        self._journal.progress.offset += size
+    def feed_lines(self, lines: list[bytes], size: int, read: InputDigest | None = None) -> int:
+        """Take in the values on further lines, of a total size in bytes, as :meth:`feed` does.
+
+        With the digest of all that was read up to them, a changed input is refused later.
+        """
+        progress = self._journal.progress
+        progress.offset = progress.offset + size if read is None else read.position
+        if read is not None:
+            progress.digest, progress.since = read.text(), read.since
         if not lines:
             return 0
         cells = pa.array(lines, pa.binary())
@@ -235,14 +259,30 @@ def follow(  # noqa: PLR0913 - what to publish, and who is told of it
 
 def _followed(follower: Follower, source: Path | None, *, replay: bool) -> Iterator[None]:
     """Feed a follower until its source ends; yield whenever further lines are in."""
+    name = "the input" if source is None else str(source)
     with _opened(source, follower.offset) as (file, is_regular):
+        read = follower.reading(name, again=is_regular or replay)
+        if is_regular:
+            _read_again(file, read)
         skip = follower.count if replay and not is_regular else 0
-        for lines, size in _lines(file):
+        for lines, size in _lines(file, read):
             fresh, skip = lines[skip:], max(0, skip - len(lines))
-            follower.feed_lines(fresh, size)
             if fresh:
+                follower.feed_lines(fresh, size, read)
                 yield
+        read.refuse_short()
     follower.finish()
+
+
+def _read_again(file: int, read: InputDigest) -> None:
+    """Read a file up to where it was left, and compare it with what was read before."""
+    os.lseek(file, read.since, os.SEEK_SET)
+    read.position = read.since
+    while read.position < read.until:
+        data = os.read(file, min(_BYTES, read.until - read.position))
+        if not data:
+            read.refuse_short()
+        read.update(data)
 
 
 def _refuse_output(output: Path, *, force: bool) -> None:
@@ -275,15 +315,16 @@ def _opened(source: Path | None, offset: int) -> Iterator[tuple[int, bool]]:
                 f"{source} has {about.st_size} bytes, fewer than the {offset} that were read of it "
                 "before; go on with the file that the output was begun with."
             )
-        if is_regular:
-            os.lseek(handle, offset, os.SEEK_SET)
         yield handle, is_regular
     finally:
         os.close(handle)
 
 
-def _lines(file: int) -> Iterator[tuple[list[bytes], int]]:
-    """Yield the lines that have arrived, and their size in bytes; wait only for the first."""
+def _lines(file: int, read: InputDigest) -> Iterator[tuple[list[bytes], int]]:
+    """Yield the lines that have arrived, and their size in bytes; wait only for the first.
+
+    The digest of what was read is up to date at each yield.
+    """
     rest, dropped, ended = b"", 0, False
     while not ended:
         chunk = os.read(file, _BYTES)
@@ -294,6 +335,8 @@ def _lines(file: int) -> Iterator[tuple[list[bytes], int]]:
                 ended = True
                 break
             chunk += more
+        last = len(chunk) if ended else chunk.rfind(b"\n") + 1
+        read.update(chunk[:last])
         data = rest + chunk
         end = len(data) if ended else data.rfind(b"\n") + 1
         rest = data[end:]
@@ -301,6 +344,7 @@ def _lines(file: int) -> Iterator[tuple[list[bytes], int]]:
         if whole:
             yield whole.removesuffix(b"\n").split(b"\n"), len(whole) + dropped
             dropped = 0
+        read.update(chunk[last:])
         if len(rest) > 2 * numerals.LONGEST:  # no number is so long: forget its middle
             dropped += len(rest) - 2 * numerals.LONGEST
             rest = rest[: 2 * numerals.LONGEST]

@@ -5,6 +5,10 @@ the unfinished block. It is as sensitive as the input, readable by its owner onl
 the stream is complete. It is written before the output: each record has the length of the output
 and the text that is to be appended, so that after a crash the output becomes exactly that. A record
 is one line with a checksum; a last line that was cut short by a crash has had no effect.
+
+A journal is bound to its output, by the number that the file system has for it: a copy that went on
+elsewhere, with other values, would have the same noise for them. And it is bound to its input, by
+the digest of what was read.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from sfumato.wire.sqlite_tables import Damaged
 __all__ = ["OutputJournal", "Progress", "beside"]
 
 _FIELDS: Final = ("lines", "offset", "length", "pending", "complete")
+_READ: Final = ("digest", "since")
 _LONGEST: Final = 1 << 20  # bytes, after which the journal is written afresh
 
 
@@ -50,6 +55,8 @@ class Progress:
         The text that is appended to the output next.
     complete
         Whether the input has ended.
+    digest, since
+        The digest of the input from some byte up to ``offset``; empty if nobody has taken it.
 
     """
 
@@ -59,6 +66,8 @@ class Progress:
     length: int = 0
     pending: str = ""
     complete: bool = False
+    digest: str = ""
+    since: int = 0
 
     @property
     def is_possible(self) -> bool:
@@ -67,6 +76,9 @@ class Progress:
         return (
             all(type(count) is int and 0 <= count < 1 << 62 for count in counts)
             and isinstance(self.pending, str)
+            and isinstance(self.digest, str)
+            and type(self.since) is int
+            and 0 <= self.since <= self.offset
             and isinstance(self.complete, bool)
             and isinstance(self.state.thresholds, list)
             and bool(self.state.thresholds or not (self.length or self.pending))
@@ -102,6 +114,7 @@ class OutputJournal:
         try:
             self._started = self._can_go_on()
             self._out = _opened(output, 0o644)
+            self._inode = os.fstat(self._out.fileno()).st_ino
             self.key, self.progress = self._read() if self._started else (key, Progress())
             self._rewrite()
             self._publish()
@@ -160,8 +173,9 @@ class OutputJournal:
 
     def _record(self, held: list[int]) -> dict[str, Any]:
         state = self.progress.state.plain()
+        names = (*_FIELDS, *(_READ if self.progress.digest else ()))
         return {"held": held, "state": state} | {
-            name: getattr(self.progress, name) for name in _FIELDS
+            name: getattr(self.progress, name) for name in names
         }
 
     def _publish(self) -> None:
@@ -199,7 +213,8 @@ class OutputJournal:
         part.unlink(missing_ok=True)
         try:
             with _opened(part, 0o600) as file:
-                file.write(_line({"version": 1, "about": self._about, "key": self.key.hex()}))
+                first = {"version": 1, "about": self._about, "key": self.key.hex()}
+                file.write(_line(first | {"output": self._inode}))
                 file.write(_line(self._record(held.tolist())))
                 _to_disk(file)
         except OSError:
@@ -213,6 +228,12 @@ class OutputJournal:
     def _read(self) -> tuple[bytes, Progress]:
         first, *rest = self._records()
         about, key = first.get("about"), first.get("key")
+        if first.get("output", self._inode) != self._inode:
+            raise InputError(
+                f"{self.path} belongs to another file than {self.output}, which is a copy of it; "
+                "both would have the same noise, so go on with the file that was begun, or begin "
+                "another output."
+            )
         if about != self._about:
             old = about if isinstance(about, dict) else {}
             changed = [name for name in self._about if old.get(name) != self._about[name]]
@@ -225,7 +246,8 @@ class OutputJournal:
             held = [np.array(record["held"], dtype=np.int64) for record in rest if record["held"]]
             last = rest[-1]
             state = State(**last["state"], held=held)
-            progress = Progress(state, **{name: last[name] for name in _FIELDS})
+            read = {name: last[name] for name in _READ if name in last}
+            progress = Progress(state, **{name: last[name] for name in _FIELDS}, **read)
             good = len(secret) == 32 and all(each.ndim == 1 for each in held)
         except (ValueError, KeyError, TypeError, IndexError, OverflowError):
             raise Damaged(str(self.path), "a record is not whole") from None

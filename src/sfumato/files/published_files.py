@@ -105,7 +105,8 @@ def publish_file(
         for part in _parts(origin, planned, amounts):
             blocks = publisher.feed(part.values)
             if not writer.started and publisher.state.threshold is not None:
-                writer.start(planned, publisher.state.thresholds, amounts.unit)
+                promise = amounts.promised(planned.guarantee)
+                writer.start(planned, publisher.state.thresholds, amounts.unit, promise)
             writer.write(blocks)
             moved(part.share, publisher.state.count)
         state = publisher.state
@@ -139,7 +140,8 @@ def publish_groups(
                         released_files.released_writer(folder / names[name], force=False)
                     )
                     cuts = groups.streams[name].state.thresholds
-                    writers[name].start(groups.each, cuts, amounts.unit, groups.guarantee)
+                    promise = amounts.promised(groups.guarantee)
+                    writers[name].start(groups.each, cuts, amounts.unit, promise)
                 writers[name].write(blocks)
 
         for part in _parts(origin, planned, amounts):

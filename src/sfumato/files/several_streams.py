@@ -64,7 +64,8 @@ def publish_several(
                 origin, part, suffix, planned, amounts, moved=moved
             )
             streams = Streams(groups.streams, own, groups.guarantee)
-        index = {"guarantee": str(streams.guarantee), "streams": _rows(streams, amounts, limit)}
+        promise = amounts.promised(streams.guarantee)
+        index = {"guarantee": str(promise), "streams": _rows(streams, amounts, limit)}
         with writing.complete_or_absent(part / INDEX, force=False) as file:
             file.write(json.dumps(index, indent=1).encode() + b"\n")
     return index

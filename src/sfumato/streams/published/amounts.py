@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Final, Literal
@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.field_checks import check_number, check_one_of
+from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 
 __all__ = ["INVALID", "Amounts", "Invalid"]
@@ -50,7 +51,7 @@ class Amounts:
 
     bound: float
     unit: float = 1.0
-    invalid: Invalid = "stop"
+    invalid: Invalid = "clip"
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are allowed."""
@@ -62,6 +63,13 @@ class Amounts:
                 f"unit is {self.unit:g}; it must not be larger than the bound, {self.bound:g}."
             )
         check_one_of("invalid", self.invalid, INVALID)
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """Return a guarantee for values that are treated like this; stopping can be seen."""
+        if self.invalid != "stop":
+            return guarantee
+        visible = "no value is invalid, as everybody sees where a release stops"
+        return replace(guarantee, assumptions=(*guarantee.assumptions, visible))
 
     @property
     def units(self) -> int:
