@@ -54,7 +54,11 @@ def test_a_file_is_published_and_any_range_can_be_asked(
     assert found["as_of"] == 6000
     assert found["cut_to"] == said["threshold"]
     assert found["cut_off_at_most"] == pytest.approx((300 - said["threshold"]) * 5000)
-    assert {path.name for path in tmp_path.iterdir()} == {"fares.parquet", out.name}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "fares.parquet",
+        out.name,
+        "releases.json",
+    }
 
 
 def test_csv_and_parquet_inputs_and_outputs_hold_the_same(
@@ -89,7 +93,7 @@ def test_nothing_private_is_said(fares: Path, tmp_path: Path) -> None:
     said = answer("release", fares, "--column", "fare", *HELD, "-o", tmp_path / "out.csv")
     assert set(said) == {
         *("output", "values", "held_out", "sums", "block", "threshold", "thresholds"),
-        *("range_error", "configuration", "guarantee"),
+        *("range_error", "configuration", "guarantee", "epsilon_spent", "ledger"),
     }
 
 
@@ -299,7 +303,7 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    assert f"{out}: No space left on device." == refused(
+    assert f"{tmp_path / 'releases.json'}: No space left on device." == refused(
         "release", fares_csv, *HELD, "-o", out, absent=[out]
     )
 

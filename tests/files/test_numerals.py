@@ -7,6 +7,7 @@ import re
 import tempfile
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.files import follower, numerals
+from sfumato.files.input_digest import InputDigest
 from sfumato.streams.published.amounts import Amounts
 
 NUMERAL = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -151,7 +153,7 @@ def test_numbers_are_listed_one_by_one(rows: list[bytes | None]) -> None:
 def test_an_invalid_cell_is_named_by_its_own_text(cell: bytes | None, shown: str) -> None:
     column = pa.array([b"1", cell, b"spam"])
     with pytest.raises(InputError) as raised:
-        numerals.in_units(column, Amounts(10.0), 100)
+        numerals.in_units(column, Amounts(10.0, invalid="stop"), 100)
     assert str(raised.value) == (
         f"value 102 is {shown}; a number from 0 on is expected "
         "(with invalid clip or zero it would go on)."
@@ -177,7 +179,9 @@ def test_lines_mean_the_same_wherever_a_read_ends(rows: list[bytes], chunk: int)
         file.write(data)
         file.flush()
         os.lseek(file.fileno(), 0, os.SEEK_SET)
-        batches = list(follower._lines(file.fileno()))  # noqa: SLF001
+        read = InputDigest("the input", 0, 0, 0)
+        batches = list(follower._lines(file.fileno(), read))  # noqa: SLF001
+    assert (read.position, read.text()) == (len(data), sha256(data).hexdigest())
     assert sum(size for _, size in batches) == len(data)
     units = [
         unit

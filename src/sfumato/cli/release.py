@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from sfumato import files, plots
+from sfumato.accounting.spending import Spending
 from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Picture, Result
 from sfumato.core.field_checks import check_whole
-from sfumato.errors import InputError
+from sfumato.errors import ExistingFile, InputError
 from sfumato.files.dialects import USUAL, Dialect
+from sfumato.files.output_journal import beside
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT, fitting
@@ -84,6 +86,13 @@ class ReleaseOptions:
         Going on: the piped lines begin at the first one again.
     plot
         Also draw the means, to this file.
+    ledger
+        The file that says what was spent on which values, over all releases; releases.json beside
+        the output by default.
+    budget
+        The most epsilon that may be spent on any row, over all releases; the ledger remembers it.
+    force
+        Replace an output that is there already, or go over the budget; says what it costs.
 
     """
 
@@ -109,7 +118,10 @@ class ReleaseOptions:
     follow: bool = False
     replay: bool = False
     plot: Picture | None = None
+    ledger: Path | None = None
+    budget: float | None = None
     force: bool = False
+    as_json: bool = False
     dialect: Dialect = USUAL
 
     @cached_property
@@ -169,8 +181,44 @@ def release(asked: ReleaseOptions) -> Result:
     _refuse(asked)
     amounts = asked.amounts()
     planned = asked.plan(amounts)
+    spending = _spending(asked)
+    ledger = files.ReleaseLedger(asked.ledger or asked.output.parent / files.LEDGER)
+    going_on = asked.follow and beside(asked.output).exists()
+    if asked.output.is_file() and asked.output.stat().st_size and not (asked.force or going_on):
+        raise ExistingFile(
+            f"{asked.output} exists; {ExistingFile.remedy}, and these values would then have spent "
+            f"epsilon {ledger.foreseen(spending):g} in all."
+        )
+    with ledger.paying(spending, limit=asked.budget, force=asked.force, going_on=going_on) as paid:
+        if paid.releases and not paid.going_on and not asked.as_json:
+            console.say(str(paid), to=console.err())
+        result, rows = _published(asked, planned, amounts)
+    ledger.finished(spending, rows)
+    spent = {"epsilon_spent": paid.after, "ledger": str(ledger.path)}
+    return replace(result, record=result.record | spent)
+
+
+def _spending(asked: ReleaseOptions) -> Spending:
+    """Return what the release will have spent."""
+    piped = str(asked.source) == "-"
+    known = "" if asked.follow or not asked.source.is_file() else files.fingerprint(asked.source)
+    return Spending(
+        "-" if piped else str(asked.source.resolve()),
+        known,
+        tuple(asked.columns),
+        asked.person,
+        repr(float(asked.epsilon)),
+        str(asked.output.resolve()),
+    )
+
+
+def _published(
+    asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts
+) -> tuple[Result, int]:
+    """Publish; return the result, and the number of rows that were read."""
     if asked.follow:
-        return _result(_followed(asked, planned, amounts), asked, amounts)
+        publisher = _followed(asked, planned, amounts)
+        return _result(publisher, asked, amounts), publisher.state.count
     only = asked.columns[0] if len(asked.columns) == 1 else None
     origin = files.Origin(asked.source, only, asked.group, asked.person, asked.dialect)
     with console.bar("Publishing", 1.0) as update:
@@ -182,11 +230,13 @@ def release(asked: ReleaseOptions) -> Result:
             index = files.publish_several(
                 origin, asked.columns, asked.output, planned, amounts, asked.fitted[1], moved=moved
             )
-            return _result_of_several(index, asked.output)
+            lasts = [row["last"] for row in index["streams"]]
+            rows = sum(lasts) if asked.group is not None else max(lasts)
+            return _result_of_several(index, asked.output), rows
         publisher = files.publish_file(
             origin, asked.output, planned, amounts, force=asked.force, moved=moved
         )
-    return _result(publisher, asked, amounts)
+    return _result(publisher, asked, amounts), publisher.state.count
 
 
 def _refuse(asked: ReleaseOptions) -> None:

@@ -9,6 +9,9 @@ from sfumato.files.follower import follow as follow
 from sfumato.files.published_files import Moved as Moved
 from sfumato.files.published_files import Origin as Origin
 from sfumato.files.published_files import publish_file as publish_file
+from sfumato.files.release_ledger import LEDGER as LEDGER
+from sfumato.files.release_ledger import ReleaseLedger as ReleaseLedger
+from sfumato.files.release_ledger import fingerprint as fingerprint
 from sfumato.files.released_files import read_released as read_released
 from sfumato.files.report_files import ReportFile as ReportFile
 from sfumato.files.report_files import report_writer as report_writer
