@@ -93,7 +93,7 @@ def test_nothing_private_is_said(fares: Path, tmp_path: Path) -> None:
     said = answer("release", fares, "--column", "fare", *HELD, "-o", tmp_path / "out.csv")
     assert set(said) == {
         *("output", "values", "held_out", "sums", "block", "threshold", "thresholds"),
-        *("range_error", "configuration", "guarantee", "epsilon_spent", "ledger"),
+        *("range_error", "configuration", "guarantee", "epsilon_spent", "ledger", "sum"),
     }
 
 

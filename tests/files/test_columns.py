@@ -313,10 +313,10 @@ def test_files_of_other_programs_can_be_released_and_randomized(
     drinks = ["--mechanism", "grr", "--epsilon", "1", "--domain", "café,thé"]
     words = [*drinks, "--column", "boisson", "-o", tmp_path / "reports.parquet"]
     assert answer("randomize", source, *dialect, *words)["reports"] == 301
-    told = refused(
-        "release", source, *KNOWN, *dialect, "--column", "prix", "-o", tmp_path / "o.csv"
-    )
-    assert "value 1 is missing; a number from 0 on is expected" in told
+    more = ["--column", "prix", "--invalid", "stop", "-o", tmp_path / "o.csv"]
+    stopped = run("release", source, *KNOWN, *dialect, *more)
+    assert stopped.exit_code == 2
+    assert "value 1 is missing; a number from 0 on is expected" in stopped.stderr
 
 
 def test_lines_have_no_dialect(tmp_path: Path) -> None:
