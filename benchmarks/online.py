@@ -19,7 +19,6 @@ from typing import Final
 from benchmarks.clock import seconds
 from sfumato import Concord, ExSub, secure
 from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
-from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Coins
 
 __all__ = ["main"]
@@ -54,12 +53,12 @@ def _measure(mechanism: SignedSubset, people: int) -> tuple[float, int]:
     """Return what an entry takes, in calls of randbelow, and the bytes of a state."""
     every = mechanism.dimension // mechanism.sparsity
     entries = [int(place % every == 0) for place in range(mechanism.dimension)]
-    stream = begin(mechanism, secure())
+    stream = mechanism.stream(secure())
 
     def answer() -> None:
         coins = Coins(secure())
         for _ in range(people):
-            observe = begin(mechanism, secure()).observe
+            observe = mechanism.stream(secure()).observe
             for entry in entries:
                 observe(entry, coins)
 

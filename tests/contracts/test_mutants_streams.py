@@ -19,7 +19,6 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Curator, Form, Message, Place, Steps
 from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
-from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Source, seeded
 from sfumato.streams.flat.flat import Flat
 from sfumato.streams.flat.flat_device import FlatDevice
@@ -100,7 +99,7 @@ class BeginsAnew(WeaveDevice):
 
     def _difference(self, coins: Source) -> Message | None:
         if self.stream is not None and not self.stream.nonzeros:
-            self.stream = begin(self.protocol.strand(self.thread).mechanism, coins)
+            self.stream = self.protocol.strand(self.thread).mechanism.stream(coins)
         return super()._difference(coins)
 
 
@@ -256,7 +255,7 @@ class NewSecretsInEachPeriod(FlatDevice):
     """Spends its epsilon anew in each period."""
 
     def observe(self, value: Any, coins: Source) -> Message:
-        self.stream = begin(self.protocol.strand.mechanism, coins)
+        self.stream = self.protocol.strand.mechanism.stream(coins)
         return super().observe(value, coins)
 
 

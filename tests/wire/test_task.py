@@ -16,7 +16,6 @@ from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, values_of
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.mix import WORKLOADS
-from sfumato.streams.weave.strands import CARRIERS
 from sfumato.wire import task
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -83,7 +82,6 @@ def test_moves_are_asked_for_as_they_are(items: object) -> None:
 
 def test_the_names_in_a_task_file_are_those_of_the_streams() -> None:
     assert set(horizon.QUERIES) == set(WORKLOADS)
-    assert horizon.MECHANISMS == CARRIERS
 
 
 @pytest.mark.parametrize(

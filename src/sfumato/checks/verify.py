@@ -121,7 +121,7 @@ def _certified(parameters: Mapping[str, Any]) -> Certified:
     """Return the mechanism, noise or stream with these parameters."""
     if "stream" in parameters:
         return registry.stream_of(parameters)
-    if "noise" in parameters:
+    if "mechanism" not in parameters:
         rest = {key: value for key, value in parameters.items() if key != "noise"}
         return catalog.NOISES[parameters["noise"]](**rest)
     return catalog.from_configuration(parameters)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sfumato.core.decoded import ONLINE
 from sfumato.core.exact import is_finite_number
 from sfumato.streams.posterior.believed import BELIEVED, decoders_by_prior
+from sfumato.streams.weave.strands import carriers
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
 from sfumato.wire.task import MOST_ENTRIES, MOST_PEOPLE, MOST_PERIODS
@@ -20,7 +21,6 @@ __all__ = ["DECODERS", "NEEDED", "OPTIONAL", "QUERIES", "SMOOTHED", "checked", "
 QUERIES: Final = ("online", "history", "prefix", "ranges")
 PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
-MECHANISMS: Final = ("auto", "concord", "exsub", "exsub-printed")
 SMOOTHED: Final = "smoothed"
 DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
 WEIGHTS: Final = ("learnt", "planned")
@@ -63,12 +63,13 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
             ("values", "kind"),
             "values.kind is 'number' over a horizon; numbers are for kind = 'window'.",
         )
+    carried = task.get("mechanism", "auto")
     usual = "flat" if values.kind == "moves" else "weave"
     design = {
         "changes": task["changes"],
         "queries": _queries(task.get("queries", "online")),
         "protocol": fields.choice(task.get("protocol", usual), ("protocol",), PROTOCOLS),
-        "mechanism": fields.choice(task.get("mechanism", "auto"), ("mechanism",), MECHANISMS),
+        "mechanism": fields.choice(carried, ("mechanism",), carriers(carried)),
         "decoder": fields.choice(task.get("decoder", ONLINE), ("decoder",), DECODERS),
     }
     if "fan_out" in task:

@@ -28,7 +28,7 @@ def _few(mechanism: Mechanism) -> bool:
 
 
 SMALL = [
-    example
+    pytest.param(example, marks=pytest.mark.slow if example.role == "rival" else ())
     for name in catalog.names()
     for example in catalog.find(name).examples()
     if _few(example)
@@ -68,7 +68,7 @@ def test_every_name_marked_rigorous_is_at_or_above_the_truth(mechanism: Mechanis
 
 def test_small_mechanisms_of_every_kind_are_among_them() -> None:
     assert {"grr", "oue", "olh", "subset_selection", "exsub", "concord", "collision", "coco"} <= {
-        mechanism.name for mechanism in SMALL
+        case.values[0].name for case in SMALL
     }
 
 

@@ -21,7 +21,8 @@ from sfumato.core.quantity import AMOUNT, SHARE
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import ternary
-from sfumato.randomness import ONE
+from sfumato.mechanisms.sparse.entry_streams import EntryStream
+from sfumato.randomness import ONE, Source
 
 __all__ = [
     "EntryLaw",
@@ -289,6 +290,28 @@ class SymbolMechanism(SparseMechanism):
     @abstractmethod
     def probabilities(self) -> SymbolLaw:
         """The law in use, for one entry."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The largest number of entries, stubs included, for which something is sent."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether a sign is sent for every entry, so that nothing is never sent."""
+        return False
+
+    @abstractmethod
+    def stream(self, rng: Source) -> EntryStream:
+        """Draw the secrets of a vector that comes entry by entry; return what answers them."""
+
+    @abstractmethod
+    def resumed(self, state: Sequence[int]) -> EntryStream:
+        """Return the stream that continues from a saved state."""
+
+    @abstractmethod
+    def can_have_saved(self, state: Any, gone: int) -> bool:
+        """Return whether a state can be that of a stream after ``gone`` entries."""
 
     def facts(self) -> dict[str, Any]:
         """Return the general facts, the probabilities and both errors."""

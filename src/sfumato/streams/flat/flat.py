@@ -35,7 +35,6 @@ from sfumato.core.stream import (
 )
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.sparse.subset.subset_stream import begin
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
@@ -47,7 +46,7 @@ from sfumato.streams.posterior.believed_periods import BelievedPeriods
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
-from sfumato.streams.weave.strands import CARRIERS, Carrier, Strand, carrier
+from sfumato.streams.weave.strands import Carrier, Strand, carrier, carriers
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Flat"]
@@ -113,7 +112,7 @@ class Flat(Stream):
             value = getattr(self, name)
             check_whole(name, value, 1, most)
         check_number("epsilon", self.epsilon, above=0)
-        check_one_of("mechanism", self.mechanism, CARRIERS)
+        check_one_of("mechanism", self.mechanism, carriers(self.mechanism))
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -155,7 +154,7 @@ class Flat(Stream):
     @cached_property
     def difference(self) -> Difference:
         """The form of one period's message."""
-        return Difference(self.width, self.strand.mechanism.form.dense)
+        return Difference(self.width, self.strand.mechanism.dense)
 
     @property
     def payload(self) -> int:
@@ -294,7 +293,7 @@ class Flat(Stream):
     def device(self, coins: Source, tier: int = 0) -> FlatDevice:
         """Return a new device, whose secret counters are drawn before any data."""
         self.offer(tier)
-        return FlatDevice(self, begin(self.strand.mechanism, coins))
+        return FlatDevice(self, self.strand.mechanism.stream(coins))
 
     def restore(self, state: Any) -> FlatDevice:
         """Return the device that continues from a saved state."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.core.stream import Message, Place, StreamDevice
 from sfumato.errors import InputError, MismatchError
-from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream
+from sfumato.mechanisms.sparse.entry_streams import EntryStream
 from sfumato.randomness import Source
 from sfumato.streams.weave import saved
 
@@ -28,7 +28,7 @@ class FlatDevice(StreamDevice):
     """One device: the rest of its secret counts, and its period."""
 
     protocol: Flat
-    stream: SubsetStream | DenseStream
+    stream: EntryStream
     period: int = 0
 
     @property
@@ -60,6 +60,6 @@ class FlatDevice(StreamDevice):
     @classmethod
     def restore(cls, protocol: Flat, state: Any) -> Self:
         """Return the device of a saved state; MismatchError if no device can have saved it."""
-        saved.check_flat(protocol.strand.mechanism, protocol.periods, protocol.width, state)
-        kind = DenseStream if protocol.strand.mechanism.form.dense else SubsetStream
-        return cls(protocol, kind.restore(tuple(state["stream"])), state["period"])
+        mechanism = protocol.strand.mechanism
+        saved.check_flat(mechanism, protocol.periods, protocol.width, state)
+        return cls(protocol, mechanism.resumed(state["stream"]), state["period"])

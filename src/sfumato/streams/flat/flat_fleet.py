@@ -42,7 +42,7 @@ class FlatFleet(Fleet):
         mechanism = stream.strand.mechanism
         tally = mechanism.tally(mechanism.randomize(seen.reshape(len(seen), -1), rng))
         self._n = tally.n
-        self._sums = tally.sums.reshape(2, stream.periods, stream.width)
+        self._sums = tally.sums[:2].reshape(2, stream.periods, stream.width)
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
         """Return the tallies of what is sent in a period."""

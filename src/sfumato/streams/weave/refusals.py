@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.core.exact import is_finite_number
 from sfumato.errors import ConfigurationError
 from sfumato.streams.kinds import Values
-from sfumato.streams.weave.strands import CARRIERS
+from sfumato.streams.weave.strands import carriers
 from sfumato.streams.weave.working import WEIGHTS
 
 __all__ = ["LONGEST", "refuse_numbers", "refuse_spans", "refuse_weights"]
@@ -35,8 +35,8 @@ def refuse_numbers(
         )
     if not is_finite_number(epsilon) or epsilon <= 0:
         raise ConfigurationError(f"epsilon is {epsilon!r}; a positive number is expected.")
-    if mechanism not in CARRIERS:
-        raise ConfigurationError(f"mechanism is {mechanism!r}; {', '.join(CARRIERS)} are there.")
+    if mechanism not in carriers(mechanism):
+        raise ConfigurationError(f"mechanism is {mechanism!r}; {', '.join(carriers())} are there.")
 
 
 def refuse_spans(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import MismatchError
-from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
+from sfumato.mechanisms.sparse.sparse_mechanism import SymbolMechanism
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -45,7 +45,7 @@ def check(protocol: Weave, state: Any) -> None:
         _demand(
             state,
             "stream",
-            lambda it: _is_stream(protocol.strand(thread).mechanism, it, gone),
+            lambda it: protocol.strand(thread).mechanism.can_have_saved(it, gone),
             f"the counters of a stream after {gone} entries",
         )
 
@@ -74,7 +74,7 @@ def _is_thread(protocol: Weave, given: Any) -> bool:
     return span in protocol.spans and offset in protocol.offsets(span) and block < blocks
 
 
-def check_flat(mechanism: SignedSubset, periods: int, width: int, state: Any) -> None:
+def check_flat(mechanism: SymbolMechanism, periods: int, width: int, state: Any) -> None:
     """Raise MismatchError unless a device of a flat stream can have saved this state."""
     if not isinstance(state, Mapping) or set(state) != {"period", "stream"}:
         names = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
@@ -84,28 +84,6 @@ def check_flat(mechanism: SignedSubset, periods: int, width: int, state: Any) ->
     _demand(
         state,
         "stream",
-        lambda it: _is_stream(mechanism, it, gone),
+        lambda it: mechanism.can_have_saved(it, gone),
         f"the counters of a stream after {gone} entries",
-    )
-
-
-def _is_stream(mechanism: SignedSubset, given: Any, gone: int) -> bool:
-    """Return whether counters can be those of a stream after ``gone`` entries."""
-    counters = 2 if mechanism.form.dense else 5
-    if not isinstance(given, list) or len(given) != counters:
-        return False
-    if not all(_count(x, mechanism.padded_dimension) for x in given):
-        return False
-    if mechanism.form.dense:
-        agree, nonzeros = given
-        return bool(agree <= nonzeros <= mechanism.sparsity <= nonzeros + gone)
-    agree, oppose, nonzeros, chosen, zeros = given
-    passed = mechanism.sparsity - nonzeros, mechanism.zeros - zeros
-    left = agree + oppose + chosen
-    return bool(
-        agree + oppose <= nonzeros
-        and chosen <= zeros
-        and min(passed) >= 0
-        and sum(passed) == gone
-        and mechanism.size - gone <= left <= mechanism.size
     )

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Final, Literal
+from functools import cache, cached_property, lru_cache
+from typing import Any, Final, cast
 
+from sfumato import mechanisms
 from sfumato.errors import ConfigurationError
-from sfumato.mechanisms.sparse.subset.signed_subset import Concord, ExSub, SignedSubset
+from sfumato.mechanisms.sparse.sparse_mechanism import SymbolMechanism
+from sfumato.mechanisms.sparse.subset.signed_subset import Concord, ExSub
 from sfumato.streams.kinds import Values
 
-__all__ = ["CARRIERS", "Carrier", "Sized", "Strand", "carrier", "strand"]
+__all__ = ["Carrier", "Sized", "Strand", "carrier", "carriers", "strand"]
 
-Carrier = Literal["auto", "concord", "exsub", "exsub-printed"]
-CARRIERS: Final = ("auto", "concord", "exsub", "exsub-printed")
+Carrier = str
+"""The name of a mechanism that carries differences; ``auto`` chooses one."""
+USUAL: Final = ("auto", "concord", "exsub", "exsub-printed")
+
+
+@cache
+def _streaming() -> Mapping[str, type[SymbolMechanism]]:
+    """Return all mechanisms of the catalogue that answer entry by entry, by name."""
+    every = (getattr(mechanisms, public) for public in dir(mechanisms))
+    return {kind.name: kind for kind in every if issubclass(kind, SymbolMechanism)}
+
+
+def carriers(name: object = None) -> tuple[str, ...]:
+    """Return the names of carriers; rivals are only loaded if the name is not a usual one."""
+    return USUAL if name in USUAL else tuple(dict.fromkeys((*USUAL, *_streaming())))
 
 
 class PrintedExSub(ExSub):
@@ -39,7 +55,7 @@ class Strand:
 
     """
 
-    mechanism: SignedSubset
+    mechanism: SymbolMechanism
     differences: int
     nonzeros: int
 
@@ -73,38 +89,43 @@ class Sized:
     """A mechanism with its chosen size, so that a device need not search for it."""
 
     differences: int
-    carrier: Literal["concord", "exsub", "exsub-printed"]
+    carrier: Carrier
     size: int
     threshold: int | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless the mechanism is known; it checks the size itself."""
-        if type(self.differences) is not int or self.carrier not in CARRIERS[1:]:
+        known = carriers(self.carrier)[1:]
+        if type(self.differences) is not int or self.carrier not in known:
             raise ConfigurationError(
                 f"sized has {self.carrier!r} for {self.differences!r} differences; one of "
-                f"{', '.join(CARRIERS[1:])} for a whole number of them is expected."
+                f"{', '.join(known)} for a whole number of them is expected."
             )
 
     @classmethod
     def of(cls, strand: Strand) -> Sized:
         """Return the choices made for a strand."""
         mechanism = strand.mechanism
-        name: Any = "exsub-printed" if isinstance(mechanism, PrintedExSub) else mechanism.name
-        return cls(strand.differences, name, mechanism.size, mechanism.probabilities.threshold)
+        name = "exsub-printed" if isinstance(mechanism, PrintedExSub) else mechanism.name
+        threshold = getattr(mechanism.probabilities, "threshold", None)
+        return cls(strand.differences, name, mechanism.size, threshold)
 
-    def mechanism(self, epsilon: float, entries: int, nonzeros: int) -> SignedSubset:
+    def mechanism(self, epsilon: float, entries: int, nonzeros: int) -> SymbolMechanism:
         """Return the mechanism with this size."""
         if self.carrier == "concord":
             return Concord(epsilon, entries, nonzeros, self.size, threshold=self.threshold)
+        if self.carrier not in USUAL:
+            return carrier(epsilon, entries, nonzeros, self.carrier)
         kind = PrintedExSub if self.carrier == "exsub-printed" else ExSub
         return kind(epsilon, entries, nonzeros, self.size)
 
 
 @lru_cache(maxsize=4096)
-def carrier(epsilon: float, entries: int, nonzeros: int, name: Carrier) -> SignedSubset:
+def carrier(epsilon: float, entries: int, nonzeros: int, name: Carrier) -> SymbolMechanism:
     """Return the mechanism for a vector with these numbers of entries and of non-zeros.
 
-    ``auto`` is the better of Concord and ExSub by exact error.
+    ``auto`` is the better of Concord and ExSub by exact error. Any other mechanism that answers
+    entry by entry can be named, to compare with it.
     """
     if name == "concord":
         return Concord(epsilon, entries, nonzeros)
@@ -115,7 +136,10 @@ def carrier(epsilon: float, entries: int, nonzeros: int, name: Carrier) -> Signe
     if name == "auto":
         tried = [carrier(epsilon, entries, nonzeros, other) for other in ("concord", "exsub")]
         return min(tried, key=lambda mechanism: mechanism.mse)
-    raise ConfigurationError(f"mechanism is {name!r}; {', '.join(CARRIERS)} are there.")
+    kind: Any = _streaming().get(name)
+    if kind is None:
+        raise ConfigurationError(f"mechanism is {name!r}; {', '.join(carriers())} are there.")
+    return cast("SymbolMechanism", kind(epsilon, entries, nonzeros))
 
 
 def strand(

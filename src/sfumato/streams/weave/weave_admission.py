@@ -10,7 +10,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset.signed_subset import Concord
 from sfumato.mechanisms.sparse.subset.subset_sampler import SubsetSampler
 from sfumato.streams.admission import refuse_many_hits
-from sfumato.streams.weave.strands import CARRIERS
+from sfumato.streams.weave.strands import carriers
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.wire import fields
 from sfumato.wire.task import MOST_ENTRIES, MOST_PERIODS
@@ -29,7 +29,7 @@ def refuse_rows(spec: Mapping[str, Any]) -> None:
     _rows(spec, "mix", 2)
     for differences, carrier, size, threshold in _rows(spec, "sized", 4):
         fields.in_range(differences, ("sized",), 1, MOST_PERIODS)
-        fields.choice(carrier, ("sized",), CARRIERS[1:])
+        fields.choice(carrier, ("sized",), carriers(carrier)[1:])
         _check_size("sized", size, threshold, is_concord=carrier == Concord.name)
     for name, size, threshold in _rows(spec, "looks", 3):
         _check_size("looks", size, threshold, is_concord=name == Concord.name)
@@ -67,7 +67,7 @@ def refuse_sizes(protocol: Weave) -> None:
         )
     for mechanism in _mechanisms(protocol):
         if isinstance(mechanism, SubsetSampler):
-            refuse_many_hits(min(mechanism.sparsity, mechanism.subset_size or mechanism.sparsity))
+            refuse_many_hits(min(mechanism.sparsity, mechanism.size))
 
 
 def _threads(protocol: Weave) -> Iterator[Thread]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.core.stream import Message, Place, StreamDevice
 from sfumato.errors import InputError, MismatchError
-from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.mechanisms.sparse.entry_streams import EntryStream
 from sfumato.randomness import Source
 from sfumato.streams.weave import saved
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
@@ -64,7 +64,7 @@ class WeaveDevice(StreamDevice):
 
     protocol: Weave
     thread: Thread
-    stream: SubsetStream | DenseStream | None
+    stream: EntryStream | None
     period: int = 0
     value: list[int] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)
@@ -82,7 +82,7 @@ class WeaveDevice(StreamDevice):
         empty = [0] * protocol.values.width
         stream = None
         if not thread.is_snapshot:
-            stream = begin(protocol.strand(thread).mechanism, rng)
+            stream = protocol.strand(thread).mechanism.stream(rng)
         return cls(protocol, thread, stream, value=empty, sent=list(empty))
 
     @property
@@ -178,10 +178,9 @@ class WeaveDevice(StreamDevice):
         """Return the device of a saved state; MismatchError if no device can have saved it."""
         saved.check(protocol, state)
         thread = Thread(*state["thread"])
-        stream: SubsetStream | DenseStream | None = None
+        stream: EntryStream | None = None
         if state["stream"] is not None:
-            kind = DenseStream if protocol.strand(thread).mechanism.form.dense else SubsetStream
-            stream = kind.restore(tuple(state["stream"]))
+            stream = protocol.strand(thread).mechanism.resumed(state["stream"])
         return cls(
             protocol,
             thread,

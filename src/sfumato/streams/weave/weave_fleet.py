@@ -182,6 +182,6 @@ def _changes(
     reports = mechanism.randomize(rows.reshape(people.size, -1), rng)
     for thread, part in _cut(members):
         total = mechanism.tally(reports[part])
-        sums = total.sums.reshape(2, len(edges), values.width)
+        sums = total.sums[:2].reshape(2, len(edges), values.width)
         for place, (_, end) in enumerate(protocol.edges(thread)):
             yield Place(thread.span, end), Tally(total.n, sums[:, place])

@@ -14,7 +14,7 @@ import pytest
 from sfumato.core.exact import exp_below
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms.sparse.subset.signed_subset import Concord, ExSub, SignedSubset
-from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream, begin
+from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream
 from sfumato.randomness import ONE, Coins, seeded
 
 Sent = tuple[int, ...]
@@ -424,10 +424,10 @@ def test_slips_of_a_dense_stream_are_caught(slip: type[DenseStream]) -> None:
 
 
 def test_a_stream_is_dense_if_its_mechanism_is() -> None:
-    assert isinstance(begin(Concord.dense(1.0, 3), seeded(1)), DenseStream)
-    assert isinstance(begin(ExSub(1.0, 9, 3, subset_size=2), seeded(1)), SubsetStream)
+    assert isinstance(Concord.dense(1.0, 3).stream(seeded(1)), DenseStream)
+    assert isinstance(ExSub(1.0, 9, 3, subset_size=2).stream(seeded(1)), SubsetStream)
     with pytest.raises(ConfigurationError, match=r"subset_size is 2; .* each of the 12"):
-        DenseStream.begin(ExSub(1.0, 9, 3, subset_size=2), seeded(1))
+        DenseStream.ExSub(1.0, 9, 3, subset_size=2).stream(seeded(1))
 
 
 def test_a_restored_dense_stream_goes_on_exactly() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +16,9 @@ from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
+from sfumato.mechanisms.sparse.entry_streams import are_counters
 from sfumato.mechanisms.sparse.rivals.rival import Rival
+from sfumato.mechanisms.sparse.rivals.rival_streams import FavouredRank
 from sfumato.mechanisms.sparse.sparse_mechanism import SymbolLaw, SymbolMechanism, weight_above
 from sfumato.mechanisms.sparse.subset.signed_sampler import SignedSampler
 from sfumato.mechanisms.sparse.subset.subset_contrast import subset_contrasts
@@ -156,6 +158,31 @@ class PCKVUE(Rival, SymbolMechanism):
         sent[np.arange(n), place] = signs[rng.spin(favoured, n)] * sign
         both = np.stack([sent[:, :d] > 0, sent[:, :d] < 0], axis=2).reshape(n, 2 * d)
         reports["packed"] = np.packbits(both, axis=1, bitorder="little")
+
+    # ---- entry by entry --------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """The largest number of entries for which something is sent: all of them."""
+        return self.dimension
+
+    def stream(self, rng: Source) -> FavouredRank:
+        """Draw the rank of the favoured non-zero; return what answers entries one by one."""
+        rank = 1 + int(rng.below(self.sparsity, 1)[0])
+        return FavouredRank(*self.rows, rank, self.sparsity)
+
+    def resumed(self, state: Sequence[int]) -> FavouredRank:
+        """Return the stream that continues from a saved state."""
+        rank, nonzeros = state
+        return FavouredRank(*self.rows, rank, nonzeros)
+
+    def can_have_saved(self, state: Any, gone: int) -> bool:
+        """Return whether a state can be that of a stream after ``gone`` entries."""
+        if not are_counters(state, 2, self.sparsity):
+            return False
+        rank, nonzeros = state
+        fired = not rank and nonzeros < self.sparsity
+        return self.sparsity - nonzeros <= gone and (fired or 1 <= rank <= nonzeros)
 
 
 @dataclass(frozen=True)

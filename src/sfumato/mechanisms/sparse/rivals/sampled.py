@@ -7,7 +7,7 @@ padding. In a stream the answer is given when the entry comes, and nothing else 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,9 @@ from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.field_checks import check_one_of
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
+from sfumato.mechanisms.sparse.entry_streams import are_counters
 from sfumato.mechanisms.sparse.rivals.rival import Rival
+from sfumato.mechanisms.sparse.rivals.rival_streams import AskedEntry
 from sfumato.mechanisms.sparse.sparse_mechanism import SymbolLaw, SymbolMechanism, weight_above
 from sfumato.randomness import ONE, Source, Wheel
 
@@ -147,6 +149,27 @@ class SampledEntry(Rival, SymbolMechanism):
         law = self.probabilities
         there = tally.sums[:2].sum(axis=0) - law.said * tally.sums.sum(axis=0)
         return np.asarray(there / (tally.n * law.asked * (law.there - law.said)))
+
+    # ---- entry by entry --------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """The largest number of entries for which something is sent: one."""
+        return 1
+
+    def stream(self, rng: Source) -> AskedEntry:
+        """Draw the entry that will be answered; return what answers it when it comes."""
+        return AskedEntry(*self.rows, 1 + int(rng.below(self.dimension, 1)[0]))
+
+    def resumed(self, state: Sequence[int]) -> AskedEntry:
+        """Return the stream that continues from a saved state."""
+        return AskedEntry(*self.rows, *state)
+
+    def can_have_saved(self, state: Any, gone: int) -> bool:
+        """Return whether a state can be that of a stream after ``gone`` entries."""
+        return are_counters(state, 1, self.dimension) and (
+            state[0] <= self.dimension - gone if state[0] else gone > 0
+        )
 
     @property
     def influence(self) -> float:

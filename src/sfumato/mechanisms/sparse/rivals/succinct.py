@@ -120,6 +120,8 @@ class Succinct(Rival):
     steps: int | None = None
     seed_bits: int = 64
 
+    size: ClassVar[int] = 1
+    """The number of numbers that one person sends."""
     name: ClassVar[str] = "succinct"
     summary: ClassVar[str] = "a rival for sparse signed vectors: a noisy sum with public signs"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sfumato.arrays import Array
+from sfumato.mechanisms.sparse.entry_streams import EntryStream, are_counters
 from sfumato.mechanisms.sparse.sparse_mechanism import SymbolMechanism
 from sfumato.mechanisms.sparse.subset.subset_sampler import SubsetSampler
+from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream
 from sfumato.randomness import Source, Wheel
 
 __all__ = ["SignedSampler"]
@@ -37,3 +39,40 @@ class SignedSampler(SubsetSampler, SymbolMechanism):
         if hits not in self._agree_wheels:
             self._agree_wheels[hits] = Wheel(partial(self._agree_weights, hits))
         return rng.spin(self._agree_wheels[hits], n)
+
+    # ---- entry by entry --------------------------------------------------------------------
+
+    @property
+    def dense(self) -> bool:
+        """Whether a sign is sent for every entry."""
+        return self.form.dense
+
+    @property
+    def _kind(self) -> type[SubsetStream | DenseStream]:
+        return DenseStream if self.dense else SubsetStream
+
+    def stream(self, rng: Source) -> EntryStream:
+        """Draw the secret counts of a new vector; return what answers its entries one by one."""
+        return self._kind.begin(self, rng)
+
+    def resumed(self, state: Sequence[int]) -> EntryStream:
+        """Return the stream that continues from a saved state."""
+        return self._kind.restore(tuple(state))
+
+    def can_have_saved(self, state: Any, gone: int) -> bool:
+        """Return whether counters can be those of a stream after ``gone`` entries."""
+        if not are_counters(state, 2 if self.dense else 5, self.padded_dimension):
+            return False
+        if self.dense:
+            agree, nonzeros = state
+            return bool(agree <= nonzeros <= self.sparsity <= nonzeros + gone)
+        agree, oppose, nonzeros, chosen, zeros = state
+        passed = self.sparsity - nonzeros, self.zeros - zeros
+        left = agree + oppose + chosen
+        return bool(
+            agree + oppose <= nonzeros
+            and chosen <= zeros
+            and min(passed) >= 0
+            and sum(passed) == gone
+            and self.size - gone <= left <= self.size
+        )

@@ -17,13 +17,16 @@ horizon, and only the number of its non-zeros is limited.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
+from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.mechanisms.sparse.entry_streams import check_entry
 from sfumato.randomness import Coins, Source
 
-__all__ = ["DenseStream", "SubsetStream", "begin"]
+if TYPE_CHECKING:  # a mechanism makes its streams
+    from sfumato.mechanisms.sparse.subset.signed_sampler import SignedSampler
+
+__all__ = ["DenseStream", "SubsetStream"]
 
 
 @dataclass
@@ -61,7 +64,7 @@ class SubsetStream:
     zeros: int
 
     @classmethod
-    def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
+    def begin(cls, mechanism: SignedSampler, rng: Source) -> Self:
         """Draw the secret counts for a new vector; they must stay on the device."""
         if mechanism.exact_sparsity:
             raise ConfigurationError(
@@ -74,7 +77,7 @@ class SubsetStream:
 
     def observe(self, entry: int, coins: Coins) -> int:
         """Return the symbol to send for the next entry; 0 for nothing."""
-        _check(entry)
+        check_entry(entry)
         sign = 1 - 2 * coins.below(2)
         if entry and self.nonzeros:
             drawn = coins.below(self.nonzeros)
@@ -137,9 +140,9 @@ class DenseStream:
     nonzeros: int
 
     @classmethod
-    def begin(cls, mechanism: SignedSubset, rng: Source) -> Self:
+    def begin(cls, mechanism: SignedSampler, rng: Source) -> Self:
         """Draw the secret count for a new stream; it must stay on the device."""
-        if not mechanism.form.dense:
+        if not mechanism.dense:
             raise ConfigurationError(
                 f"subset_size is {mechanism.size}; a stream without a horizon needs a sign for "
                 f"each of the {mechanism.padded_dimension} entries and stubs."
@@ -149,7 +152,7 @@ class DenseStream:
 
     def observe(self, entry: int, coins: Coins) -> int:
         """Return the sign to send for the next entry."""
-        _check(entry)
+        check_entry(entry)
         sign = 1 - 2 * coins.below(2)
         if not entry or not self.nonzeros:
             return sign
@@ -166,14 +169,3 @@ class DenseStream:
     def restore(cls, state: tuple[int, ...]) -> Self:
         """Return the stream that continues from a saved state."""
         return cls(*state)
-
-
-def begin(mechanism: SignedSubset, rng: Source) -> SubsetStream | DenseStream:
-    """Draw the secret for a new vector; return the object that answers its entries one by one."""
-    kind = DenseStream if mechanism.form.dense else SubsetStream
-    return kind.begin(mechanism, rng)
-
-
-def _check(entry: int) -> None:
-    if entry not in (-1, 0, 1):
-        raise InputError(f"entry is {entry!r}; -1, 0 or 1 is expected.")
