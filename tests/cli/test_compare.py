@@ -75,6 +75,7 @@ def test_rivals_are_shown_on_request_and_never_called_the_best() -> None:
     question = ["compare", "--dimension", "1", "--sparsity", "1", "--epsilon", "1", "--rivals"]
     rows = answer(*question)
     assert {row["role"] for row in rows} == {"candidate", "rival"}
+    assert all(row["expected_mae"] > 0 for row in rows if row["mechanism"] != "privset")
     best = next(row["mechanism"] for row in rows if row["role"] == "candidate")
     shown = run(*question).stdout
     assert f"Best: {best}." in shown

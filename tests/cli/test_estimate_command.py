@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import answer, refused, run
 
+from sfumato import catalog, seeded
+
 GRR = {"mechanism": "grr", "epsilon": 4.0, "domain": ["cat", "dog", "fish"]}
 
 
@@ -195,3 +197,21 @@ def test_outputs_that_cannot_be(reports: Path, tmp_path: Path) -> None:
     assert "exists" in refused("estimate", reports, *both, absent=[taken])
     assert taken.read_text() == "precious"
     assert "--top" in refused("estimate", reports, "--top", "0")
+
+
+def test_projected_shares_are_possible_ones(reports: Path, tmp_path: Path) -> None:
+    shares = answer("estimate", reports, "--project")["answers"]
+    assert sum(item["value"] for item in shares) == pytest.approx(1)
+    assert "--project is for plain reports" in refused("estimate", reports, "--project", "--band")
+    mechanism = catalog.build("exsub", epsilon=3.0, dimension=6, sparsity=2)
+    sent = mechanism.randomize([{0: 1, 4: -1}] * 500, seeded(1))
+    rows = binary(*(report.tobytes() for report in sent))
+    path = write(tmp_path / "r.parquet", rows, json.dumps(mechanism.configuration()))
+    symbols = answer("estimate", path, "--project")["answers"]
+    assert {item["item"] for item in symbols[:2]} == {"0+", "4-"}
+    assert all(0 <= item["value"] <= 1 for item in symbols)
+    assert sum(item["value"] for item in symbols) <= 2 + 1e-9
+    dense = catalog.build("ddrm", epsilon=3.0, dimension=6, sparsity=2)
+    rows = binary(*(report.tobytes() for report in dense.randomize([{0: 1}] * 9, seeded(1))))
+    path = write(tmp_path / "d.parquet", rows, json.dumps(dense.configuration()))
+    assert "ddrm sends something for every entry" in refused("estimate", path, "--project")

@@ -19,6 +19,7 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Curator, Form, Message, Place, Steps
 from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
+from sfumato.mechanisms.sparse.subset.subset_stream import DenseStream, SubsetStream
 from sfumato.randomness import Source, seeded
 from sfumato.streams.flat.flat import Flat
 from sfumato.streams.flat.flat_device import FlatDevice
@@ -98,7 +99,7 @@ class BeginsAnew(WeaveDevice):
         self.value = seen
 
     def _difference(self, coins: Source) -> Message | None:
-        if self.stream is not None and not self.stream.nonzeros:
+        if isinstance(self.stream, (DenseStream, SubsetStream)) and not self.stream.nonzeros:
             self.stream = self.protocol.strand(self.thread).mechanism.stream(coins)
         return super()._difference(coins)
 
@@ -107,7 +108,8 @@ class OneChangeTooLate(WeaveDevice):
     """Freezes one change too late, and lets its mechanism have one non-zero more."""
 
     def _follow(self, seen: list[int]) -> None:
-        if self.stream is not None and self.value != seen and self.used == self.protocol.changes:
+        last = self.value != seen and self.used == self.protocol.changes
+        if isinstance(self.stream, (DenseStream, SubsetStream)) and last:
             self.stream.nonzeros += not self.frozen
             self.value, self.frozen = seen, True
         else:

@@ -169,7 +169,7 @@ def test_no_thread_has_more_changes_than_are_counted_on(
         (lambda: Weave(Binary(), 4, 1, 1.0, (0,), (NAN,)), "shares are"),
         (lambda: Weave(Binary(), 4, 1, 1.0, (0, 1), (1.5, -0.5)), "shares are"),
         (lambda: Weave(Binary(), 4, 1, 1.0, (0, 1), (0.5, 0.4)), "shares sum to 0.9"),
-        (lambda: Weave(Binary(), 4, 1, 1.0, (0,), (1.0,), "magic"), "mechanism is 'magic'"),  # type: ignore[arg-type]
+        (lambda: Weave(Binary(), 4, 1, 1.0, (0,), (1.0,), "magic"), "mechanism is 'magic'"),
     ],
 )
 def test_designs_that_cannot_be_are_refused(make: Any, sentence: str) -> None:

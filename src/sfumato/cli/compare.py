@@ -15,6 +15,7 @@ from sfumato.cli import console, lab_contest, parameters, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result
 from sfumato.errors import ConfigurationError
 from sfumato.files.dialects import USUAL, Dialect
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +150,10 @@ def _best(candidates: Sequence[planner.Candidate]) -> planner.Candidate:
 def _record(candidate: planner.Candidate, devices: int) -> dict[str, Any]:
     measured = {name: value for name, value in vars(candidate).items() if name != "mechanism"}
     reach = {"half_width": candidate.half_width(devices), "devices": devices}
-    role = {"role": candidate.mechanism.role}
+    role: dict[str, Any] = {"role": candidate.mechanism.role}
+    if isinstance(candidate.mechanism, SparseMechanism):
+        role["expected_tve"] = candidate.mechanism.expected_tve(devices)
+        role["expected_mae"] = candidate.mechanism.expected_mae(devices)
     return candidate.mechanism.configuration() | measured | reach | role
 
 

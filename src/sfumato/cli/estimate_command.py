@@ -15,10 +15,12 @@ from sfumato.arrays import Array
 from sfumato.cli import console, key_value_tables, text_tables
 from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
 from sfumato.cli.key_value_tables import Named, first, pick
-from sfumato.core.answers import columns_of, plain_of
+from sfumato.core.answers import Answers, columns_of, plain_of
 from sfumato.core.estimate import Estimate
 from sfumato.errors import InputError
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
+from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput, SparseMechanism
+from sfumato.queries import postprocess
 
 if TYPE_CHECKING:  # matplotlib takes its time
     from matplotlib.figure import Figure
@@ -41,6 +43,8 @@ class EstimateOptions:
         Show this many of the largest values only.
     band
         Wider intervals that hold all truths at once.
+    project
+        The nearest possible shares, which sum to one or, of sparse vectors, to what people hold.
     plot
         Draw the values: a .png, .svg or .pdf.
     answer
@@ -54,6 +58,7 @@ class EstimateOptions:
     level: float = 0.95
     top: Count | None = None
     band: bool = False
+    project: bool = False
     plot: Picture | None = None
     answer: Literal["frequency", "mean", "conditional_mean"] | None = None
     output: TableFile | None = None
@@ -68,8 +73,13 @@ def estimate(asked: EstimateOptions) -> Result:
     file = files.ReportFile.open(asked.source)
     if asked.answer is not None and not isinstance(file.form, KeyValues):
         raise InputError(f"--answer is {asked.answer!r}; {asked.source} has no keys with values.")
-    estimates = (file.form or file.mechanism).estimate(_tally(file))
-    answers = pick(_answers(estimates, asked), slice(asked.top))
+    tally = _tally(file)
+    estimates = (file.form or file.mechanism).estimate(tally)
+    if asked.project:
+        named = {"": _projected(file, tally, asked).largest()}
+    else:
+        named = _answers(estimates, asked)
+    answers = pick(named, slice(asked.top))
     form = {} if file.form is None else {"form": file.form.configuration()}
     return Result(
         plain_of(answers) | {"configuration": file.mechanism.configuration()} | form,
@@ -90,6 +100,23 @@ def _tally(file: files.ReportFile) -> Any:
                 update(advance=len(batch))
 
         return engines.tally(file.mechanism, counted())
+
+
+def _projected(file: files.ReportFile, tally: Any, asked: EstimateOptions) -> Answers:
+    """Return shares that are possible: of symbols, of items in sets, or of single items."""
+    mechanism = file.mechanism
+    if file.form is not None or asked.band:
+        raise InputError("--project is for plain reports, without keys and without --band.")
+    if isinstance(mechanism, SparseMechanism):
+        shares = mechanism.symbols(tally)
+    else:
+        shares = mechanism.estimate(tally)
+    if isinstance(mechanism, SparseInput):
+        method = "capped_simplex" if mechanism.exact_sparsity else "at_most"
+        return postprocess(shares, method, asked.level, total=mechanism.sparsity)
+    if shares.quantity.kind != "share":
+        raise InputError(f"--project is for shares; {mechanism.name} estimates something else.")
+    return postprocess(shares, "simplex", asked.level)
 
 
 def _answers(estimates: Estimate | KeyValueEstimate, asked: EstimateOptions) -> Named:

@@ -43,6 +43,8 @@ _WORDS: Final = {
     "mse_value": "n x MSE of the means, all entries",
     "mse_mean": "n x MSE of the means, all entries",
     "mse_frequency": "n x MSE of the shares, all entries",
+    "tve_at_10000": "expected sum of absolute errors, 10,000 people",
+    "mae_at_10000": "expected largest absolute error, 10,000 people",
     "clip": "largest sum that is not clipped",
     "shrinkage": "what clipping leaves of an entry",
 }

@@ -9,14 +9,14 @@ are projected afterwards are simulated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from math import erf, pi, sqrt
+from math import pi, sqrt
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import catalog
+from sfumato.core.absolute_errors import largest
 from sfumato.core.projections import capped_simplex, simplex
 from sfumato.core.tally import Tally
 from sfumato.lab.experiment import SIMULATED, Cell, Measured, Setting
@@ -24,7 +24,7 @@ from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_pr
 from sfumato.mechanisms.sparse.ternary import encoded_dtype
 from sfumato.randomness import seeded
 
-__all__ = ["available", "drawn_vectors", "exact_errors", "largest", "simulated_errors", "vectors"]
+__all__ = ["available", "drawn_vectors", "exact_errors", "simulated_errors", "vectors"]
 
 Floats = NDArray[np.float64]
 
@@ -54,36 +54,12 @@ def vectors(cell: Cell, **more: Any) -> SparseMechanism:
     return built
 
 
-@cache
-def largest(count: int) -> tuple[float, float]:
-    """Return mean and deviation of the largest of so many absolute values of standard normals.
-
-    Examples
-    --------
-    >>> [round(number, 4) for number in largest(1)]
-    [0.7979, 0.6028]
-
-    """
-    x = np.linspace(0.0, 10.0, 8001)
-    below = np.array([erf(each / sqrt(2)) for each in x.tolist()]) ** count
-    mean = float(np.trapezoid(1 - below, x))
-    square = float(np.trapezoid(2 * x * (1 - below), x))
-    return mean, sqrt(square - mean**2)
-
-
-def noise_of(mechanism: SparseMechanism, devices: int) -> float:
-    """Return the deviation of an entry's estimate if everybody's non-zeros lie at random."""
-    absent, present = mechanism.probabilities.value_variances()
-    held = mechanism.sparsity / mechanism.dimension
-    return sqrt(((1 - held) * absent + held * present) / devices)
-
-
 def exact_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
     """Return the expected TVE and MAE of the entries' means; in one cell of ten, simulated too."""
     mechanism = vectors(cell)
     devices, entries = int(cell["devices"]), mechanism.dimension
-    noise, (mean, spread) = noise_of(mechanism, devices), largest(entries)
-    tve, mae = entries * sqrt(2 / pi) * noise, mean * noise
+    noise, spread = mechanism.expected_noise(devices), largest(entries)[1]
+    tve, mae = mechanism.expected_tve(devices), mechanism.expected_mae(devices)
     metrics = {"TVE": Measured(tve), "MAE": Measured(mae)}
     if Setting(seed=0).coins(cell) % ONE_IN == 0:
         people = min(devices, PEOPLE)
@@ -128,18 +104,9 @@ def _runs(mechanism: SparseMechanism, cell: Cell, setting: Setting, repeats: int
     return np.array(rows)
 
 
-def symbol_shares(mechanism: SparseMechanism, tally: Tally) -> Floats:
-    """Return the estimated share of people with each sign of each entry, plus before minus."""
-    law = mechanism.probabilities
-    plus, minus = tally.sums / tally.n
-    value = (plus - minus) / law.contrast
-    presence = (plus + minus - 2 * law.p_false) / law.presence
-    return np.concatenate([presence + value, presence - value]) / 2
-
-
 def projected_symbols(mechanism: SparseMechanism, tally: Tally, projection: str) -> Floats:
     """Return the possible shares of symbols that are nearest to the estimated ones."""
-    shares, held = symbol_shares(mechanism, tally), mechanism.sparsity
+    shares, held = mechanism.symbols(tally).values, mechanism.sparsity
     if projection == "capped":
         return capped_simplex(shares, held)
     return simplex(shares / held) * held

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sfumato.core.decoded import ONLINE
 from sfumato.core.exact import is_finite_number
 from sfumato.streams.posterior.believed import BELIEVED, decoders_by_prior
+from sfumato.streams.weave.printed import PRINTED
 from sfumato.streams.weave.strands import carriers
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
@@ -37,6 +38,7 @@ OPTIONAL: Final = (
     "mechanism",
     "decoder",
     "fan_out",
+    "shares",
     "mix",
     "weights",
     "shuffle",
@@ -51,7 +53,8 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
     ``weave``, ``snapshots``, ``tree``, the papers' ``hierarchy``, or for moves ``flat``.
     ``mechanism`` carries differences; ``auto`` is the one of least exact error or, for the papers'
     hierarchy, theirs as printed. ``decoder`` is the decoder of answers. ``fan_out`` is the number
-    of spans of a hierarchy or a tree that make one of the next level. ``mix`` is the share of the
+    of spans of a hierarchy or a tree that make one of the next level. ``shares`` names the printed
+    shares of a hierarchy's levels. ``mix`` is the share of the
     devices that draws each span, with 0 for snapshots. ``weights`` says by which noise reports are
     weighed: that ``learnt`` from earlier periods or, for estimates that are exactly unbiased, the
     ``planned`` one. ``shuffle`` is the promise about shuffled reports, which lowers the local
@@ -74,6 +77,8 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "fan_out" in task:
         design["fan_out"] = task["fan_out"]
+    if "shares" in task:
+        design["shares"] = fields.choice(task["shares"], ("shares",), tuple(PRINTED))
     if "mix" in task:
         design["mix"] = _mix(task["mix"])
     if "weights" in task:
@@ -137,10 +142,10 @@ def _check_spans(design: Mapping[str, Any], periods: int) -> None:
                 f"only {' and '.join(LEVELLED)} have one.",
             )
         fields.in_range(design["fan_out"], ("fan_out",), 2, periods)
-    for name in ("mix", "weights"):
-        if name in design and protocol != "weave":
+    for name, taker in (("mix", "weave"), ("weights", "weave"), ("shares", "hierarchy")):
+        if name in design and protocol != taker:
             raise Problem(
-                (name,), f"{name} is given where protocol is {protocol!r}; only weave takes one."
+                (name,), f"{name} is given where protocol is {protocol!r}; only {taker} takes one."
             )
     for span, _ in design.get("mix", ()):
         if 2 * span > periods:

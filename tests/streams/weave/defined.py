@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.checks.transcripts import Law, Transcript
 from sfumato.core.stream import Message, Place
+from sfumato.mechanisms.sparse.subset.signed_sampler import SignedSampler
 from sfumato.streams.weave.design import SHARE_UNITS
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.weave import Weave
@@ -79,6 +80,7 @@ def _moved(
     edges = protocol.edges(thread)
     mechanism, form = protocol.strand(thread).mechanism, protocol.difference(thread)
     law = mechanism.law(np.concatenate([rows[end] - rows[start] for start, end in edges]))
+    assert isinstance(mechanism, SignedSampler)
     signs = mechanism.form.signs(law.outputs).reshape(len(law.outputs), len(edges), -1)
     for sent, numerator in zip(signs, law.numerators, strict=True):
         transcript = tuple(

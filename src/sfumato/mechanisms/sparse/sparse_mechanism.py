@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
-from math import ceil, comb, inf
+from math import ceil, comb, inf, pi, sqrt
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from sfumato.arrays import Array, Floats
+from sfumato.core.absolute_errors import largest
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import exp_above
 from sfumato.core.field_checks import check_one_of
@@ -56,6 +57,11 @@ class EntryLaw(ABC):
     @abstractmethod
     def presence_variances(self) -> tuple[float, float]:
         """Return the variance of the presence estimate at a zero and at a non-zero entry."""
+
+    @property
+    def covariance(self) -> float:
+        """The covariance of the presence and the value estimate of an entry of 1."""
+        return (1 - 2 * self.p_false) / self.presence - 1
 
     def mse(self, estimate: str, entries: int) -> float:
         """Return the total variance over ``entries`` real entries, s of which are non-zero."""
@@ -271,6 +277,60 @@ class SparseMechanism(SparseInput):
         law = self.probabilities
         return np.asarray((tally.sums.sum(axis=0) / tally.n - 2 * law.p_false) / law.presence)
 
+    def symbols(self, tally: Tally) -> Estimate:
+        """Return the share of people who hold each signed entry, all plus signs first.
+
+        Raises ConfigurationError if reports do not tell whether an entry is there.
+        """
+        law = self.probabilities
+        if not tells_presence(law):
+            raise ConfigurationError(
+                f"{self.name} sends something for every entry, which does not tell how often an "
+                "entry is there, and so not how often it is plus."
+            )
+        plus, minus = tally.sums[:2] / tally.n
+        value, held = (plus - minus) / law.contrast, self._held(tally)
+        shares = np.concatenate([held + value, held - value]) / 2
+        # A holder of this sign, of the other one, and of neither vary differently.
+        own = np.clip(shares, 0.0, 1.0)
+        other = np.minimum(np.roll(own, self.dimension), 1 - own)
+        absent, present = map(
+            sum, zip(law.value_variances(), law.presence_variances(), strict=True)
+        )
+        noise = (1 - own - other) * absent + (own + other) * present
+        noise += 2 * (own - other) * law.covariance
+        labels = tuple(f"{entry}{sign}" for sign in "+-" for entry in range(self.dimension))
+        return Estimate(
+            values=shares,
+            covariance=Covariance(noise / (4 * tally.n), joint=False),
+            labels=labels,
+            n=tally.n,
+            guarantee=self.guarantee,
+            quantity=SHARE,
+        )
+
+    def expected_noise(self, n: int) -> float:
+        """Return the deviation of a mean of n people whose non-zeros lie at random places."""
+        absent, present = self.probabilities.value_variances()
+        held = self.sparsity / self.dimension
+        return sqrt(((1 - held) * absent + held * present) / n)
+
+    def expected_tve(self, n: int) -> float:
+        """Return the expected sum of the absolute errors of all means (total variation error)."""
+        return self.dimension * sqrt(2 / pi) * self.expected_noise(n)
+
+    def expected_mae(self, n: int) -> float:
+        """Return the expected maximum of the absolute errors of all means."""
+        return largest(self.dimension)[0] * self.expected_noise(n)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the general facts, and the expected absolute errors for 10,000 people."""
+        n = 10_000
+        return super().facts() | {
+            f"tve_at_{n}": self.expected_tve(n),
+            f"mae_at_{n}": self.expected_mae(n),
+        }
+
     @property
     def mse(self) -> float:
         """The total error over the real entries, for a vector with s non-zeros."""
@@ -297,7 +357,7 @@ class SymbolMechanism(SparseMechanism):
         """The largest number of entries, stubs included, for which something is sent."""
 
     @property
-    def dense(self) -> bool:
+    def sends_every_entry(self) -> bool:
         """Whether a sign is sent for every entry, so that nothing is never sent."""
         return False
 

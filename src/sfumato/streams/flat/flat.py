@@ -67,7 +67,7 @@ class Flat(Stream):
     epsilon
         The privacy of a device's whole stream.
     mechanism
-        The mechanism that carries the stream: auto, concord, exsub or exsub-printed.
+        The mechanism that carries the stream: auto, concord, exsub, exsub-printed or a rival.
 
     Guarantee
     ---------
@@ -154,7 +154,7 @@ class Flat(Stream):
     @cached_property
     def difference(self) -> Difference:
         """The form of one period's message."""
-        return Difference(self.width, self.strand.mechanism.dense)
+        return Difference(self.width, self.strand.mechanism.sends_every_entry)
 
     @property
     def payload(self) -> int:

@@ -251,7 +251,7 @@ class WeaveDesign(Stream):
 
     def difference(self, thread: Thread) -> Difference:
         """Return the form of a thread's differences."""
-        return Difference(self.values.width, self.strand(thread).mechanism.dense)
+        return Difference(self.values.width, self.strand(thread).mechanism.sends_every_entry)
 
     @property
     def persistence(self) -> float:

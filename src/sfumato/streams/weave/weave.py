@@ -62,7 +62,7 @@ class Weave(WeaveDesign):
     spans, shares
         The spans (0 for snapshots), and the share of the devices that draws each.
     mechanism
-        The mechanism that carries differences: auto, concord, exsub or exsub-printed.
+        The mechanism that carries differences: auto, concord, exsub, exsub-printed or a rival.
     aligned
         Whether all difference threads start with the horizon, as in the papers' hierarchy.
     sized, looks
@@ -335,7 +335,7 @@ class Weave(WeaveDesign):
             return cls.tree(fan_out=fan_out, workload=workload, **design)
         if design["mechanism"] == "auto":
             design["mechanism"] = "exsub-printed"
-        return cls.papers(fan_out=fan_out, **design)
+        return cls.papers(fan_out=fan_out, shares=task.get("shares", "uniform"), **design)
 
     def spec(self) -> dict[str, Any]:
         """Return plain data that are enough to make this stream again, with all sizes."""

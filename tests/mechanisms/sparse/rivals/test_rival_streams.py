@@ -16,7 +16,7 @@ from sfumato.checks.branching import Branching
 from sfumato.checks.paths import Path, outcomes
 from sfumato.core.exact import log_above
 from sfumato.core.stream import Place
-from sfumato.errors import ConfigurationError
+from sfumato.errors import ConfigurationError, SfumatoError
 from sfumato.mechanisms import DDRM, EFMRTT, KVUE, PCKVUE, FutureRand
 from sfumato.mechanisms.sparse.entry_streams import EntryStream
 from sfumato.mechanisms.sparse.rivals.rival_streams import FavouredRank
@@ -54,7 +54,8 @@ def online(mechanism: SymbolMechanism, vector: tuple[int, ...]) -> Law:
 
 def defined(mechanism: SymbolMechanism, vector: tuple[int, ...]) -> Law:
     """Return the law of what reports send for each entry, from the mechanism's law."""
-    law, sent = mechanism.law(vector), {}
+    law = mechanism.law(vector)
+    sent: Law = {}
     for output, numerator in zip(law.outputs, law.numerators, strict=True):
         plus, minus, *_ = mechanism.tally(np.array([output])).sums
         signs = tuple((plus - minus).tolist())
@@ -163,7 +164,7 @@ TRANSCRIPTS = STREAM_CHECKS[:2]
 
 @pytest.mark.parametrize("check", TRANSCRIPTS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
-    "name", [name for name in STREAMING if name not in ("privkv", "future_rand")]
+    "name", [name for name in STREAMING if name not in ("privkv", "futurerand")]
 )
 def test_whole_transcripts_of_a_hierarchy_keep_epsilon(name: str, check: Any) -> None:
     check(_hierarchy(name))
@@ -220,6 +221,31 @@ def test_a_task_names_a_rival_and_is_read_again() -> None:
     assert stream.facts()["mechanism"] == "ddrm"
 
 
+HIERARCHY = """
+title = "x"
+epsilon = 1
+periods = 8
+period = "1 hour"
+changes = 2
+protocol = "hierarchy"
+values = {kind = "binary"}
+"""
+
+
+def test_a_task_names_the_printed_shares_of_levels() -> None:
+    uniform, prefix = (
+        catalog.stream(catalog.parse(HIERARCHY + more)) for more in ("", 'shares = "prefix"')
+    )
+    assert isinstance(uniform, Weave)
+    assert isinstance(prefix, Weave)
+    assert uniform.shares == (0.25,) * 4
+    assert [round(share, 3) for share in prefix.shares] == [0.2, 0.343, 0.457, 0.0]
+    with pytest.raises(SfumatoError, match="shares is 'best'; uniform, prefix, ranges or calibr"):
+        catalog.parse(HIERARCHY + 'shares = "best"')
+    with pytest.raises(SfumatoError, match="only hierarchy takes one"):
+        catalog.parse(HIERARCHY.replace("hierarchy", "tree") + 'shares = "prefix"')
+
+
 @pytest.mark.parametrize("name", ["succinct", "collision", "none"])
 def test_what_cannot_answer_entry_by_entry_carries_nothing(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"mechanism is '{name}'; auto, concord, .*ddrm"):
@@ -231,8 +257,8 @@ def test_what_cannot_answer_entry_by_entry_carries_nothing(name: str) -> None:
 def test_a_hierarchy_of_ddrm_is_worse_than_ours_as_the_papers_say() -> None:
     by_name = {
         name: Weave.papers(Binary(), 32, 8, 1.0, mechanism=name).expected_variance()
-        for name in ("concord", "exsub", "ddrm", "efmrtt", "future_rand")
+        for name in ("concord", "exsub", "ddrm", "efmrtt", "futurerand")
     }
     assert by_name["concord"] < by_name["exsub"] < by_name["ddrm"]
-    assert by_name["ddrm"] < by_name["efmrtt"] < by_name["future_rand"]
+    assert by_name["ddrm"] < by_name["efmrtt"] < by_name["futurerand"]
     assert EFMRTT.role == KVUE.role == "rival"

@@ -185,7 +185,9 @@ def test_what_clipping_takes_away_is_known(noise: Any) -> None:
     shrunk, whole = plain.estimate(tally), debiased.estimate(tally)
     assert shrunk.values == pytest.approx(plain.shrinkage * whole.values)
     assert shrunk.standard_errors == pytest.approx(plain.shrinkage * whole.standard_errors)
-    biased, unbiased = (Succinct(1.0, 64, 8, debiased=on, people=10**6).mse for on in (False, True))
+    biased, unbiased = (
+        Succinct(1.0, 64, 8, debiased=on, devices=10**6).mse for on in (False, True)
+    )
     assert biased > 5 * unbiased  # with many people the bias is all that remains
 
 

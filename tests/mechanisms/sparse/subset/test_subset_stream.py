@@ -427,7 +427,7 @@ def test_a_stream_is_dense_if_its_mechanism_is() -> None:
     assert isinstance(Concord.dense(1.0, 3).stream(seeded(1)), DenseStream)
     assert isinstance(ExSub(1.0, 9, 3, subset_size=2).stream(seeded(1)), SubsetStream)
     with pytest.raises(ConfigurationError, match=r"subset_size is 2; .* each of the 12"):
-        DenseStream.ExSub(1.0, 9, 3, subset_size=2).stream(seeded(1))
+        DenseStream.begin(ExSub(1.0, 9, 3, subset_size=2), seeded(1))
 
 
 def test_a_restored_dense_stream_goes_on_exactly() -> None:

@@ -110,7 +110,7 @@ class FutureRand(SignVector):
 
     constants: Literal["printed", "calibrated"] = "printed"
 
-    name: ClassVar[str] = "future_rand"
+    name: ClassVar[str] = "futurerand"
     summary: ClassVar[str] = "a rival for sparse signed vectors: a sign per entry, flips in a range"
 
     @classmethod

@@ -182,7 +182,7 @@ class PCKVUE(Rival, SymbolMechanism):
             return False
         rank, nonzeros = state
         fired = not rank and nonzeros < self.sparsity
-        return self.sparsity - nonzeros <= gone and (fired or 1 <= rank <= nonzeros)
+        return bool(self.sparsity - nonzeros <= gone and (fired or 1 <= rank <= nonzeros))
 
 
 @dataclass(frozen=True)

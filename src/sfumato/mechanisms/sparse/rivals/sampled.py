@@ -51,6 +51,11 @@ class SampledLaw(SymbolLaw):
     there: float
     said: float
 
+    @property
+    def covariance(self) -> float:
+        """The covariance of the presence and the value estimate of an entry of 1."""
+        return (1 - self.said) / (self.asked * (self.there - self.said)) - 1
+
     def presence_variances(self) -> tuple[float, float]:
         """Return the variance of the presence estimate, which knows how many were asked."""
         scale = self.asked * (self.there - self.said) ** 2

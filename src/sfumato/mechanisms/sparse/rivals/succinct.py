@@ -78,8 +78,8 @@ class Succinct(Rival):
     debiased
         Whether estimates are divided by what clipping leaves of an entry; if not, as papers
         compare with it, they are too small.
-    people
-        The number n of people that the clip is chosen for.
+    devices
+        The number n of devices that the clip is chosen for.
     steps
         The number of steps of the grid from 0 to the clip; by default up to 1,024, and fewer for
         small epsilon.
@@ -116,7 +116,7 @@ class Succinct(Rival):
 
     noise: Literal["laplace", "rounding"] = "laplace"
     debiased: bool = True
-    people: int = 10_000
+    devices: int = 10_000
     steps: int | None = None
     seed_bits: int = 64
 
@@ -135,7 +135,7 @@ class Succinct(Rival):
     def _check_options(self) -> None:
         check_one_of("noise", self.noise, ("laplace", "rounding"))
         self._check_flag("debiased")
-        self._check_whole("people", 2, 1 << 40)
+        self._check_whole("devices", 2, 1 << 40)
         if self.steps is not None:
             self._check_whole("steps", 1, 1 << 24)
         self._check_whole("seed_bits", 1, 64)
@@ -145,7 +145,7 @@ class Succinct(Rival):
     @property
     def clip(self) -> float:
         """The largest absolute sum that is not clipped."""
-        return min(sqrt(self.sparsity * log(self.people)) / _SHRUNK, float(self.sparsity))
+        return min(sqrt(self.sparsity * log(self.devices)) / _SHRUNK, float(self.sparsity))
 
     @cached_property
     def grid(self) -> int:
@@ -335,13 +335,13 @@ class Succinct(Rival):
     def mse(self) -> float:
         """The total error over the real entries, for a vector with s non-zeros.
 
-        Without debiasing it has the squared bias of the declared number of people, all of whom
+        Without debiasing it has the squared bias of the declared number of devices, all of which
         hold that vector.
         """
         if self.debiased:
             return super().mse
         left = 1 - self.shrinkage
-        return super().mse * self.shrinkage**2 + self.people * self.sparsity * left**2
+        return super().mse * self.shrinkage**2 + self.devices * self.sparsity * left**2
 
     @property
     def influence(self) -> float:

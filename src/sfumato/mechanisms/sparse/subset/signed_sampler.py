@@ -43,13 +43,13 @@ class SignedSampler(SubsetSampler, SymbolMechanism):
     # ---- entry by entry --------------------------------------------------------------------
 
     @property
-    def dense(self) -> bool:
+    def sends_every_entry(self) -> bool:
         """Whether a sign is sent for every entry."""
         return self.form.dense
 
     @property
     def _kind(self) -> type[SubsetStream | DenseStream]:
-        return DenseStream if self.dense else SubsetStream
+        return DenseStream if self.sends_every_entry else SubsetStream
 
     def stream(self, rng: Source) -> EntryStream:
         """Draw the secret counts of a new vector; return what answers its entries one by one."""
@@ -61,9 +61,9 @@ class SignedSampler(SubsetSampler, SymbolMechanism):
 
     def can_have_saved(self, state: Any, gone: int) -> bool:
         """Return whether counters can be those of a stream after ``gone`` entries."""
-        if not are_counters(state, 2 if self.dense else 5, self.padded_dimension):
+        if not are_counters(state, 2 if self.sends_every_entry else 5, self.padded_dimension):
             return False
-        if self.dense:
+        if self.sends_every_entry:
             agree, nonzeros = state
             return bool(agree <= nonzeros <= self.sparsity <= nonzeros + gone)
         agree, oppose, nonzeros, chosen, zeros = state

@@ -142,7 +142,7 @@ class DenseStream:
     @classmethod
     def begin(cls, mechanism: SignedSampler, rng: Source) -> Self:
         """Draw the secret count for a new stream; it must stay on the device."""
-        if not mechanism.dense:
+        if not mechanism.sends_every_entry:
             raise ConfigurationError(
                 f"subset_size is {mechanism.size}; a stream without a horizon needs a sign for "
                 f"each of the {mechanism.padded_dimension} entries and stubs."
