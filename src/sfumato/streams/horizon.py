@@ -11,7 +11,7 @@ from sfumato.core.decoded import ONLINE
 from sfumato.core.exact import is_finite_number
 from sfumato.streams.posterior.believed import BELIEVED, decoders_by_prior
 from sfumato.streams.weave.printed import PRINTED
-from sfumato.streams.weave.strands import carriers
+from sfumato.streams.weave.strands import USUAL, carriers
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
 from sfumato.wire.task import MOST_ENTRIES, MOST_PEOPLE, MOST_PERIODS
@@ -67,12 +67,14 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
             "values.kind is 'number' over a horizon; numbers are for kind = 'window'.",
         )
     carried = task.get("mechanism", "auto")
+    # A name that is not known is answered with the usual ones; rivals are for who knows them.
+    known = carriers(carried) if carried in carriers(carried) else USUAL
     usual = "flat" if values.kind == "moves" else "weave"
     design = {
         "changes": task["changes"],
         "queries": _queries(task.get("queries", "online")),
         "protocol": fields.choice(task.get("protocol", usual), ("protocol",), PROTOCOLS),
-        "mechanism": fields.choice(carried, ("mechanism",), carriers(carried)),
+        "mechanism": fields.choice(carried, ("mechanism",), known),
         "decoder": fields.choice(task.get("decoder", ONLINE), ("decoder",), DECODERS),
     }
     if "fan_out" in task:

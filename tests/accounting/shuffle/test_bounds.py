@@ -130,8 +130,14 @@ def test_closed_forms_are_above_the_numbers_they_bound() -> None:
         known = {name: value for name, value in found.items() if value is not None}
         assert known["blanket"] <= known["blanket_bennett"] <= known["blanket_hoeffding"]
         assert known["stronger_clones"] <= known["stronger_clones_closed"]
-        assert known["clones"] <= known["clones_closed"]
+        assert known["clones"] <= known["clones_tail"] <= known["clones_closed"]
         assert epsilon >= 0.5 or known["erlingsson"] >= known["clones"]
+
+
+def test_the_tail_of_clones_is_the_number_that_is_drawn() -> None:
+    assert _epsilon(GRR(1.0, 4), 10**4, 1e-5, "clones_tail") == pytest.approx(0.0861, abs=5e-5)
+    few = next(each for each in amplify(GRR(1.0, 4), 100, 1e-5) if each.bound == "clones_tail")
+    assert few.epsilon is None
 
 
 # ---- limits -----------------------------------------------------------------------------------

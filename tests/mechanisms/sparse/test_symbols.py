@@ -14,7 +14,7 @@ from sfumato.mechanisms import DDRM, KVUE, PCKVUE, CoCo, Collision, Concord, ExS
 from sfumato.queries import postprocess
 from sfumato.randomness import seeded
 
-N, ROUNDS = 400, 3_000
+N, ROUNDS = 400, 1_500
 VECTORS = np.array(
     [[1, 0, 0, -1, 0, 0], [0, -1, 0, 0, 0, 0], [1, -1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]]
 )

@@ -17,6 +17,7 @@ from sfumato.core.contrast import Contrast
 __all__ = [
     "bennett",
     "clones_closed",
+    "clones_tail",
     "erlingsson",
     "hoeffding",
     "online_printed",
@@ -95,6 +96,17 @@ def online_printed(epsilon: float, n: int, delta: float, dimension: int, sparsit
     norm = 2 * d * (d - 1) - (1 - 1 / e) * missed
     pair = (s + (2 * d - s - e - 2) * (1 / e - 1 / e**2)) / norm
     clones = n / e + n * d * (d - 1) / (2 * e) * pair**2
-    clones -= math.sqrt(3 * n * math.log(4 / delta) / e)
+    return _with_clones(epsilon, clones - math.sqrt(3 * n * math.log(4 / delta) / e), delta)
+
+
+def clones_tail(epsilon: float, n: int, delta: float) -> float:
+    """Return epsilon by the tail of the number of clones, as papers print it for comparison."""
+    clones = n / math.exp(epsilon)
+    return _with_clones(epsilon, clones - math.sqrt(3 * clones * math.log(4 / delta)), delta)
+
+
+def _with_clones(epsilon: float, clones: float, delta: float) -> float:
+    """Return epsilon if there are at least so many clones, up to half of delta."""
+    e = math.exp(epsilon)
     root = math.sqrt(math.log(4 / delta) * clones / 2)
     return math.log1p((e - 1) / (e + 1) * (2 * root + 1) / (clones / 2 - root))

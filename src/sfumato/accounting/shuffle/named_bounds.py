@@ -145,6 +145,13 @@ def _clones_closed(case: BoundCase) -> float:
     return closed.clones_closed(case.local, case.n, case.delta)
 
 
+def _clones_tail(case: BoundCase) -> float:
+    _positive(case)
+    few = 16 * math.exp(case.local) * math.log(4 / case.delta)
+    _need(case.n >= few, f"stated for 16 e^epsilon log(4/delta) = {few:,.0f} people or more")
+    return closed.clones_tail(case.local, case.n, case.delta)
+
+
 def _stronger_clones_closed(case: BoundCase) -> float:
     _positive(case)
     room = case.n / (8 * math.log(2 / case.delta)) - 1
@@ -204,6 +211,9 @@ BOUNDS: Final = {
     "erlingsson": NamedBound("published", _erlingsson),
     "variation_ratio": NamedBound(
         "printed", _variation_ratio, "not an upper bound in general; for comparison only"
+    ),
+    "clones_tail": NamedBound(
+        "printed", _clones_tail, "as papers print it; the bound clones is never above it"
     ),
     "online": NamedBound(
         "printed", _online, "rests on a lemma that does not hold; for comparison only"

@@ -13,7 +13,7 @@ from sfumato.mechanisms.sparse.sparse_mechanism import SymbolMechanism
 from sfumato.mechanisms.sparse.subset.signed_subset import Concord, ExSub
 from sfumato.streams.kinds import Values
 
-__all__ = ["Carrier", "Sized", "Strand", "carrier", "carriers", "strand"]
+__all__ = ["USUAL", "Carrier", "Sized", "Strand", "carrier", "carriers", "strand"]
 
 Carrier = str
 """The name of a mechanism that carries differences; ``auto`` chooses one."""

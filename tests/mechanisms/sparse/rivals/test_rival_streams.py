@@ -70,7 +70,8 @@ def test_every_rival_but_the_sum_answers_entry_by_entry() -> None:
 
 @pytest.mark.parametrize("name", STREAMING)
 def test_the_online_law_is_the_definition_for_every_input(name: str) -> None:
-    mechanism: Any = catalog.build(name, epsilon=2.0, dimension=3, sparsity=2)
+    dimension = 2 if name == "pckv_ue" else 3  # its coins have the most ways to fall
+    mechanism: Any = catalog.build(name, epsilon=2.0, dimension=dimension, sparsity=2)
     for vector in mechanism.inputs():
         assert online(mechanism, vector) == defined(mechanism, vector)
 
