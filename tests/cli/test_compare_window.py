@@ -19,6 +19,7 @@ def test_all_methods_are_told_of_with_what_they_cost() -> None:
     assert "sin: 2,000 devices, 2 items, 12 periods; epsilon 1 in any 4" in shown
     assert "log-con: 2,000 devices, numbers, 12 periods" in shown
     assert "filtered against the better of LPD and LPA" in shown
+    assert "pooled against the best other method, all projected: sin" in shown
 
 
 def test_json_has_every_number() -> None:
@@ -34,6 +35,27 @@ def test_json_has_every_number() -> None:
     assert answer(*SMALL, "--methods", "lbu,lpu", "--stream", "lns", "--repeats", 2)["rows"][0][
         "mse"
     ] == pytest.approx(first["mse"])
+
+
+def test_streams_are_drawn_anew_and_ours_is_compared_with_the_best_other() -> None:
+    words = [
+        *SMALL,
+        "--methods",
+        "lsp,lpu,filtered,pooled",
+        "--stream",
+        "white,rare",
+        "--domain",
+        5,
+    ]
+    twice = answer(*words, "--repeats", 2)
+    errors = {(row["stream"], row["method"]): row["projected"] for row in twice["rows"]}
+    for name, lead in twice["ahead"].items():
+        others = {method: errors[name, method] for method in ("lsp", "lpu")}
+        assert lead["best"] == min(others, key=others.__getitem__)
+        assert lead["gain"] == pytest.approx(min(others.values()) / errors[name, "pooled"])
+    assert list(twice["ahead"]) == ["white", "rare"]
+    once, other = answer(*words), answer(*words, "--seed", 2)
+    assert once["rows"][0]["mse"] != other["rows"][0]["mse"]
 
 
 def test_a_table_of_one_s_own_and_a_picture(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_window_is_planned(task: Path) -> None:
     shown = run("plan", task, "--target", 0.0001).stdout
     for words in ("No epsilon reaches it", "No window reaches it", "has the least error of all"):
         assert words in shown
-    assert 'method = "filtered"' in shown  # of fewer devices there is less to learn
+    assert 'method = "pooled"' in shown
 
 
 def test_check_says_what_a_window_means(task: Path) -> None:

@@ -62,6 +62,24 @@ def test_the_curves_are_the_paper_s() -> None:
     assert DrawnBits("lns", periods=5000, pace=0.1).curve.max() <= 1
 
 
+def test_curves_rest_jump_swing_or_are_noise() -> None:
+    assert set(DrawnBits("constant", periods=9).curve) == {0.2}
+    jumps = DrawnBits("jumps", periods=80).curve
+    assert np.flatnonzero(np.diff(jumps)).tolist() == [36, 73]
+    season = DrawnBits("season", periods=48).curve
+    assert np.allclose(season[:24], season[24:])
+    assert season.max() == pytest.approx(0.3)
+    white = DrawnBits("white", periods=20_000).curve
+    assert abs(white.mean() - 0.2) < 0.003
+    assert (white.min() >= 0.1, white.max() <= 0.3) == (True, True)
+    assert abs(np.corrcoef(white[1:], white[:-1])[0, 1]) < 0.05
+
+
+def test_shares_fall_by_a_power_of_their_rank() -> None:
+    rare = Drifting(8, 1000, 1, pace=0.0, power=2.0).curve[0]
+    assert np.allclose(rare[0] / rare, np.arange(1, 9) ** 2)
+
+
 def test_steps_come_every_so_many_periods() -> None:
     curve = DrawnBits("steps", periods=60).curve
     assert np.flatnonzero(np.diff(curve)).tolist() == [19, 39]
@@ -113,7 +131,7 @@ def test_a_given_table() -> None:
 
 
 def test_bad_streams_get_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log or steps is"):
+    with pytest.raises(ConfigurationError, match="curve is 'cos'; lns, sin, log, steps"):
         DrawnBits("cos")
     with pytest.raises(ConfigurationError, match="devices is 0; a whole number from 1 on"):
         DrawnBits("sin", devices=0)

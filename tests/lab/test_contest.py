@@ -58,6 +58,17 @@ def test_alarms_are_rare_where_there_is_no_event() -> None:
     assert 0.15 < row.found <= 1
 
 
+def test_intervals_are_also_counted_where_a_value_jumped() -> None:
+    stream = DrawnBits("jumps", N, 80)
+    (row,) = contest(stream, epsilon=1.0, window=10, methods=("lpu",))
+    low, high = row.run.interval()
+    held = (low <= row.run.truth) & (row.run.truth <= high)
+    assert row.jump_coverage == held[[37, 74]].mean()
+    (calm,) = contest(DrawnBits("season", N, 30), epsilon=1.0, window=10, methods=("lpu",))
+    assert np.isnan(calm.jump_coverage)
+    assert calm.judged == pytest.approx(calm.auc, abs=0.02)
+
+
 def test_anybody_can_project() -> None:
     rows = contest(Drifting(40, N, 6), epsilon=0.5, window=3, methods=("lpu", "filtered"))
     assert rows[0].projected < rows[0].mse

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.streams.window.people import Steady
 
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.queries.events import Watch, roc, threshold
 from sfumato.randomness import seeded
+from sfumato.simulation import simulate
 from sfumato.streams.kinds import Binary
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curve import online
 from sfumato.streams.weave.weave_fleet import collect
+from sfumato.streams.window import Window, WindowEstimate
 
 
 def released(values: np.ndarray, variance: np.ndarray) -> Estimate:
@@ -78,6 +81,57 @@ def test_the_mean_of_a_histogram_counts_that_shares_sum_to_one() -> None:
     release = released(two[0], np.var(two, axis=0))
     watch = Watch.mean([1, 3])
     assert np.isclose(watch.deviation(release), np.std(watch.of(two)), rtol=0.02)
+
+
+def watched(method: str, curve: np.ndarray, seed: int) -> list[WindowEstimate]:
+    """What is released of two items, if the share of the second follows a curve."""
+    people = Steady(np.stack([1 - curve, curve], axis=1), 20_000)
+    return simulate(Window(60, 0.6, 20_000, domain=2, method=method), people, seed=seed).releases
+
+
+def area(method: str, curve: np.ndarray) -> tuple[float, float]:
+    """The areas of the watch's scores, and of the released values."""
+    releases = watched(method, curve, 3)
+    watch, events = Watch.item(1, of=2), curve > 0.3
+    scores = np.array([watch.score(release, above=0.3) for release in releases])
+    return roc(scores, events).area, roc(
+        watch.of(np.array([r.values for r in releases])), events
+    ).area
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("method", ["filtered", "pooled"])
+def test_events_of_one_period_are_found_as_well_as_by_the_answers_alone(method: str) -> None:
+    """What is released is smooth and hardly shows them; its own area is lower."""
+    curve = np.where(np.random.default_rng(8).random(400) < 0.1, 0.45, 0.15)
+    judged, released = area(method, curve)
+    answers, _ = area("lpu", curve)
+    assert answers > 0.9
+    assert judged > answers - 0.02
+    assert judged > released
+
+
+@pytest.mark.statistics
+def test_jumps_that_last_are_found_better_than_by_the_answers_alone() -> None:
+    curve = np.where((np.arange(400) // 37) % 2, 0.4, 0.2)
+    assert area("pooled", curve)[0] > area("lpu", curve)[0] + 0.01
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("method", ["filtered", "pooled"])
+def test_a_filtered_release_alarms_no_more_often_than_said_at_the_threshold(method: str) -> None:
+    watch = Watch.item(1, of=2)
+    at, above = (
+        np.mean([each.alarm for each in watch.events(releases, above=0.3, rate=0.05)])
+        for releases in (watched(method, np.full(400, share), 5) for share in (0.3, 0.4))
+    )
+    assert at < 0.05 + 5 * np.sqrt(0.05 / 400)
+    assert above > 0.2
+
+
+def test_of_many_items_only_the_watched_one_must_be_known() -> None:
+    part = released(np.array([0.9, 0.1]), np.array([1e-4, np.inf]))
+    assert Watch.item(0, of=2).deviation(part) == pytest.approx(0.01)
 
 
 def test_nothing_is_sounded_before_anything_is_known() -> None:

@@ -50,8 +50,8 @@ class CompareOptions:
     window
         Of an endless stream: over how many periods epsilon is spent; compares methods.
     stream
-        With --window: streams, with commas: lns, sin, log, steps, lns-con, sin-con, log-con,
-        drifting, flights, taxi.
+        With --window: streams, with commas: lns, sin, log, steps, jumps, constant, white, season,
+        lns-con, sin-con, log-con, drifting, rare, flights, taxi.
     data
         With --window: a .csv or .parquet with the columns device, period and value to take instead,
         or the folder of the taxi trips.
@@ -64,7 +64,7 @@ class CompareOptions:
     item
         With --window: whose events are to be found, or mean; what moves most if left out.
     repeats
-        With --window: how often each is run.
+        With --window: how often each is run, with streams drawn anew.
     seed
         With --window: the seed of streams and coins.
     plot

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any, Final
@@ -22,12 +24,15 @@ __all__ = ["NAMES", "compare_methods"]
 
 CONTINUOUS: Final = "-con"
 NAMES: Final = (
-    *("lns", "sin", "log", "steps"),
+    *("lns", "sin", "log", "steps", "jumps", "constant", "white", "season"),
     *("lns-con", "sin-con", "log-con"),
-    *("drifting", "flights", "taxi"),
+    *("drifting", "rare", "flights", "taxi"),
 )
+DRIFTING: Final = {"drifting": (16, 1.0), "rare": (64, 2.0)}
+"""The streams of drifting items: how many, and the power by which their shares fall."""
 OURS: Final = "filtered"
 RIVALS: Final = ("lpd", "lpa")
+POOLED: Final = "pooled"
 
 Rounds = dict[str, list[list["MethodScore"]]]
 """What each repetition of the contest has measured, by the name of the stream."""
@@ -40,7 +45,7 @@ def compare_methods(asked: CompareOptions, window: int) -> Result:
     methods, streams = _methods(asked.methods), _streams(asked)
     rounds = _rounds(asked, window, methods, streams)
     totals = {name: summed(rows) for name, rows in rounds.items()}
-    gains = _gains(totals)
+    gains, ahead = _gains(totals), _ahead(totals)
     rows = [
         {
             "stream": name,
@@ -61,8 +66,9 @@ def compare_methods(asked: CompareOptions, window: int) -> Result:
             "rows": rows,
             "gains": gains,
             "geometric_mean": geometric_mean(gains.values()) if gains else None,
+            "ahead": {name: {"best": best, "gain": gain} for name, (best, gain) in ahead.items()},
         },
-        text=_text(streams, totals, gains, f"epsilon {asked.epsilon:g} in any {window}"),
+        text=_text(streams, totals, (gains, ahead), f"epsilon {asked.epsilon:g} in any {window}"),
         picture=lambda: plots.contest(
             {name: rows[0] for name, rows in rounds.items()}, asked.epsilon, window
         ),
@@ -77,9 +83,9 @@ def _rounds(
     total = sum(stream.periods for stream in streams.values()) * asked.repeats
     rounds: Rounds = {name: [] for name in streams}
     with console.bar("", total) as update:
-        for name, stream in streams.items():
-            watch = _watch(asked.item, stream)
-            for repeat in range(asked.repeats):
+        for repeat in range(asked.repeats):
+            drawn = _streams(replace(asked, seed=asked.seed + repeat)) if repeat else streams
+            for name, stream in drawn.items():
                 update(description=f"{name}, {repeat + 1} of {asked.repeats}")
                 rows = contest(
                     stream,
@@ -87,7 +93,7 @@ def _rounds(
                     window=window,
                     methods=methods,
                     oracle=asked.oracle,
-                    watch=watch,
+                    watch=_watch(asked.item, stream),
                     seed=asked.seed + 1000 * repeat,
                     progress=lambda _: update(advance=1),
                 )
@@ -131,9 +137,10 @@ def _stream(name: str, asked: CompareOptions) -> Stream:
         return endless.DrawnBits(name, devices, periods, asked.seed)
     if name.removesuffix(CONTINUOUS) in endless.CURVES:
         return endless.NoisyNumbers(name.removesuffix(CONTINUOUS), devices, periods, asked.seed)
-    if name == "drifting":
-        size = asked.items if isinstance(asked.items, int) else 10
-        return Drifting(size, devices, periods, asked.seed)
+    if name in DRIFTING:
+        size, power = DRIFTING[name]
+        size = asked.items if isinstance(asked.items, int) else size
+        return Drifting(size, devices, periods, asked.seed, power=power)
     if name == "flights":
         return endless.flights_by_day(devices, asked.seed)
     if name == "taxi":
@@ -187,9 +194,10 @@ def _watch(item: str | None, stream: Stream) -> Any:
 def _text(
     streams: dict[str, Stream],
     totals: dict[str, dict[str, dict[str, float]]],
-    gains: dict[str, float],
+    results: tuple[dict[str, float], dict[str, tuple[str, float]]],
     promise: str,
 ) -> Parts:
+    gains, ahead = results
     for name, by_method in totals.items():
         stream = streams[name]
         kind = f"{len(stream.labels)} items" if stream.labels else "numbers"
@@ -202,6 +210,13 @@ def _text(
         yield (
             f"\n{OURS} against the better of LPD and LPA, by MSE: {listed}; geometric mean "
             f"{geometric_mean(gains.values()):.1f}x."
+        )
+    if ahead:
+        listed = ", ".join(f"{name} {gain:.2f}x ({best})" for name, (best, gain) in ahead.items())
+        everywhere = [gain for _, gain in ahead.values()]
+        yield (
+            f"\n{POOLED} against the best other method, all projected: {listed}; geometric mean "
+            f"{geometric_mean(everywhere):.2f}x, least {min(everywhere):.2f}x."
         )
 
 
@@ -216,6 +231,7 @@ def _methods_table(by_method: dict[str, dict[str, float]]) -> Table:
         ">MSE": "{mse:.3g}",
         ">x ours": lambda row: f"{row['mse'] / ours:.2f}" if ours else "",
         ">95% cover": "{coverage:.1%}",
+        ">at jumps": lambda row: _percent(row["jump_coverage"]),
         ">AUC": "{auc:.4f}",
         ">bits": "{bits:.4f}",
         ">bytes": "{bytes:.3g}",
@@ -232,3 +248,22 @@ def _gains(totals: dict[str, dict[str, dict[str, float]]]) -> dict[str, float]:
         for name, by_method in totals.items()
         if {OURS, *RIVALS} <= by_method.keys()
     }
+
+
+def _ahead(totals: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str, float]]:
+    """Return the best method that is not ours on each stream, and its error divided by ours.
+
+    All shares are moved to the nearest possible ones first.
+    """
+    ahead = {}
+    for name, by_method in totals.items():
+        errors = {method: measured["projected"] for method, measured in by_method.items()}
+        others = {method: error for method, error in errors.items() if method not in (POOLED, OURS)}
+        if POOLED in errors and others:
+            best = min(others, key=others.__getitem__)
+            ahead[name] = best, others[best] / errors[POOLED]
+    return ahead
+
+
+def _percent(share: float) -> str:
+    return "" if isnan(share) else f"{share:.1%}"

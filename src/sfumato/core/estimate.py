@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,14 @@ from sfumato.core.guarantee import Guarantee
 from sfumato.core.quantity import AMOUNT, SHARE, Quantity
 from sfumato.errors import ConfigurationError, MismatchError
 
-__all__ = ["LARGEST_LEVEL", "Covariance", "Estimate", "FrequencyEstimate", "checked_level"]
+__all__ = [
+    "LARGEST_LEVEL",
+    "Covariance",
+    "Estimate",
+    "FrequencyEstimate",
+    "Unfiltered",
+    "checked_level",
+]
 
 
 LARGEST_LEVEL: Final = 1 - 1e-12
@@ -147,6 +154,14 @@ class Covariance:
         return Covariance.dense(full)
 
 
+class Unfiltered(NamedTuple):
+    """An unbiased answer, its variances, and how likely it was given all earlier ones."""
+
+    values: Floats
+    variances: Floats
+    surprise: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Unbiased values, their covariance, and the guarantee under which they were collected.
@@ -197,6 +212,11 @@ class Estimate:
     def standard_errors(self) -> Floats:
         """The standard deviation of each value's noise."""
         return np.sqrt(self.covariance.variances())
+
+    @property
+    def unfiltered(self) -> Unfiltered | None:
+        """The unbiased answer behind filtered values; None if values are not filtered."""
+        return None
 
     def variance_of(self, weights: ArrayLike) -> Floats:
         """Return the variance of a weighted sum of the values, such as a range or a difference."""

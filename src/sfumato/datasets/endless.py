@@ -70,6 +70,25 @@ def _steps(periods: int, rng: np.random.Generator, pace: float) -> Floats:
     return np.asarray(np.where((np.arange(periods) // int(pace)) % 2, 0.3, 0.1))
 
 
+def _jumps(periods: int, rng: np.random.Generator, pace: float) -> Floats:
+    del rng
+    return np.asarray(np.where((np.arange(periods) // int(pace)) % 2, 0.4, 0.1))
+
+
+def _constant(periods: int, rng: np.random.Generator, level: float) -> Floats:
+    del rng
+    return np.full(periods, level)
+
+
+def _white(periods: int, rng: np.random.Generator, reach: float) -> Floats:
+    return rng.uniform(0.2 - reach, 0.2 + reach, periods)
+
+
+def _season(periods: int, rng: np.random.Generator, length: float) -> Floats:
+    del rng
+    return np.asarray(0.2 + 0.1 * np.sin(2 * np.pi * np.arange(1, periods + 1) / length))
+
+
 @dataclass(frozen=True)
 class _Shape:
     draw: Callable[[int, np.random.Generator, float], Floats]
@@ -81,9 +100,14 @@ CURVES: Final[Mapping[str, _Shape]] = {
     "sin": _Shape(_sin, 0.01),
     "log": _Shape(_log, 0.01),
     "steps": _Shape(_steps, 20),
+    "jumps": _Shape(_jumps, 37),
+    "constant": _Shape(_constant, 0.2),
+    "white": _Shape(_white, 0.1),
+    "season": _Shape(_season, 24),
 }
 """Each curve with its pace: the paper's deviation of a step of LNS and b of Sin and Log; and, of
-ours, after how many periods a curve of steps jumps from 0.1 to 0.3 and back."""
+ours, after how many periods a curve of steps jumps from 0.1 to 0.3 and back, or one of jumps from
+0.1 to 0.4, the level of a constant, how far white noise reaches, and the length of a season."""
 
 
 class _AlongCurve(ByPeriod):
@@ -109,7 +133,7 @@ class DrawnBits(_AlongCurve):
     Parameters
     ----------
     curve
-        The curve that p follows: ``lns``, ``sin``, ``log`` or ``steps``.
+        The curve that p follows: one of :data:`CURVES`.
     devices, periods, seed
         The number of devices, the number of periods, and the seed of all draws.
     pace

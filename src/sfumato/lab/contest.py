@@ -32,6 +32,8 @@ __all__ = ["METHODS", "MethodScore", "bits", "contest", "livest", "summed", "wir
 
 RATE: Final = 0.01
 """How often there may be an alarm in a period without an event."""
+JUMP: Final = 0.15
+"""How far a value moves in one period that counts as a jump, as a part of its range."""
 FLOOR: Final = 0.001
 """A relative error counts at least so large a share, or part of an interval, as its truth."""
 
@@ -51,8 +53,12 @@ class MethodScore:
         sum to one, which anybody can do to any release.
     coverage
         The share of 95% intervals that hold the truth.
+    jump_coverage
+        The same among values that have jumped in their period; nan if none has.
     curve
         The ROC curve of the watched value.
+    judged
+        The area under the ROC curve of the watch's own scores, which also judge unbiased answers.
     found, false_alarms
         The shares of periods with and without an event that have an alarm, at a rate of 1%.
     bits, bytes
@@ -72,7 +78,9 @@ class MethodScore:
     mse: float
     projected: float
     coverage: float
+    jump_coverage: float
     curve: ROC
+    judged: float
     found: float
     false_alarms: float
     bits: float
@@ -153,7 +161,8 @@ def livest(truth: Floats) -> Watch:
 def summed(rows: Sequence[Sequence[MethodScore]]) -> dict[str, dict[str, float]]:
     """Return the averages of each method's numbers over repeats."""
     names = (
-        *("mre", "mse", "projected", "coverage", "auc", "found", "false_alarms"),
+        *("mre", "mse", "projected", "coverage", "jump_coverage"),
+        *("auc", "judged", "found", "false_alarms"),
         *("bits", "bytes", "published", "seconds"),
     )
     return {
@@ -179,7 +188,9 @@ def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> MethodSc
         mse=run.mse(),
         projected=float(np.mean((moved - truth) ** 2)),
         coverage=run.coverage(),
+        jump_coverage=_jump_coverage(run, JUMP * (high - low)),
         curve=roc(watch.of(values), above),
+        judged=roc(np.array([watch.score(release, bar) for release in run.releases]), above).area,
         found=_share(alarms, above),
         false_alarms=_share(alarms, ~above),
         bits=bits(run, stream.devices),
@@ -188,6 +199,12 @@ def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> MethodSc
         seconds=run.seconds,
         run=run,
     )
+
+
+def _jump_coverage(run: Simulation, jump: float) -> float:
+    low, high = run.interval()
+    held = (low <= run.truth) & (run.truth <= high)
+    return _share(held[1:], np.abs(np.diff(run.truth, axis=0)) > jump)
 
 
 def _share(alarms: Bools, among: Bools) -> float:

@@ -3,13 +3,16 @@
 An alarm is raised when the value is above the threshold by more than its own uncertainty explains:
 in a period in which the truth is not above, an alarm is at most as likely as the given rate, if the
 release's intervals hold. Of a single item an alarm means that its interval is above the threshold.
-The ROC curve shows how well a method tells the periods apart, over all rates.
+A release that was filtered lags behind what happens at once, so its unbiased answer is judged as
+well, and alone where the filters did not expect it. The ROC curve shows how well a method tells the
+periods apart, over all rates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import NormalDist
 from typing import Final
 
@@ -23,6 +26,8 @@ from sfumato.errors import InputError
 __all__ = ["ROC", "Event", "Watch", "roc", "threshold"]
 
 
+UNEXPECTED: Final = 0.05
+"""The probability of an answer below which the filtered value is not judged beside it."""
 HEIGHT: Final = 0.75
 """The paper's threshold, as a part of the way from the lowest to the highest value."""
 
@@ -38,7 +43,7 @@ class Event:
     deviation: float
     """The standard deviation of the watched value."""
     chance: float
-    """The probability of a value this high if the truth is exactly at the threshold."""
+    """The probability of answers this high if the truth is exactly at the threshold."""
     alarm: bool
     """Whether this probability is below the given rate."""
 
@@ -102,11 +107,45 @@ class Watch:
         Shares sum to one, so their errors sum to zero and only differences of weights count; apart
         from that all pairs of errors are assumed to be equally correlated.
         """
-        size, variances = self.weights.size, release.covariance.variances()
-        if size == 1 or np.count_nonzero(self.weights) == 1:
-            return float(np.sqrt(self.weights**2 @ variances))
+        return self._deviation(release.covariance.variances())
+
+    def _deviation(self, variances: Floats) -> float:
+        size, watched = self.weights.size, self.weights != 0
+        if size == 1 or watched.sum() == 1:
+            return float(np.sqrt(self.weights[watched] ** 2 @ variances[watched]))
         apart = self.weights - self.weights.mean()
         return float(np.sqrt(size / (size - 1) * (apart**2 @ variances)))
+
+    def score(self, release: Estimate, above: float) -> float:
+        """Return by how many standard deviations a release is above a threshold.
+
+        If there is an unbiased answer beside a filtered value, the higher of both counts, each in
+        its own deviations. An answer that the filters did not expect counts alone: the filtered
+        value hardly knows of it yet.
+        """
+        score = self._released_score(release, above)
+        alone = release.unfiltered
+        if alone is None:
+            return score
+        answer = _standardized(
+            float(self.of(alone.values)) - above, self._deviation(alone.variances)
+        )
+        watched = self.weights != 0
+        likely = watched.sum() * float(alone.surprise[watched].min())
+        return answer if likely < UNEXPECTED else max(score, answer)
+
+    def _released_score(self, release: Estimate, above: float) -> float:
+        """Return the same for the released values alone; minus infinity if nothing is known.
+
+        A single item is judged by the noise that it would have at the threshold, as in intervals.
+        """
+        watched = np.flatnonzero(self.weights)
+        deviation = self.deviation(release)
+        if watched.size != 1 or not np.isfinite(deviation):
+            return _standardized(self.value(release) - above, deviation)
+        weight = self.weights[watched[0]]
+        score = float(np.sign(weight) * release.scores(above / weight)[watched[0]])
+        return -inf if np.isnan(score) else score
 
     def events(
         self, releases: Sequence[Estimate], *, above: float, rate: float = 0.01, first: int = 1
@@ -130,22 +169,15 @@ class Watch:
         events = []
         for period, release in enumerate(releases, first):
             value, deviation = self.value(release), self.deviation(release)
-            score = self._score(release, above) if np.isfinite(deviation) else np.nan
-            chance = 1.0 if np.isnan(score) else normal.cdf(-score)
+            judged = 1 if release.unfiltered is None else 2  # whichever is higher, so both count
+            chance = min(1.0, judged * normal.cdf(-self.score(release, above)))
             events.append(Event(period, value, deviation, chance, chance < rate))
         return events
 
-    def _score(self, release: Estimate, above: float) -> float:
-        """Return how many standard deviations the sum is above the threshold; nan if unknown.
 
-        A single item is judged by the noise that it would have at the threshold, as in intervals.
-        """
-        watched = np.flatnonzero(self.weights)
-        if watched.size == 1:
-            weight = self.weights[watched[0]]
-            return float(np.sign(weight) * release.scores(above / weight)[watched[0]])
-        deviation = self.deviation(release)
-        return (self.value(release) - above) / deviation if deviation > 0 else np.nan
+def _standardized(excess: float, deviation: float) -> float:
+    """Return an excess in standard deviations; minus infinity if nothing is known."""
+    return excess / deviation if np.isfinite(deviation) and deviation > 0 else -inf
 
 
 def threshold(truth: Floats, height: float = HEIGHT) -> float:
@@ -187,7 +219,8 @@ def roc(scores: Floats, events: Bools) -> ROC:
         return ROC(np.array([0.0, 1.0]), np.array([0.0, 1.0]), float("nan"))
     order = np.argsort(-scores, kind="stable")
     # Equal scores share one limit.
-    last = np.append(np.diff(scores[order]) != 0, np.ones(1, dtype=bool))
+    falling = scores[order]
+    last = np.append(falling[1:] != falling[:-1], np.ones(1, dtype=bool))
     true = np.append(0.0, np.cumsum(events[order])[last] / yes)
     false = np.append(0.0, np.cumsum(~events[order])[last] / no)
     return ROC(false, true, float(np.trapezoid(true, false)))

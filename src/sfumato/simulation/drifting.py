@@ -80,7 +80,7 @@ class ByPeriod(Population):
 
 
 class Drifting(ByPeriod):
-    """Items whose shares drift: their logarithms are random walks that start at Zipf's law.
+    """Items whose shares drift: their logarithms are random walks that start at a power law.
 
     Parameters
     ----------
@@ -90,6 +90,8 @@ class Drifting(ByPeriod):
         The numbers of devices and of periods, and the seed of all draws.
     pace
         The standard deviation of a step of a share's logarithm.
+    power
+        The power of an item's rank by which its first share falls; 1 is Zipf's law.
 
     """
 
@@ -100,12 +102,13 @@ class Drifting(ByPeriod):
         periods: int,
         seed: int = 1,
         pace: float = DRIFT,
+        power: float = 1.0,
     ) -> None:
         super().__init__(devices, periods, seed)
         self.labels = tuple(Domain.of(domain).labels)
         size = len(self.labels)
         steps = np.random.default_rng([seed, 0]).normal(0, pace, (periods, size))
-        raised = np.exp(np.cumsum(steps, axis=0)) / np.arange(1, size + 1)
+        raised = np.exp(np.cumsum(steps, axis=0)) / np.arange(1, size + 1) ** power
         self.curve = raised / raised.sum(axis=1, keepdims=True)
 
     def _counts(self, period: int) -> Ints:

@@ -29,7 +29,7 @@ from sfumato.arrays import Bools, Floats, Ints
 from sfumato.core.field_checks import check_number
 from sfumato.errors import ConfigurationError
 
-__all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled"]
+__all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled", "upper_tail"]
 
 
 class Motion(NamedTuple):
@@ -248,7 +248,7 @@ class Bank:
         """Compare an observation with its prediction; restart the entries that jumped."""
         expected = self._values[:, :, slot, 0]
         spread = np.sqrt(self._covariance[:, :, slot, slot] + noise)
-        above = (self.evidence * _tail((seen[:, 0] - expected) / spread)).sum(axis=0)
+        above = (self.evidence * upper_tail((seen[:, 0] - expected) / spread)).sum(axis=0)
         self.tail = np.clip(2 * np.minimum(above, 1 - above), 0.0, 1.0)
         self.restarted = self.tail < self._surprise
         if self.restarted.any():
@@ -329,6 +329,6 @@ def pooled(weights: Floats, rounds: int = ROUNDS) -> Floats:
 _erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices read this module, and they carry no scipy
 
 
-def _tail(deviations: Floats) -> Floats:
+def upper_tail(deviations: Floats) -> Floats:
     """Return the probability that a standard normal number lies above each deviation."""
     return np.asarray(_erfc(deviations / sqrt(2)), dtype=np.float64) / 2

@@ -11,7 +11,7 @@ from statistics import geometric_mean
 import pytest
 
 from sfumato.datasets.endless import DrawnBits, Stream, flights_by_day
-from sfumato.lab.contest import MethodScore, contest
+from sfumato.lab.contest import MethodScore, contest, summed
 
 METHODS = ("lsp", "lpd", "lpa", "filtered")
 
@@ -50,6 +50,25 @@ def test_the_whole_claim(epsilon: float, window: int) -> None:
     assert geometric_mean(gains) > 3
     assert max(missed(each) for each in found) < 0.01
     assert min(each["filtered"].coverage for each in found) >= 0.93
+
+
+@pytest.mark.statistics
+def test_pooled_is_ahead_of_all_others_where_weak_curves_jump() -> None:
+    others = ("lsp", "lpu", "lpd", "lpa", "lp-fast", "lp-rescuedp", "lp-pegasus", "lb-rescuedp")
+    runs = [
+        contest(
+            DrawnBits("jumps", 30_000, 200),
+            epsilon=0.5,
+            window=100,
+            methods=(*others, "pooled"),
+            seed=seed,
+        )
+        for seed in (0, 1000)
+    ]
+    errors = summed(runs)
+    ours = errors.pop("pooled")
+    assert min(each["projected"] for each in errors.values()) > 1.3 * ours["projected"]
+    assert ours["coverage"] > 0.93
 
 
 @pytest.mark.statistics

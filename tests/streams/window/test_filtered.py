@@ -139,7 +139,7 @@ def test_a_period_in_which_nobody_answers_is_bridged() -> None:
 
 def test_it_is_what_auto_means_and_refuses_nonsense() -> None:
     assert isinstance(Window(10, 1.0, N, domain=2).curator(), Filtered)
-    with pytest.raises(ConfigurationError, match="restart is 1; a number from 0 on"):
+    with pytest.raises(ConfigurationError, match="restart is 1; a number from 0 to below 1"):
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("restart", 1),))
     with pytest.raises(ConfigurationError, match="switch is -1"):
         Window(10, 1.0, N, domain=2, method="filtered", parameters=(("switch", -1),))

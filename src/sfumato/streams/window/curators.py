@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from sfumato.arrays import Bools, Floats
-from sfumato.core.estimate import Covariance, Estimate, checked_level
+from sfumato.core.estimate import Covariance, Estimate, Unfiltered, checked_level
 from sfumato.core.field_checks import check_number
 from sfumato.core.intervals import z_score
 from sfumato.core.stream import Ask, Curator
@@ -76,6 +76,13 @@ class WindowEstimate(Estimate):
     def variance(self) -> Floats:
         """The variance of each value."""
         return self.covariance.variances()
+
+    @property
+    def unfiltered(self) -> Unfiltered | None:
+        """The unbiased answer of this period alone, and how likely it was beforehand."""
+        if self.raw is None or self.raw_variance is None or self.surprise is None:
+            return None
+        return Unfiltered(self.raw, self.raw_variance, self.surprise)
 
     def raw_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the two ends of each unbiased value's interval."""

@@ -12,8 +12,9 @@ from sfumato.streams.window.curators import WindowCurator
 from sfumato.streams.window.divisions import Budget, Cohorts, Division
 from sfumato.streams.window.dsat import DSAT
 from sfumato.streams.window.fast import FAST
-from sfumato.streams.window.filtered import FIRST, POOLED_DOUBT, Filtered
+from sfumato.streams.window.filtered import Filtered
 from sfumato.streams.window.pegasus import PeGaSus
+from sfumato.streams.window.pooled_method import Pooled
 from sfumato.streams.window.rescue_dp import RescueDP
 from sfumato.streams.window.uniform import Sampling, Uniform
 
@@ -39,8 +40,6 @@ class Method:
         The division of a window into parts.
     fixed
         The fields of the class that are not parameters of this method, with their values.
-    usual
-        The parameters whose defaults are not those of the class, with their defaults.
 
     Examples
     --------
@@ -54,7 +53,6 @@ class Method:
     kind: type[WindowCurator]
     division: type[Division]
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    usual: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def divides(self) -> str:
@@ -70,7 +68,7 @@ class Method:
     def parameters(self) -> dict[str, Any]:
         """The parameters of the method with their defaults."""
         own = [each for each in fields(self.kind) if each.kw_only and each.name not in self.fixed]
-        return {each.name: self.usual.get(each.name, each.default) for each in own}
+        return {each.name: each.default for each in own}
 
     def __call__(
         self, protocol: Window, parameters: Iterable[tuple[str, Any]] = ()
@@ -83,7 +81,7 @@ class Method:
                 raise ConfigurationError(
                     f"{self.name} has no parameter {name!r}; it takes {takes}."
                 )
-        arguments = {**self.usual, **chosen, **self.fixed}
+        arguments = {**chosen, **self.fixed}
         return self.kind(protocol, self.division(protocol, self.name), **arguments)
 
 
@@ -122,18 +120,10 @@ _EVERY: Final = (
     Method(
         "pooled",
         "a w-th, filtered by what all items learn together (ours)",
-        Filtered,
+        Pooled,
         Cohorts,
-        {"pooled": True},
-        {"doubt": POOLED_DOUBT, "first": FIRST},
     ),
-    Method(
-        "filtered",
-        "a w-th of the devices in a period, filtered (ours)",
-        Filtered,
-        Cohorts,
-        {"pooled": False, "first": 0.0},
-    ),
+    Method("filtered", "a w-th of the devices in a period, filtered (ours)", Filtered, Cohorts),
     Method("lb-dsat", "publishes beyond a threshold that adapts", DSAT, Budget),
     Method("lp-dsat", "publishes beyond a threshold that adapts", DSAT, Cohorts),
     Method("lb-rescuedp", "looks when a controller says so, and filters", RescueDP, Budget),
