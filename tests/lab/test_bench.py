@@ -54,6 +54,15 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(bench: Bench) -> None:
     assert not list(bench.folder.glob("*.part"))
 
 
+def test_a_kept_cell_that_is_not_complete_is_measured_again(bench: Bench) -> None:
+    MEASURED.append({"n": 0})
+    whole = outcome(bench)
+    for path in bench.folder.iterdir():
+        path.write_text(path.read_text()[:20])
+    assert outcome(bench).results == whole.results
+    assert len(MEASURED) == 9
+
+
 def test_what_is_kept_belongs_to_its_cell_seed_scale_and_code(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +76,7 @@ def test_what_is_kept_belongs_to_its_cell_seed_scale_and_code(
     assert len(MEASURED) == 13
     outcome(replace(bench, fresh=True))
     assert len(MEASURED) == 17
-    monkeypatch.setattr("sfumato.lab.bench.code_digest", lambda _: "other code")
+    monkeypatch.setattr("sfumato.lab.bench.code_digest", lambda: "other code")
     outcome(bench)
     assert len(MEASURED) == 21
 

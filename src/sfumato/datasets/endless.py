@@ -175,8 +175,9 @@ class NoisyNumbers(_AlongCurve):
         periods: int = PERIODS,
         seed: int = 1,
         spread: float = 10.0,
+        pace: float | None = None,
     ) -> None:
-        super().__init__(curve, devices, periods, seed)
+        super().__init__(curve, devices, periods, seed, pace)
         self.spread = spread
         self.interval = (-4 * spread, 4 * spread)
 

@@ -140,6 +140,8 @@ class Exact:
     """The exact error of a protocol on the streams of a fleet.
 
     Without densities, of streams that make as many changes as they may: what a plan counts on.
+    With moments, of another mechanism: a function of a thread that returns the second moments of
+    its reports, for a zero and for a non-zero entry.
 
     Examples
     --------
@@ -153,6 +155,7 @@ class Exact:
 
     protocol: Weave
     densities: Densities | None
+    moments: Callable[[Thread], tuple[float, float]] | None = None
 
     @cached_property
     def noise(self) -> Floats:
@@ -170,8 +173,8 @@ class Exact:
         mean = self.densities.mean
         if thread.span == SNAPSHOT:
             return self.protocol.snapshots[0].variance_at_share(mean[end - 1])
-        strand = self.protocol.strand(thread)
-        zero, other = strand.moments
+        own = self.protocol.strand(thread).moments
+        zero, other = own if self.moments is None else self.moments(thread)
         moment = zero + self.densities.between(start, end) * (other - zero)
         rise = mean[end - 1] - (mean[start - 1] if start else 0)
         return np.asarray(moment - rise**2)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import sfumato
-from sfumato import files
+from sfumato.errors import InputError
 from sfumato.lab import papers
 from sfumato.lab.experiment import Cell, Experiment, Measured, Results, Setting, cell_key
 from sfumato.lab.judgements import Judgement, judged
@@ -37,14 +37,12 @@ def kept_folder() -> Path:
 
 
 @cache
-def code_digest(paper: str) -> str:
-    """Return a digest of the code that an experiment can run, its own file included."""
+def code_digest() -> str:
+    """Return a digest of the code that experiments can run."""
     root = Path(sfumato.__file__).parent
     digest = sha256(sfumato.__version__.encode())
-    own = root / "lab" / "papers"
     for path in sorted(root.rglob("*.py")):
-        room = path.relative_to(root).parts[0]
-        if room not in LOOKED_AT_BY and (own not in path.parents or path.stem == paper):
+        if path.relative_to(root).parts[0] not in LOOKED_AT_BY:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -53,8 +51,9 @@ def wanted_cells(experiment: Experiment, setting: Setting) -> tuple[list[Cell], 
     """Return the cells as the caption says, and those that corrections of it ask for."""
     cells = [*experiment.cells(setting)]
     others = [erratum.applied(cell) for erratum in experiment.errata for cell in cells]
+    known = {*map(cell_key, cells)}
     corrected = {cell_key(other): other for other in others if other is not None}
-    return cells, [*corrected.values()]
+    return cells, [other for key, other in corrected.items() if key not in known]
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class Bench:
             for cells in wanted[each.name]
             for cell in cells
         ]
-        todo = {job[3]: job for job in jobs if self.fresh or not Path(job[3]).exists()}
+        todo = {job[3]: job for job in jobs if self.fresh or _read(job[3]) is None}
         costs = {each.name: each.seconds for each in experiments}
         for job in jobs:
             if job[3] not in todo:
@@ -145,8 +144,8 @@ class Bench:
             yield self._outcome(each, *wanted[each.name])
 
     def _job(self, experiment: Experiment, cell: Cell) -> Job:
-        code = code_digest(experiment.measure.__module__.rpartition(".")[2])
-        key = [experiment.name, cell_key(cell), cell_key(asdict(self.setting)), code]
+        measure = f"{experiment.measure.__module__}.{experiment.measure.__qualname__}"
+        key = [measure, cell_key(cell), cell_key(asdict(self.setting)), code_digest()]
         file = self.folder / f"{sha256(json.dumps(key).encode()).hexdigest()}.json"
         return experiment.name, cell, self.setting, str(file)
 
@@ -173,7 +172,9 @@ class Bench:
         return Outcome(experiment, results, changed, judgements, cost)
 
     def _kept(self, experiment: Experiment, cell: Cell) -> tuple[dict[str, Measured], float]:
-        record = json.loads(Path(self._job(experiment, cell)[3]).read_text("utf-8"))
+        record = _read(self._job(experiment, cell)[3])
+        if record is None:
+            raise InputError(f"{self.folder} has lost a cell that was just measured; is it full?")
         numbers = {name: Measured(*pair) for name, pair in record["metrics"].items()}
         return numbers, float(record["processor_seconds"])
 
@@ -191,6 +192,16 @@ def _measure(job: Job) -> str:
     }
     path = Path(file)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with files.complete_or_absent(path, force=True) as opened:
-        opened.write(json.dumps(record).encode())
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_text(json.dumps(record), "utf-8")
+    part.replace(path)  # without waiting for the disk: what a power cut loses is measured again
     return name
+
+
+def _read(file: str) -> dict[str, Any] | None:
+    """Return what is kept of a cell; None if it is not there, or not complete."""
+    try:
+        record: dict[str, Any] = json.loads(Path(file).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record

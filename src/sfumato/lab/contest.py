@@ -104,6 +104,7 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
     oracle: str = "auto",
     watch: Watch | None = None,
     seed: int = 1,
+    share: float | None = None,
     progress: Callable[[int], None] = lambda _period: None,
 ) -> list[MethodScore]:
     """Drive methods through one population, period by period.
@@ -120,6 +121,9 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
         The value whose events are to be detected; by default the one that moves furthest.
     seed
         The seed of all coins; each method has its own.
+    share
+        The share of a window that adaptive methods spend on finding out whether to publish; by
+        default what each of them usually takes.
     progress
         A function that is called after each period.
 
@@ -136,6 +140,7 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
                 interval=stream.interval,
                 method=method,
                 oracle=oracle,
+                parameters=() if share is None else (("share", share),),
             ),
             stream,
             seed=seed + place,

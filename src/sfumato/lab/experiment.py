@@ -250,6 +250,8 @@ class Experiment:
         Other names: the same table or figure in another version of the paper.
     spread
         The relative standard error of the printed numbers, by metric.
+    stand_ins
+        The values of the field ``stream`` whose data only stand for the paper's.
     seconds
         About how many processor seconds a cell takes.
 
@@ -265,6 +267,7 @@ class Experiment:
     errata: tuple[Erratum, ...] = ()
     aliases: tuple[str, ...] = ()
     spread: Mapping[str, float] = field(default_factory=dict)
+    stand_ins: tuple[str, ...] = ()
     seconds: float = 0.05
 
     @property

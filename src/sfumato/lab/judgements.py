@@ -92,7 +92,7 @@ def judged(experiment: Experiment, results: Results, corrected: Results) -> Iter
         What was measured after corrections of the caption.
 
     """
-    known = {cell_key(cell): measured for cell, measured in corrected.cells}
+    known = {cell_key(cell): measured for cell, measured in results.cells + corrected.cells}
     for printed in printed_numbers(experiment.name):
         yield _number(experiment, printed, results, known)
     for statement in experiment.statements:
@@ -129,6 +129,10 @@ def _number(
     fitting = [(why, ours) for why, ours in tried if agrees(printed, ours, spread)]
     why, ours = fitting[0] if fitting else min(tried, key=lambda pair: _distance(printed, pair[1]))
     verdict = DIFFERS if not fitting else EXPLAINED if why else REPRODUCED
+    if not fitting:
+        stands = cell.get("stream") in experiment.stand_ins
+        nearest = f"nearest if {why}" if why else ""
+        why = "these data only stand for the paper's" if stands else nearest
     ratio = ours.value / printed.value if printed.value else None
     text = f"{ours.value:.4g}"
     return Judgement(experiment.name, subject, printed.digits, text, ratio, verdict, why)

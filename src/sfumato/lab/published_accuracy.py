@@ -23,6 +23,7 @@ __all__ = [
     "PartGain",
     "compare",
     "gains",
+    "measured",
     "part_gains",
     "parts",
 ]
@@ -77,13 +78,13 @@ def compare(
         for method in methods:
             step(f"{stream.name}, epsilon {epsilon:g}, {method}")
             if method == "zero":
-                yield _measured(stream, epsilon, method, None, repeats, holdout, limit)
+                yield measured(stream, epsilon, method, None, repeats, holdout, limit)
                 continue
             name = "tuned" if method == "oracle" else method
             release = plan(name, epsilon=epsilon, bound=stream.bound, holdout=holdout, limit=limit)
             if method == "oracle":
                 release = replace(release, threshold=Fixed(_best(stream, release, limit)))
-            yield _measured(stream, epsilon, method, release, repeats, holdout, limit)
+            yield measured(stream, epsilon, method, release, repeats, holdout, limit)
 
 
 def _best(stream: KnownStream, release: PublishingPlan, limit: int) -> int:
@@ -127,10 +128,10 @@ def parts(
     for method, what in PARTS.items():
         step(f"{stream.name}, epsilon {epsilon:g}, {what}")
         release = plan(method, epsilon=epsilon, bound=cut, limit=limit, threshold=cut)
-        yield _measured(known, epsilon, method, release, repeats, 0, limit)
+        yield measured(known, epsilon, method, release, repeats, 0, limit)
 
 
-def _measured(
+def measured(  # noqa: PLR0913 - what an experiment varies
     stream: KnownStream,
     epsilon: float,
     method: str,
@@ -138,14 +139,20 @@ def _measured(
     repeats: int,
     holdout: int,
     limit: int,
+    *,
+    ranges: tuple[Ints, Ints] | None = None,
 ) -> MethodErrors:
+    """Return the errors of one release, of random ranges or of those that are named.
+
+    Without a release all answers are zero.
+    """
     prefix = np.concatenate([[0], np.cumsum(stream.values)])
     errors, thresholds, covered = [], [], []
     for repeat in range(repeats):
         rng = seeded(repeat)
-        first, last = _ranges(stream.values.size, holdout, limit, rng)
+        first, last = ranges or _ranges(stream.values.size, holdout, limit, rng)
         truth = prefix[last] - prefix[first - 1]
-        answers = np.zeros(RANGES)
+        answers = np.zeros(first.size)
         if release is not None and not release.tree.consistent:
             threshold, answers = _drawn(stream, release, bytes(rng.take(32)), first, last)
             thresholds.append(threshold)

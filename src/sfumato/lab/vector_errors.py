@@ -20,6 +20,7 @@ from sfumato.core.absolute_errors import largest
 from sfumato.core.projections import capped_simplex, simplex
 from sfumato.core.tally import Tally
 from sfumato.lab.experiment import SIMULATED, Cell, Measured, Setting
+from sfumato.mechanisms.sparse.rivals.succinct import Succinct
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
 from sfumato.mechanisms.sparse.ternary import encoded_dtype
 from sfumato.randomness import seeded
@@ -32,8 +33,8 @@ ONE_IN: Final = 10
 """One exact cell in so many is simulated, too."""
 REPEATS: Final = 4
 """How often it is."""
-PEOPLE: Final = 10_000
-"""Of how many people at most; errors of more people are smaller by the root of their number."""
+ENTRIES: Final = 1_280_000
+"""How many entries of all people at most; errors of more people are smaller by a root."""
 
 
 def available(*names: str) -> tuple[str, ...]:
@@ -44,9 +45,10 @@ def available(*names: str) -> tuple[str, ...]:
 def vectors(cell: Cell, **more: Any) -> SparseMechanism:
     """Return the mechanism of a cell, for vectors with exactly s non-zeros."""
     sizes = {"dimension": cell["dimension"], "sparsity": cell["sparsity"], "exact_sparsity": True}
-    chosen = {name: cell[name] for name in ("paper", "goal") if name in cell}
+    chosen = {name: cell[name] for name in ("paper", "goal", "amplified") if name in cell}
     known = {parameter.name for parameter in catalog.parameters(str(cell["mechanism"]))}
-    options = sizes | chosen | {"devices": cell["devices"]} | more
+    clipped = {"people": cell["devices"], "debiased": False}  # SUCCINCT, as papers compare with it
+    options = sizes | chosen | clipped | more
     taken = {name: value for name, value in options.items() if name in known}
     built = catalog.build(str(cell["mechanism"]), epsilon=cell["epsilon"], **taken)
     if not isinstance(built, SparseMechanism):
@@ -54,15 +56,23 @@ def vectors(cell: Cell, **more: Any) -> SparseMechanism:
     return built
 
 
+def _shrunk(mechanism: SparseMechanism) -> float:
+    """Return by how much plain estimates, and with them their noise, are too small."""
+    if isinstance(mechanism, Succinct) and not mechanism.debiased:
+        return mechanism.shrinkage
+    return 1.0
+
+
 def exact_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
     """Return the expected TVE and MAE of the entries' means; in one cell of ten, simulated too."""
     mechanism = vectors(cell)
     devices, entries = int(cell["devices"]), mechanism.dimension
-    noise, spread = mechanism.expected_noise(devices), largest(entries)[1]
-    tve, mae = mechanism.expected_tve(devices), mechanism.expected_mae(devices)
+    part, spread = _shrunk(mechanism), largest(entries)[1]
+    noise = part * mechanism.expected_noise(devices)
+    tve, mae = part * mechanism.expected_tve(devices), part * mechanism.expected_mae(devices)
     metrics = {"TVE": Measured(tve), "MAE": Measured(mae)}
     if Setting(seed=0).coins(cell) % ONE_IN == 0:
-        people = min(devices, PEOPLE)
+        people = min(devices, ENTRIES // entries)
         errors = np.abs(_runs(mechanism, {**cell, "devices": people}, setting, REPEATS))
         errors *= sqrt(people / devices)
         seen = errors.sum(axis=1).mean(), errors.max(axis=1).mean()
@@ -117,16 +127,20 @@ def simulated_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
 
     The ``projection`` is a ``capped`` simplex of the symbols' shares, or the ``plain`` one of those
     shares divided by s. Mechanisms that do not tell whether an entry is there have their means cut
-    to [-1, 1] instead.
+    to [-1, 1] instead; those are drawn from the normal law of sums.
     """
     mechanism = vectors(cell)
-    repeats = 2 if setting.quick else 20
+    repeats = (1 if int(cell["devices"]) > 50_000 else 2) if setting.quick else 20
     errors = []
     for run in range(repeats):
         rng = seeded(setting.coins({**cell, "run": run}))
         values = drawn_vectors(cell, rng.simulator())
-        tally = mechanism.tally(mechanism.randomize(values, rng))
-        errors.append(np.abs(_processed(mechanism, tally, cell, values)))
+        if tells_presence(mechanism.probabilities):
+            tally = mechanism.tally(mechanism.randomize(values, rng))
+            off = _projected(mechanism, tally, cell, values)
+        else:
+            off = _clipped(mechanism, values, rng.simulator())
+        errors.append(np.abs(off))
     totals = np.array([error.sum() for error in errors])
     highest = np.array([error.max() for error in errors])
     entries = errors[0].size
@@ -136,15 +150,20 @@ def simulated_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
     }
 
 
-def _processed(
+def _projected(
     mechanism: SparseMechanism, tally: Tally, cell: Cell, values: NDArray[Any]
 ) -> Floats:
     entries = mechanism.dimension
     signs, places = values["sign"], values["position"].astype(np.int64)
     flat = (places + entries * (signs < 0)).ravel()
     truth = np.bincount(flat, minlength=2 * entries) / len(values)
-    if not tells_presence(mechanism.probabilities):
-        mean = np.clip(mechanism.estimate(tally).values, -1.0, 1.0)
-        return np.asarray(mean - (truth[:entries] - truth[entries:]))
     off = projected_symbols(mechanism, tally, str(cell["projection"])) - truth
     return off if cell["target"] == "symbols" else off[:entries] - off[entries:]
+
+
+def _clipped(mechanism: SparseMechanism, values: NDArray[Any], rng: np.random.Generator) -> Floats:
+    """Return the errors of means that are cut to [-1, 1], drawn from the normal law of sums."""
+    truth = mechanism.truth(values)
+    spread = _shrunk(mechanism) * mechanism.expected_noise(len(values))
+    drawn = truth + spread * rng.normal(size=truth.size)
+    return np.asarray(np.clip(drawn, -1.0, 1.0) - truth)

@@ -15,7 +15,10 @@ from sfumato.lab.experiment import Experiment
 
 __all__ = ["PAPERS", "experiment", "experiments"]
 
-PAPERS: Final = ("exsub_paper",)
+PAPERS: Final = (
+    *("rates_paper", "exsub_paper", "online_paper"),
+    *("tops_paper", "thresholds_paper", "ids_paper", "collision_paper", "own_numbers"),
+)
 """The files with experiments."""
 
 
