@@ -160,7 +160,7 @@ class NoisyNumbers(_AlongCurve):
 
     Parameters
     ----------
-    curve, devices, periods, seed
+    curve, devices, periods, seed, pace
         The same as in :class:`DrawnBits`.
     spread
         The deviation of the numbers; 10 in the paper, two hundred times the height of the curve.
