@@ -102,8 +102,9 @@ def _looks(names: list[str]) -> dict[str, Look]:
         name: {"color": color, "linestyle": _STYLES[place // len(colors) % len(_STYLES)]}
         for place, (name, color) in enumerate(zip(others, cycle(colors), strict=False))
     }
-    ours: Look = {"color": style.INK, "linestyle": "-", "linewidth": 2.4}
-    return {name: looks.get(name, ours) for name in names}
+    for place, name in enumerate(name for name in names if name in _OURS):
+        looks[name] = {"color": style.INK, "linestyle": _STYLES[place], "linewidth": 2.4}
+    return {name: looks[name] for name in names}
 
 
 def _panel(
