@@ -31,7 +31,7 @@ OFFLINE: Final = (
 )
 """The mechanisms of the offline figures, PCKV-GRR with its amplified budget, and ours as the last.
 """
-BEST: Final = ("future_rand", "collision", "succinct", "exsub", "concord")
+BEST: Final = ("futurerand", "collision", "succinct", "exsub", "concord")
 EPSILONS: Final = (0.1, 0.2, 0.4, 0.8, 1.0, 1.5, 2.0)
 EXTREME: Final = (0.001, 0.01, 1.0, 3.0, 5.0)
 UNIFORM: Final = "synthetic, as in the paper: everybody has s non-zeros at random places"
