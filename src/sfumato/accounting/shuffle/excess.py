@@ -41,6 +41,7 @@ _REACH: Final = 8.6  # e^(-_REACH^2/2) is below double precision
 _BLOCK: Final = 1 << 20
 _SMALLEST: Final = 1e-300
 _LARGE: Final = 600.0
+_FEW: Final = 256  # sums of so few values are remembered
 
 
 class Excess(NamedTuple):
@@ -77,6 +78,28 @@ def excess(values: Floats, chances: Floats, n: int, smoothing: float = 0.01) -> 
 
 def excess_of(parts: Sequence[Summand], smoothing: float = 0.01) -> Excess:
     """Return bounds of E[S_+] for the sum of all copies of all parts."""
+    if sum(len(part.values) for part in parts) > _FEW:
+        return _excess_of(parts, smoothing)
+    return _remembered(
+        tuple((_bytes(part.values), _bytes(part.chances), part.copies) for part in parts), smoothing
+    )
+
+
+def _bytes(numbers: Floats) -> bytes:
+    return np.asarray(numbers, dtype=np.float64).tobytes()
+
+
+# Searches for an epsilon, a delta or a number of people come by the same sums again and again.
+@functools.lru_cache(maxsize=1 << 12)
+def _remembered(parts: tuple[tuple[bytes, bytes, int], ...], smoothing: float) -> Excess:
+    summands = [
+        Summand(np.frombuffer(values), np.frombuffer(chances), copies)
+        for values, chances, copies in parts
+    ]
+    return _excess_of(summands, smoothing)
+
+
+def _excess_of(parts: Sequence[Summand], smoothing: float) -> Excess:
     there = [part for part in parts if part.copies and len(part.values)]
     if not any(float(part.chances[part.values > 0].sum()) for part in there):
         return Excess(0.0, 0.0)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -129,8 +129,8 @@ class PublishingPlan:
 
     def noise(self, threshold: int) -> DiscreteLaplace:
         """Return the noise of each node, for a threshold."""
-        part = (1 - Fraction(repr(self.reuse))) / max(self.per_person, 1)
-        return DiscreteLaplace(share_of(self.epsilon, part), threshold * self.tree.layers)
+        share = _published_share(self.epsilon, self.reuse, max(self.per_person, 1))
+        return DiscreteLaplace(share, threshold * self.tree.layers)
 
     @property
     def skipped(self) -> int:
@@ -208,6 +208,12 @@ class PublishingPlan:
         """Return the standard deviation of noise in sums of random ranges up to a length."""
         square = mean_square_error(self.tree, self.block, limit)
         return math.sqrt(self.noise(threshold).law().variance * square)
+
+
+@lru_cache(maxsize=256)
+def _published_share(epsilon: float, reuse: float, values: int) -> float:
+    """Return the epsilon of one of a person's values, less what choosing thresholds takes."""
+    return share_of(epsilon, (1 - Fraction(repr(reuse))) / values)
 
 
 @cache

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,8 +17,11 @@ from sfumato.core.estimate import checked_level
 from sfumato.core.field_checks import check_one_of
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
+from sfumato.core.noise import NoiseLaw
 from sfumato.errors import InputError
+from sfumato.mechanisms.central.laplace import DiscreteLaplace
 from sfumato.streams.published.block_motion import BlockMotion
+from sfumato.streams.published.noise_tree import Tree, WeightMoments
 from sfumato.streams.published.publisher import Blocks
 from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.streams.published.smoothers import smoother, spread
@@ -252,8 +255,8 @@ class Released:
         """Return the half width of an interval, from exact moments of noise and a variance."""
         variance, fourth = hidden, 0.0
         for cut, start, end in self._by_chapters(first, last, *ends):
-            moments = self.release.tree.moments(start, end)
-            law = self.release.noise(cut).law()
+            moments = _moments(self.release.tree, start, end)
+            law = _law(self.release.noise(cut))
             variance += law.variance * moments.square
             fourth += law.excess_kurtosis * law.variance**2 * moments.fourth
         # Cornish and Fisher: the noise of few nodes has longer tails than a normal law.
@@ -312,3 +315,14 @@ class Released:
             variance = self.release.noise(self._cut(chapter)).law().variance
             self.motions[chapter] = BlockMotion.of(sums, self.release.tree, variance)
         return self.motions[chapter]
+
+
+# Many ranges share their ends or their noise, and both take longer than all the rest of an answer.
+@lru_cache(maxsize=4096)
+def _moments(tree: Tree, first: float, last: float) -> WeightMoments:
+    return tree.moments(first, last)
+
+
+@lru_cache(maxsize=256)
+def _law(noise: DiscreteLaplace) -> NoiseLaw:
+    return noise.law()
