@@ -63,7 +63,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
         },
         inputs=_sparse,
         symbols=lambda mechanism: len(mechanism.entries[1:]) * mechanism.dimension,
-        sent=lambda mechanism: mechanism.size,
+        sent=lambda mechanism: getattr(mechanism, "size", 1),  # some send one entry
     ),
     "low": Family(
         parameters=lambda _: {"low": -1.0, "high": 1.0},
