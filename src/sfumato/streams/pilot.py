@@ -60,16 +60,23 @@ class Sample:
             difference.sum(axis=0, dtype=np.int64) / self.people,
         )
 
-    def together(self, starts: Ints, ends: Ints, entries: slice) -> Floats:
-        """Return the covariance of differences among people, averaged over entries."""
+    def together(self, starts: Ints, ends: Ints, entries: slice, pair: float = 1.0) -> Floats:
+        """Return the covariance of reported differences among people, averaged over entries.
+
+        ``pair`` is the mean product of a person's reports of two differences, relative to that of
+        the differences themselves.
+        """
         padded = np.concatenate([np.zeros_like(self._by_period[:1]), self._by_period])
-        some = slice(0, max(2, ROWS // len(range(self.width)[entries])))
-        values = padded[:, some, entries]
+        # People may be sorted, so that the first ones are not like all of them.
+        most = max(2, ROWS // len(range(self.width)[entries]))
+        values = padded[:, :: -(-self.people // most), entries]
         rows = (values[ends] - values[starts]).astype(np.float32)
-        rows -= rows.mean(axis=1, keepdims=True)
+        means = rows.mean(axis=1)
+        rows -= means[:, None]
         flat = rows.reshape(len(starts), -1)
         degrees = flat.shape[1] * (1 - 1 / rows.shape[1])
-        return np.asarray(flat @ flat.T / degrees, dtype=np.float64)
+        of_means = (pair - 1) * (means @ means.T) / means.shape[1]
+        return np.asarray(pair * (flat @ flat.T) / degrees + of_means, dtype=np.float64)
 
     def frozen(self, changes: int) -> Sample:
         """Return the sample as difference threads see it, frozen after ``changes`` changes."""

@@ -265,6 +265,16 @@ def test_a_simulation_finds_the_error_of_the_plan(weights: str) -> None:
     assert error < 0.1
 
 
+@pytest.mark.parametrize("name", ["channels, three at most", "a place out of four"])
+def test_a_plan_does_not_depend_on_the_order_of_people(name: str) -> None:
+    asked = NAMED[name]
+    bits = asked[0].encode_streams(lived(asked, 4_000, 0.1))
+    order = np.random.default_rng(1).permutation(len(bits))
+    stream = Weave.best(*asked)
+    first, second = (expected(stream, 4_000, Sample(b))["online"].mse for b in (bits, bits[order]))
+    assert first == pytest.approx(second, rel=0.03)
+
+
 @pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])

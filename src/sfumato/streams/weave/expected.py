@@ -19,6 +19,7 @@ import numpy as np
 
 from sfumato.arrays import Floats, Ints
 from sfumato.core.outlook import Expected, Sent
+from sfumato.mechanisms.sparse.subset.subset_law import pair_moments
 from sfumato.streams.pilot import Sample
 from sfumato.streams.posterior.information import Information, Sightings
 from sfumato.streams.posterior.rounds import posterior
@@ -154,6 +155,7 @@ def expected(
         count = max(1, LONG // protocol.periods)  # long horizons average over chance themselves
         draws = [draw.multinomial(devices, shares / shares.sum()) for _ in range(count)]
     frozen = sample.frozen(protocol.changes)
+    pairs = _pairs(protocol)
     figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in workloads}
     weights = []
     for block, entries in enumerate(protocol.values.blocks):
@@ -162,7 +164,7 @@ def expected(
             there = edges.pick(counts[edges.thread] > 0)
             reports = counts[there.thread].astype(np.float64)
             working = _working(protocol, block, there, reports, sample)
-            answers = _Answers(there, reports, working, frozen, entries)
+            answers = _Answers(there, reports, working, frozen, entries, pairs)
             weights.append(len(range(sample.width)[entries]))
             for name in workloads:
                 figures[name].append(_error(answers, name, decoder))
@@ -228,13 +230,32 @@ def _working(protocol: Weave, block: int, edges: _Edges, count: Floats, sample: 
     return learnt
 
 
+def _pairs(protocol: Weave) -> Floats:
+    """Return the mean product of two of a device's reports on each thread, for changes of 1."""
+    ratios = []
+    for thread, _ in protocol.threads():
+        ratio = 1.0
+        if not thread.is_snapshot and len(protocol.edges(thread)) > 1:
+            law = protocol.strand(thread).mechanism.probabilities
+            ratio = pair_moments(protocol.epsilon, law)[0] / law.contrast**2
+        ratios.append(ratio)
+    return np.array(ratios)
+
+
 class _Answers:
     """The variance and bias of weighted sums of reports, given the number of reports."""
 
     def __init__(
-        self, edges: _Edges, count: Floats, working: Floats, frozen: Sample, entries: slice
+        self,
+        edges: _Edges,
+        count: Floats,
+        working: Floats,
+        frozen: Sample,
+        entries: slice,
+        pairs: Floats,
     ) -> None:
         self._edges = edges
+        self._pairs = pairs
         self._count = count
         self._frozen = frozen
         self._entries = entries
@@ -259,7 +280,8 @@ class _Answers:
         for which in np.split(order, cuts):
             if which.size > 1:
                 start, end = self._edges.start[which], self._edges.end[which]
-                covariance = self._frozen.together(start, end, self._entries)
+                pair = float(self._pairs[self._edges.thread[which[0]]])
+                covariance = self._frozen.together(start, end, self._entries, pair)
                 np.fill_diagonal(covariance, 0.0)
                 groups.append((which, covariance / self._count[which[0]]))
         return groups
