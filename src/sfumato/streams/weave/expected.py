@@ -19,7 +19,7 @@ import numpy as np
 
 from sfumato.arrays import Floats, Ints
 from sfumato.core.outlook import Expected, Sent
-from sfumato.mechanisms.sparse.subset.subset_law import pair_moments
+from sfumato.mechanisms.sparse.subset.subset_law import SubsetLaw, pair_moments
 from sfumato.streams.pilot import Sample
 from sfumato.streams.posterior.information import Information, Sightings
 from sfumato.streams.posterior.rounds import posterior
@@ -237,7 +237,8 @@ def _pairs(protocol: Weave) -> Floats:
         ratio = 1.0
         if not thread.is_snapshot and len(protocol.edges(thread)) > 1:
             law = protocol.strand(thread).mechanism.probabilities
-            ratio = pair_moments(protocol.epsilon, law)[0] / law.contrast**2
+            if isinstance(law, SubsetLaw):  # others are taken for independent
+                ratio = pair_moments(protocol.epsilon, law)[0] / law.contrast**2
         ratios.append(ratio)
     return np.array(ratios)
 
