@@ -47,7 +47,7 @@ def vectors(cell: Cell, **more: Any) -> SparseMechanism:
     sizes = {"dimension": cell["dimension"], "sparsity": cell["sparsity"], "exact_sparsity": True}
     chosen = {name: cell[name] for name in ("paper", "goal", "amplified") if name in cell}
     known = {parameter.name for parameter in catalog.parameters(str(cell["mechanism"]))}
-    clipped = {"people": cell["devices"], "debiased": False}  # SUCCINCT, as papers compare with it
+    clipped = {"devices": cell["devices"], "debiased": False}  # SUCCINCT, as papers compare with it
     options = sizes | chosen | clipped | more
     taken = {name: value for name, value in options.items() if name in known}
     built = catalog.build(str(cell["mechanism"]), epsilon=cell["epsilon"], **taken)
