@@ -153,8 +153,8 @@ def _checks(experiment: Experiment, results: Results) -> Iterator[Judgement]:
     ]
     if off:
         verdict = REPRODUCED if max(off) <= CHECKED else DIFFERS
-        subject = f"our exact numbers agree with simulations in {len(off)} checks"
-        ours = f"{max(off):.1f} standard errors at most"
+        subject = "our exact numbers agree with simulations"
+        ours = f"{max(off):.1f} standard errors at most in {len(off)} checks"
         yield Judgement(experiment.name, subject, "", ours, None, verdict)
 
 
