@@ -157,26 +157,23 @@ class ScoredEstimate(Estimate):
     def _end(self, z: float, side: int) -> Floats:
         delta = self.looks.quadratic(self.noise, z)[(side + 1) // 2]
         for _ in range(ROUNDS if self.looks.shares.size else 0):
-            deviation, skew = self._moments(delta)
-            shift = max(z * z - 1, 0.0) * skew
-            delta = (delta + (side * z - shift) * deviation) / 2
+            added, third = self.looks.moments(delta)
+            variance = np.maximum(self.noise + added, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shift = np.where(variance > 0, max(z * z - 1, 0.0) / 6 * third / variance, 0.0)
+            delta = (delta + side * z * np.sqrt(variance) - shift) / 2
         delta = np.maximum(delta, 0.0) if side > 0 else np.minimum(delta, 0.0)  # holds its estimate
         return np.clip(self.known + delta + self.spare[(side + 1) // 2], self.least, self.most)
-
-    def _moments(self, delta: Floats) -> tuple[Floats, Floats]:
-        """Return the deviation at a distance of the truth, and a sixth of the skewness there."""
-        added, third = self.looks.moments(delta)
-        deviation = np.sqrt(np.maximum(self.noise + added, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return deviation, np.where(deviation > 0, third / deviation**3 / 6, 0.0)
 
     def scores(self, truth: float) -> Floats:
         """Return how many standard deviations, *under* a possible truth, each value is above it.
 
         Skewness is counted as in intervals: z solves z + (z^2 - 1) skew = distance / deviation.
         """
-        deviation, skew = self._moments(truth - self.known)
-        plain = (self.values - truth) / np.where(deviation > 0, deviation, np.nan)
+        added, third = self.looks.moments(truth - self.known)
+        variance = self.noise + added
+        deviation = np.sqrt(np.where(variance > 0, variance, np.nan))
+        plain, skew = (self.values - truth) / deviation, third / deviation**3 / 6
         root = np.sqrt(np.maximum(1 + 4 * skew * (skew + plain), 0.0))
         return np.where(np.abs(plain) > 1, 2 * (skew + plain) / (1 + root), plain)
 
