@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.law import Law
+from sfumato.mechanisms.frequency.hash_counts import counts_by_item
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_threshold
 from sfumato.randomness import ONE, Source
 
@@ -356,7 +357,7 @@ class OLH(FrequencyOracle):
                     rest += (rest < 0) * np.int16(g)
                 left.append(rest)
             counts = np.bincount(left[-1] * np.int32(cells) + key, minlength=g * cells)
-            sums[prefix << shared : (prefix + 1) << shared] = _by_item(counts, g, shared)
+            sums[prefix << shared : (prefix + 1) << shared] = counts_by_item(counts, g, shared)
         return sums[: self.size]
 
     def _supported(self, numbers: NDArray[np.uint16]) -> Ints:
@@ -384,24 +385,3 @@ class OLH(FrequencyOracle):
             return np.asarray(equal.sum(axis=1, dtype=np.uint8), dtype=np.int64)
         supported = np.packbits(table == 0, axis=1)
         return np.asarray(np.bitwise_count(supported).sum(axis=1, dtype=np.int64))
-
-
-def _by_item(counts: Ints, g: int, digits: int) -> Ints:
-    """Return the number of reports that support each item, from the counts of hashes.
-
-    The axes of ``counts`` are the remaining bucket and the shifts a_(digits-1), ..., a_0. For items
-    whose highest digit is 0, all shifts of that digit are added up; for items whose highest digit
-    is 1, they are added up along the buckets that they lead to. Then the next digit follows.
-    """
-    table = counts.reshape(1, g, -1)
-    for _ in range(digits):
-        # Axes: items, buckets, shifts, the other shifts.
-        shifted = table.reshape(len(table), g, g, -1)
-        halves = np.empty((len(table), 2, g, shifted.shape[3]), dtype=np.int64)
-        shifted.sum(axis=2, out=halves[:, 0])
-        for bucket in range(g):
-            np.copyto(halves[:, 1, bucket], shifted[:, bucket, 0])
-            for shift in range(1, g):
-                halves[:, 1, bucket] += shifted[:, (bucket + shift) % g, shift]
-        table = halves.reshape(2 * len(table), g, -1)
-    return table[:, 0, 0]
