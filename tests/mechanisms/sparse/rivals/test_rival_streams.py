@@ -175,7 +175,7 @@ def test_whole_transcripts_of_a_hierarchy_keep_epsilon(name: str, check: Any) ->
 @pytest.mark.parametrize("check", STREAM_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", ["ddrm", "kvue", "pckv_ue", "pckv_grr"])
 def test_a_hierarchy_that_a_rival_carries_passes_every_check(name: str, check: Any) -> None:
-    check(Weave(Binary(), 4, 2, 1.0, (1, 2), (0.5, 0.5), name, aligned=True))
+    check(Weave(Binary(), 4, 2, 1.0, (1, 2, 4), (0.5, 0.25, 0.25), name, aligned=True))
 
 
 @pytest.mark.slow

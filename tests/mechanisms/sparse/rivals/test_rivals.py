@@ -172,7 +172,9 @@ def _error(mechanism: SparseMechanism, each: int, groups: int) -> tuple[float, f
 @pytest.mark.parametrize("name", RIVALS)
 def test_the_simulated_error_is_the_exact_one(name: str) -> None:
     mechanism: Any = catalog.build(name, epsilon=1.0, dimension=256, sparsity=8)
-    error, spread = _error(mechanism, 2_000 if name in ("privkv", "kvue") else 100, 600)
+    # One number for all entries makes their errors move together.
+    groups = 3_000 if name == "succinct" else 600
+    error, spread = _error(mechanism, 2_000 if name in ("privkv", "kvue") else 100, groups)
     assert abs(error - mechanism.mse) < 5.8 * spread
     assert 8.8 * spread < 0.05 * mechanism.mse  # so that one that is off by a twentieth is refused
 
