@@ -171,7 +171,7 @@ def plan(
     ... values = {kind = "category", items = 3}
     ... ''')
     >>> plan(task).chosen.name
-    'filtered'
+    'pooled'
 
     """
     if devices is not None:

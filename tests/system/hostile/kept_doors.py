@@ -123,6 +123,9 @@ class ReleaseJournals(Door):
             self._input.write_text("".join(f"{value % 90}\n" for value in range(count)))
             self._stopped()
             self._good.append((beside(self._output).read_bytes(), self._output.read_bytes()))
+        # A journal goes on with its own output alone, so all belong to the file that is there now.
+        here = self._output.stat().st_ino
+        self._good = [(_bound(journal, here), output) for journal, output in self._good]
 
     def _clear(self) -> None:
         self._output.unlink(missing_ok=True)
@@ -152,7 +155,6 @@ class ReleaseJournals(Door):
 
     def enter(self, item: tuple[bytes, bytes]) -> str:
         """Go on with the release until its input ends."""
-        self._clear()
         journal, output = item
         self._output.write_bytes(output)
         beside(self._output).write_bytes(journal)
@@ -160,6 +162,13 @@ class ReleaseJournals(Door):
         follow(self._input, self._output, self._release, self._amounts)
         released_files.read_released(self._output)
         return "taken"
+
+
+def _bound(journal: bytes, output: int) -> bytes:
+    """Return the journal of another output file."""
+    first, *rest = journal.splitlines(keepends=True)
+    about = json.loads(first.partition(b" ")[2]) | {"output": output}
+    return b"".join([_summed(json_text(about)), *rest])
 
 
 def _summed(text: str) -> bytes:
