@@ -26,6 +26,7 @@ _OURS: Final = ("concord", "weave", "tuned", "filtered", "ours")
 _ACROSS: Final = 2  # panels in a row
 _TALL: Final = 2.75  # inches of a panel with its words
 _KEYS: Final = 5  # names in a row of the legend
+_LETTERS: Final = 125  # in a line of the note
 
 Look = dict[str, Any]
 """The colour, dashes and width of a line."""
@@ -43,7 +44,8 @@ def repeated(outcome: Outcome) -> Figure:
     down = ceil(len(panels) / across)
     lines = _lines(results, drawing)
     looks = _looks([*dict.fromkeys(name for name, _, _ in lines)])
-    foot = 0.45 + 0.2 * ceil((len(looks) + 1) / _KEYS)
+    data = f"Data: {experiment.data}."
+    foot = 0.3 + 0.2 * (ceil((len(looks) + 1) / _KEYS) + ceil(len(data) / _LETTERS))
     height = 1.0 + _TALL * down + foot
     note = f"; {corrected}" if corrected else ""
     figure = style.page(height, experiment.title, f"{experiment.name}{note}")
@@ -60,7 +62,7 @@ def repeated(outcome: Outcome) -> Figure:
         _print(axes, outcome, drawing, own, panel, looks)
         axes.set_title(_heading(drawing, label, panel), size=9.5, color=style.INK, loc="left")
     _legend(figure, looks, foot / height, printed=bool(printed_numbers(experiment.name)))
-    style.annotate(figure, f"Data: {experiment.data}.")
+    style.annotate(figure, data)
     return figure
 
 

@@ -254,7 +254,7 @@ def _middling(results: Results) -> tuple[bool, str]:
 
 FIGURE_8 = Experiment(
     name="003/figure-8",
-    title="Error over the share of a window that is spent on finding out whether to publish",
+    title="Error over the share spent on whether to publish",
     data=CURVED,
     cells=lambda setting: _cells(
         setting,

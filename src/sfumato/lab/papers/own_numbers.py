@@ -33,7 +33,7 @@ def _measure(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
 
 STREAMS = Experiment(
     name="own/streams",
-    title="Squared error of means as a multiple of the papers' hierarchy, epsilon 1",
+    title="Squared error of means over that of the papers' hierarchy",
     data=MADE_UP,
     cells=lambda _: grid(data=tuple(DATA), changes=(4, 8, 20), periods=(32, 128), queries="means"),
     measure=_measure,
@@ -44,7 +44,7 @@ STREAMS = Experiment(
 )
 SUMS = Experiment(
     name="own/sums",
-    title="Squared error of sums as a multiple of the papers' hierarchy, epsilon 1",
+    title="Squared error of sums over that of the papers' hierarchy",
     data=MADE_UP,
     cells=lambda _: grid(
         data=("binary item", "12-way category"),

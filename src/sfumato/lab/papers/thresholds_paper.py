@@ -95,7 +95,7 @@ def _threshold(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
 
 FIGURE_7 = Experiment(
     name="002/figure-7",
-    title="Private thresholds: noisy max, and quantiles by smooth sensitivity",
+    title="Private thresholds: noisy max and smooth quantiles",
     data=DATA,
     cells=lambda setting: amount_cells(
         setting, threshold=("nm-e", "s-pak", "s-p", "zero"), epsilon=EPSILONS

@@ -44,8 +44,7 @@ LIMIT: Final = 1 << 20
 STREAMS: Final = tuple(AMOUNTS)
 EPSILONS: Final = (0.01, 0.03, 0.1)
 DATA: Final = (
-    "made-up amounts with the percentiles and the mean that the paper prints of each stream; "
-    "files with those names are read instead"
+    "made-up amounts with the percentiles and the mean that the paper prints of each stream"
 )
 KINDS: Final = {"MSE": "mean squared error of sums"}
 OTHERS: Final = {
