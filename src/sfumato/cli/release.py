@@ -191,7 +191,7 @@ def release(asked: ReleaseOptions) -> Result:
         )
     with ledger.paying(spending, limit=asked.budget, force=asked.force, going_on=going_on) as paid:
         if paid.releases and not paid.going_on and not asked.as_json:
-            console.say(str(paid), to=console.err())
+            console.say(str(paid))  # a refusal that follows is one sentence of its own
         result, rows = _published(asked, planned, amounts)
     ledger.finished(spending, rows)
     spent = {"epsilon_spent": paid.after, "ledger": str(ledger.path)}

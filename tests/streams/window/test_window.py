@@ -15,7 +15,6 @@ from sfumato.errors import ConfigurationError, InputError
 from sfumato.mechanisms import GRR, OUE, SubsetSelection
 from sfumato.randomness import seeded
 from sfumato.streams.window import METHODS, Window, WindowCurator
-from sfumato.streams.window.following import Following
 from sfumato.streams.window.window_methods import BEST
 
 
@@ -133,9 +132,7 @@ def test_every_parameter_is_taken_and_what_a_method_fixes_is_none(method: str) -
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_a_method_is_one_step_away_from_what_all_share(method: str) -> None:
-    """Or from what those share that follow curves, which is one step away itself."""
-    assert Following.__bases__ == (WindowCurator,)
-    assert METHODS[method].kind.__bases__ in ((WindowCurator,), (Following,))
+    assert METHODS[method].kind.__bases__ == (WindowCurator,)
 
 
 @pytest.mark.parametrize("method", list(METHODS))

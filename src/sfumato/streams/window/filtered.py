@@ -19,7 +19,7 @@ from sfumato.core.estimate import Covariance
 from sfumato.core.field_checks import check_number
 from sfumato.streams.bank import MOTIONS, SWITCH, Bank
 from sfumato.streams.smoother import smoothed
-from sfumato.streams.window.curators import POSITIVE, WindowEstimate
+from sfumato.streams.window.curators import POSITIVE, Step, WindowCurator, WindowEstimate
 from sfumato.streams.window.following import Followed, Following
 from sfumato.streams.window.readings import Reading
 
@@ -35,7 +35,7 @@ without this factor, 95% intervals cover 92-94% of a random walk that fits the b
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Filtered(Following):
+class Filtered(WindowCurator):
     """The method LPU, with a prior that curves move slowly.
 
     Parameters
@@ -56,6 +56,7 @@ class Filtered(Following):
     def __post_init__(self) -> None:
         """Start a bank that has seen nothing."""
         super().__post_init__()
+        self.following = Following(self)
         check_number("restart", self.restart, least=0, below=1)
         self.bank = Bank(
             self.protocol.width,
@@ -65,14 +66,19 @@ class Filtered(Following):
             surprise=self.restart,
         )
 
-    def follow(self, reading: Reading | None) -> Followed:
+    def release(self, period: int) -> Step:
+        """Ask a w-th of all devices, and follow the curves of their answers."""
+        del period
+        return self.following.release(self.following.each, self._followed)
+
+    def _followed(self, reading: Reading | None) -> Followed:
         """Update the bank with the answers of a period."""
         if reading is None:
             seen = noise = np.zeros((0, self.protocol.width))
         else:
-            seen, noise = reading.values[None], self.noise(reading)[None]
+            seen, noise = reading.values[None], self.following.noise(reading)[None]
         mean, variance = self.bank.close(np.zeros(len(seen), dtype=np.int64), seen, noise)
-        return Followed(self.possible(mean), self.doubt * variance, self.bank.tail)
+        return Followed(self.following.possible(mean), self.doubt * variance, self.bank.tail)
 
 
 def history(releases: Sequence[WindowEstimate]) -> list[WindowEstimate]:

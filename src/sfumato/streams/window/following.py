@@ -1,4 +1,4 @@
-"""The base of our own methods: cohorts that do not depend on the data, and curves followed by them.
+"""What our own methods share: cohorts that do not depend on the data, and curves followed by them.
 
 Everybody answers about the value itself, as in LPU, and what earlier periods said is not thrown
 away. A release has the values that were followed (for shares: the nearest ones that are not
@@ -8,8 +8,7 @@ alone. ``surprise`` is the probability of each answer given all earlier ones.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -31,33 +30,38 @@ class Followed(NamedTuple):
     tail: Floats
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class Following(WindowCurator):
-    """A curator that asks a planned number of devices, and follows the curves of their answers."""
+class Following:
+    """The part of a curator that asks planned cohorts, and follows the curves of their answers.
 
-    def __post_init__(self) -> None:
-        """Raise ConfigurationError if the window has too little for each period."""
-        super().__post_init__()
-        self.each = self.division.even
+    Parameters
+    ----------
+    curator
+        The curator of which this is a part.
+
+    """
+
+    def __init__(self, curator: WindowCurator) -> None:
+        self._curator = curator
+        self.each = curator.division.even
         self.values: Floats | None = None
         """The last values; None before the first answer."""
 
-    @abstractmethod
-    def follow(self, reading: Reading | None) -> Followed:
-        """Return what is known of a period from its answers, if any, and from earlier ones."""
+    def release(self, size: float, follow: Callable[[Reading | None], Followed]) -> Step:
+        """Ask the devices of a period, and release the curves that their answers are taken for.
 
-    def size(self, period: int) -> float:
-        """Return how many devices a period asks: a w-th of all."""
-        del period
-        return self.each
+        Parameters
+        ----------
+        size
+            The number of devices that are asked.
+        follow
+            Returns what is known of a period from its answers, if any, and from earlier ones.
 
-    def release(self, period: int) -> Step:
-        """Ask the devices of a period, and follow the curves of their answers."""
-        reading = yield from self.asked(self.size(period))
+        """
+        reading = yield from self._curator.asked(size)
         if reading is None and self.values is None:
-            return self.repeat()
-        self.values, variance, tail = self.follow(reading)
-        return self.estimate(
+            return self._curator.repeat()
+        self.values, variance, tail = follow(reading)
+        return self._curator.estimate(
             self.values,
             variance,
             published=reading is not None,
@@ -71,16 +75,16 @@ class Following(WindowCurator):
 
         At the observed share, an answer that came out too low would also have too small a variance.
         """
-        mechanism, _ = self.division.question(self.each)
+        mechanism, _ = self._curator.division.question(self.each)
         if not isinstance(mechanism, FrequencyOracle):
             return reading.variance
         share = self.possible(reading.values) if self.values is None else self.values
         rare, always = mechanism.variance(0), mechanism.variance(1)  # and affine in between
         noise = (rare + share * (always - rare)) / reading.n
-        return np.asarray(noise + sampling(reading.n, self.protocol.people) * share * (1 - share))
+        people = self._curator.protocol.people
+        return np.asarray(noise + sampling(reading.n, people) * share * (1 - share))
 
     def possible(self, mean: Floats) -> Floats:
         """Return the nearest possible values: shares that sum to one, or a number within bounds."""
-        if self.protocol.interval is not None:
-            return np.clip(mean, *self.protocol.interval)
-        return simplex(mean)
+        interval = self._curator.protocol.interval
+        return simplex(mean) if interval is None else np.clip(mean, *interval)

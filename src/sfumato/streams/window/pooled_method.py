@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.core.field_checks import check_number
 from sfumato.core.intervals import z_score
-from sfumato.streams.window.curators import POSITIVE
+from sfumato.streams.window.curators import POSITIVE, Step, WindowCurator
 from sfumato.streams.window.following import Followed, Following
 from sfumato.streams.window.jumping import HAZARD, JumpingBank
 from sfumato.streams.window.readings import Reading
@@ -39,7 +39,7 @@ FIRST: Final = 0.3
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Pooled(Following):
+class Pooled(WindowCurator):
     """The method LPU, with priors for curves that move, rest or jump, and that are alike.
 
     Parameters
@@ -64,6 +64,7 @@ class Pooled(Following):
     def __post_init__(self) -> None:
         """Start a bank that has seen nothing."""
         super().__post_init__()
+        self.following = Following(self)
         for name in ("switch", "hazard", "first"):
             check_number(name, getattr(self, name), least=0, below=1)
         width = self.protocol.width
@@ -74,17 +75,21 @@ class Pooled(Following):
     def size(self, period: int) -> float:
         """Return how many devices a period asks; the first window shares what period 1 leaves."""
         if period > self.window:
-            return self.each
-        later = (1 - self.first) * self.each
+            return self.following.each
+        later = (1 - self.first) * self.following.each
         return later if period > 1 else later + self.first * self.division.whole
 
-    def follow(self, reading: Reading | None) -> Followed:
+    def release(self, period: int) -> Step:
+        """Ask the devices of a period, and follow the curves of their answers."""
+        return self.following.release(self.size(period), self._followed)
+
+    def _followed(self, reading: Reading | None) -> Followed:
         """Update the bank with the answers of a period."""
-        noise = None if reading is None else self.noise(reading)
+        noise = None if reading is None else self.following.noise(reading)
         mean, variance = self.bank.close(None if reading is None else reading.values, noise)
         if self.mixture is not None:
             mean, variance = self.mixture.posterior(mean, variance)
-        values, tail = self.possible(mean), self.bank.tail
+        values, tail = self.following.possible(mean), self.bank.tail
         variance = self.doubt * self.bank.wary * variance + (values - mean) ** 2
         if reading is not None and noise is not None:
             variance = np.maximum(variance, self._jumped(reading.values - values, noise, tail))

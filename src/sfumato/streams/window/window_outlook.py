@@ -13,7 +13,8 @@ from sfumato.core.intervals import z_score
 from sfumato.core.outlook import PERIOD, Expected, Notice, Option, Outlook
 from sfumato.errors import ConfigurationError
 from sfumato.streams.window.divisions import Budget, Cohorts
-from sfumato.streams.window.following import Following
+from sfumato.streams.window.filtered import Filtered
+from sfumato.streams.window.pooled_method import Pooled
 from sfumato.streams.window.readings import Asking, planned_variance
 from sfumato.streams.window.uniform import Sampling, Uniform
 from sfumato.streams.window.window_methods import METHODS, Method
@@ -32,7 +33,7 @@ def question(window: Window, method: Method) -> tuple[Asking, float] | None:
     division = method.division(window, method.name)
     if method.kind is Sampling:
         return division.question(division.whole)
-    even = issubclass(method.kind, (Uniform, Following))
+    even = issubclass(method.kind, (Uniform, Filtered, Pooled))
     return division.question(division.even) if even else None
 
 
