@@ -148,6 +148,19 @@ def test_one_value_moves_the_count_by_one_and_two_cells_by_one() -> None:
     assert moved == 2
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
+def test_noise_alone_raises_one_threshold_in_ten_thousand(epsilon: float) -> None:
+    """And 47 / epsilon values far above are enough to be seen, where the documentation says so."""
+    looks = RaisedThreshold(epsilon, weight=1.0, above=1.0)
+    empty, full = np.zeros(20, dtype=np.int64), np.zeros(20, dtype=np.int64)
+    full[18] = 10**6  # so that a raise always pays
+    least = next(n for n in range(10**5) if looks.raised(1, n, full, BOUND) > 1)
+    assert least <= 47.4 / epsilon + 2  # a whole number, and noise in whole steps
+    x = math.exp(-float(looks.counted.law().rate))
+    assert x**least / (1 + x) <= 1e-4 < x ** (least - 1) / (1 + x)  # P[noise >= least], and before
+    assert looks.raised(1, least - 1, empty, BOUND) == 1
+
+
 def test_a_share_that_leaves_nothing_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="share is 1"):
         RaisedThreshold(1.0, 1.0, 1.0, share=1.0)

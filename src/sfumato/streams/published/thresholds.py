@@ -287,8 +287,11 @@ def _far(threshold: int, bound: int) -> Bools:
 
 
 def _visible(epsilon: float) -> float:
-    """Return a count that Laplace noise alone reaches once in 10,000 draws."""
-    return math.log(_RARELY / 2) / epsilon
+    """Return a count that noise alone reaches once in 10,000 draws.
+
+    Two-sided geometric noise with x = e^-epsilon is n or more with probability x^n / (1 + x).
+    """
+    return math.log(_RARELY / (1 + math.exp(-epsilon))) / epsilon
 
 
 def pays(epsilon: float, holdout: int) -> bool:
