@@ -117,26 +117,21 @@ class WalkingOnCoins(Walking):
         return np.array([self.choose(1 - heads, heads) == 1])
 
 
+def _is_an_exponential_coin(x: Fraction, walking: type[Walking], cut: float) -> None:
+    def law(coin: int) -> float:
+        return exp(-x) if coin else 1 - exp(-x)
+
+    has_law(lambda source: source.bernoulli_exp(x, 1), walking, law, cut=cut)
+
+
 @pytest.mark.parametrize("exponent", ["0", "1/3", "1/2", "7/8", "1", "4/3"])
 def test_an_exponential_coin_has_its_exact_probability(exponent: str) -> None:
-    x = Fraction(exponent)
-    has_law(
-        lambda source: source.bernoulli_exp(x, 1),
-        Walking,
-        lambda coin: exp(-x) if coin else 1 - exp(-x),
-        cut=1e-9,
-    )
+    _is_an_exponential_coin(Fraction(exponent), Walking, cut=1e-9)
 
 
 @pytest.mark.parametrize("exponent", ["3/2", "2", "13/4"])
 def test_a_larger_exponent_is_several_coins_in_a_row(exponent: str) -> None:
-    x = Fraction(exponent)
-    has_law(
-        lambda source: source.bernoulli_exp(x, 1),
-        WalkingOnCoins,
-        lambda coin: exp(-x) if coin else 1 - exp(-x),
-        cut=0,
-    )
+    _is_an_exponential_coin(Fraction(exponent), WalkingOnCoins, cut=0)
 
 
 @pytest.mark.parametrize("exponent", ["1/3", "1", "5/2"])

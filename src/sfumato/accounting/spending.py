@@ -29,6 +29,8 @@ class Spending:
         The file or folder that was published.
     rows
         The number of rows that were read; 0 if the release has not ended, or was cut off.
+    delta
+        The delta that was spent, as decimal text.
 
     """
 
@@ -39,6 +41,12 @@ class Spending:
     epsilon: str
     output: str
     rows: int = 0
+    delta: str = "0"
+
+    @property
+    def cost(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta, exactly as they are written."""
+        return Fraction(self.epsilon), Fraction(self.delta)
 
     def concerns(self, other: Spending) -> bool:
         """Return whether two releases are about the same values: one file, or a copy of it."""
@@ -48,8 +56,8 @@ class Spending:
         return same or self.source == other.source
 
 
-def spent_on(release: Spending, earlier: Iterable[Spending]) -> Fraction:
-    """Return what earlier releases have spent on the values of a release, exactly.
+def spent_on(release: Spending, earlier: Iterable[Spending]) -> tuple[Fraction, Fraction]:
+    """Return the epsilon and delta that earlier releases have spent on the values of a release.
 
     Columns add up, because whoever is behind a row is in all of its columns.
 
@@ -58,7 +66,11 @@ def spent_on(release: Spending, earlier: Iterable[Spending]) -> Fraction:
     >>> fares = Spending("/fares.csv", "", ("fare",), None, "0.1", "/out.csv")
     >>> tips = Spending("/fares.csv", "", ("tip",), None, "0.2", "/tips.csv")
     >>> spent_on(fares, [tips, fares, Spending("/other.csv", "", (), None, "5", "/x.csv")])
-    Fraction(3, 10)
+    (Fraction(3, 10), Fraction(0, 1))
 
     """
-    return sum((Fraction(each.epsilon) for each in earlier if release.concerns(each)), Fraction(0))
+    costs = [each.cost for each in earlier if release.concerns(each)]
+    return (
+        sum((epsilon for epsilon, _ in costs), Fraction(0)),
+        sum((delta for _, delta in costs), Fraction(0)),
+    )

@@ -55,7 +55,7 @@ class Decoded(ABC):
         """Return the weighted sum of some periods, for each entry, with weights by period."""
 
     @abstractmethod
-    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+    def entry(self, index: int, decoder: str = ONLINE) -> Decoding:
         """Return the estimates of one entry in all closed periods, labelled by period."""
 
     @abstractmethod
@@ -148,12 +148,12 @@ class ReleasedPeriods(Decoded):
         method = ONLINE if self.separate or len(weights) == 1 else CORRELATED
         return Decoding(estimate, max(weights), method)
 
-    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+    def entry(self, index: int, decoder: str = ONLINE) -> Decoding:
         """Return the estimates of one entry in all closed periods, labelled by period."""
         self.check(decoder)
         estimate = Estimate(
-            self.values[:, place],
-            Covariance(self.variances[:, place], joint=self.separate),
+            self.values[:, index],
+            Covariance(self.variances[:, index], joint=self.separate),
             tuple(range(1, self.closed + 1)),
             sum(self.n),
             self.guarantee,

@@ -55,9 +55,9 @@ class Population(ABC):
         """Return the value of each device (rows) in each period (columns)."""
         return np.stack([self.values(t) for t in range(1, self.periods + 1)], axis=1)
 
-    def part(self, place: int) -> Population:
+    def part(self, index: int) -> Population:
         """Return the devices of one part, counted from 0; the same ones at every call."""
-        del place
+        del index
         return self
 
     @abstractmethod

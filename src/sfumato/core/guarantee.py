@@ -34,6 +34,8 @@ class Guarantee:
         The number of consecutive periods the promise covers, if it is a window.
     assumptions
         What must hold for the promise to hold, each a short clause.
+    rho
+        The zCDP of what is published, if it is known; it adds up over several releases.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Guarantee:
     neighbours: str = "any two values"
     window: int | None = None
     assumptions: tuple[str, ...] = ()
+    rho: float | None = None
 
     @classmethod
     def of_stream(cls, periods: int, epsilon: float) -> Guarantee:
@@ -74,6 +77,8 @@ class Guarantee:
         strength = f"epsilon {_rounded_up(self.epsilon, 6)}"
         if self.delta:
             strength += f", delta {_rounded_up(self.delta, 3)}"
+        if self.rho is not None:
+            strength += f" and zCDP rho {_rounded_up(self.rho, 3)}"
         within = f" over any {self.window} consecutive periods" if self.window else ""
         if self.window == 1:
             within = " in any one period"

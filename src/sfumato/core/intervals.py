@@ -16,6 +16,7 @@ Neither is cut to [0, 1]: an estimate below zero is shown as it is.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import erfc, sqrt
 from statistics import NormalDist
 from typing import Final
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from sfumato.arrays import Floats, Ints
 
-__all__ = ["exact", "score", "shares", "wilson", "z_score"]
+__all__ = ["exact", "score", "shares", "upper_tail", "wilson", "z_score"]
 
 
 # Above this variance of a count one count more or less moves the coverage by under 0.2 points,
@@ -36,6 +37,14 @@ _BLOCK: Final = 256
 def z_score(level: float) -> float:
     """Return the two-sided normal quantile of a level."""
     return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices read this module, and they carry no scipy
+
+
+def upper_tail(deviations: Floats) -> Floats:
+    """Return the probability that a standard normal number lies above each deviation."""
+    return np.asarray(_erfc(deviations / sqrt(2)), dtype=np.float64) / 2
 
 
 def shares(counts: Ints, n: int, p: float, q: float, level: float) -> tuple[Floats, Floats]:

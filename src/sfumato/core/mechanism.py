@@ -7,17 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from math import pi, sqrt
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from sfumato.arrays import Array, Bools, Floats, Ints
+from sfumato.core.absolute_errors import largest
 from sfumato.core.contrast import Contrasts, listed
 from sfumato.core.estimate import Estimate
 from sfumato.core.exact import checked_epsilon, log_above, log_below
 from sfumato.core.field_checks import check_whole
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.law import Law
+from sfumato.core.size_ranges import SizeRange
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source
@@ -76,6 +79,14 @@ class Mechanism(ABC):
         """Return the mechanism as plain data: its name and its fields."""
         return {"mechanism": self.name} | {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the ranges of the fields that follow epsilon because nobody has chosen them.
+
+        Reports that will be shuffled have other best sizes than reports that will not; see
+        :func:`sfumato.accounting.shuffle.sized`. This default has nothing to choose.
+        """
+        return iter(())
+
     @property
     def guarantee(self) -> Guarantee:
         """What one report promises to the person it is about."""
@@ -88,12 +99,18 @@ class Mechanism(ABC):
 
     def facts(self) -> dict[str, Any]:
         """Return exact epsilon, report size and influence as plain data; subclasses add to it."""
-        return {
+        facts = {
             "epsilon_exact_upper": log_above(self.worst_ratio),
             "budget_used": log_below(self.worst_ratio) / self.epsilon,
             "report_bytes": self.report_bytes,
             "influence": self.influence,
         }
+        if self.estimated > 1:
+            facts |= {
+                "tve_at_10000": self.expected_tve(10_000),
+                "mae_at_10000": self.expected_mae(10_000),
+            }
+        return facts
 
     @classmethod
     @abstractmethod
@@ -301,6 +318,23 @@ class Mechanism(ABC):
     def mse_of_one(self) -> float:
         """The error of a single entry, where :attr:`mse` is a total over entries; else the same."""
         return self.mse
+
+    @property
+    def estimated(self) -> int:
+        """The number of values that are estimated together: items, entries, or one mean."""
+        return 1
+
+    def expected_noise(self, n: int) -> float:
+        """Return the deviation of an estimate from n reports, if all items are as frequent."""
+        return sqrt(self.mse_of_one / n)
+
+    def expected_tve(self, n: int) -> float:
+        """Return the expected sum of the absolute errors of all values (total variation error)."""
+        return self.estimated * sqrt(2 / pi) * self.expected_noise(n)
+
+    def expected_mae(self, n: int) -> float:
+        """Return the expected maximum of the absolute errors of all values."""
+        return largest(self.estimated)[0] * self.expected_noise(n)
 
     def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact law, for people with this histogram of inputs.

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
@@ -88,13 +89,22 @@ class Looks:
 
     def moments(self, delta: Floats) -> tuple[Floats, Floats]:
         """Return the variance that a distance of the truth adds, and the third moment there."""
-        seen = np.clip(self.shares, 0.0, 1.0)
-        share = np.clip(self.shares + self.slopes * delta, 0.0, 1.0)
-        one = self.base + self.tilt * share - share**2
-        at_seen = self.base + self.tilt * seen - seen**2
-        added = (self.squares * (one - at_seen)).sum(axis=0)
+        share = self.slopes * delta
+        share += self.shares
+        np.clip(share, 0.0, 1.0, out=share)
+        slope = self.tilt - 2 * share
+        one = (self.tilt - share) * share
+        added = np.einsum("ij,ij->j", self.squares, one) - self._bent
         # Of a coin with variance v(f) the third moment is v(f) v'(f).
-        return added, (self.cubes * one * (self.tilt - 2 * share)).sum(axis=0)
+        one += self.base
+        one *= slope
+        return added, np.einsum("ij,ij->j", self.cubes, one)
+
+    @cached_property
+    def _bent(self) -> Floats:
+        """The part of each answer's variance that depends on shares, at the estimated ones."""
+        seen = np.clip(self.shares, 0.0, 1.0)
+        return np.asarray((self.squares * (self.tilt - seen) * seen).sum(axis=0))
 
     def quadratic(self, variances: Floats, z: float) -> tuple[Floats, Floats]:
         """Return the distances to both ends of intervals if shares are not clipped to 0..1."""

@@ -202,7 +202,7 @@ class Stream(StreamDesign):
 
         """
         del pilot
-        return cls.foreseen(task, cls.chosen(task), devices, notice)
+        return cls.outlook_class(task, cls.chosen(task), devices, notice)
 
     # ---- the device's half -----------------------------------------------------------------
 

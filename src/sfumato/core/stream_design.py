@@ -25,7 +25,7 @@ class StreamDesign(ABC):
     """The smallest number of periods of a task."""
     takes_pilots: ClassVar[bool] = False
     """Whether a plan can use prior knowledge of people's streams (a pilot)."""
-    foreseen: ClassVar[type[Outlook]] = Outlook
+    outlook_class: ClassVar[type[Outlook]] = Outlook
     """The class that predicts how a task of this stream can be run, and how well."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.arrays import Array
 from sfumato.randomness.chances import Chances
-from sfumato.randomness.geometric import Geometric
+from sfumato.randomness.discrete_gaussian import DiscreteGaussians
 from sfumato.randomness.subsets import Subsets
 from sfumato.randomness.wheel import Wheel
 from sfumato.randomness.whole_numbers import Coins
@@ -16,7 +16,7 @@ from sfumato.randomness.whole_numbers import Coins
 __all__ = ["Source"]
 
 
-class Source(Chances, Subsets, Geometric):
+class Source(Chances, Subsets, DiscreteGaussians):
     """A stream of uniform words, and the exact samplers that need nothing else.
 
     Examples

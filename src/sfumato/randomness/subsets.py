@@ -73,7 +73,7 @@ class Subsets(WholeNumbers):
         return chosen
 
     def _few_of_many(self, k: int, m: int, n: int) -> Array:
-        """Return n uniform m-subsets of 0..k-1, one per column (Floyd), in O(m^2) each."""
+        """Return n uniform m-subsets of 0..k-1, one in each column, by Floyd's algorithm."""
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
         for row, top in enumerate(range(k - m, k)):
             pick = self.below(top + 1, n, chosen.dtype)

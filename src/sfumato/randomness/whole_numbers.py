@@ -86,7 +86,7 @@ class WholeNumbers(Words):
         return drawn
 
     def _below_sizes(self, sizes: Ints) -> Ints:
-        """Return a uniform integer below each of the sizes (Lemire), up to 2^24."""
+        """Return a uniform integer below each of the sizes, up to 2^24, by Lemire's method."""
         scaled = self.words(sizes.size, 32).astype(np.int64) * sizes
         again = np.flatnonzero(scaled & ((1 << 32) - 1) < (1 << 32) % sizes)
         scaled >>= 32

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from sfumato import GRR, OUE, CoCo, Collision, Concord, ExSub, catalog
 from sfumato.accounting.shuffle import Amplified, amplify, best, delta_above
@@ -132,12 +133,30 @@ def test_closed_forms_are_above_the_numbers_they_bound() -> None:
         assert known["stronger_clones"] <= known["stronger_clones_closed"]
         assert known["clones"] <= known["clones_tail"] <= known["clones_closed"]
         assert epsilon >= 0.5 or known["erlingsson"] >= known["clones"]
+        assert known["stronger_clones"] <= known["blanket_general"]
+        assert known["blanket_hoeffding"] <= known["blanket_general"]
 
 
 def test_the_tail_of_clones_is_the_number_that_is_drawn() -> None:
     assert _epsilon(GRR(1.0, 4), 10**4, 1e-5, "clones_tail") == pytest.approx(0.0861, abs=5e-5)
     few = next(each for each in amplify(GRR(1.0, 4), 100, 1e-5) if each.bound == "clones_tail")
     assert few.epsilon is None
+
+
+def test_the_blanket_of_every_mechanism_is_the_integral_of_hoeffdings_tail() -> None:
+    epsilon, n, central = 1.0, 2_000, 0.25
+    gamma, mean = math.exp(-epsilon), -math.expm1(central)
+    reach = (math.exp(central) + 1) * (math.exp(epsilon) - math.exp(-epsilon))
+    total = 0.0
+    for count in range(500, 1_000):  # E[(L_1 + ... + L_count)_+] by its tail; 736 is the mean
+        above = np.linspace(0.0, count * reach, 2_001)
+        tail = np.exp(-2 * (above - count * mean) ** 2 / (count * reach**2))
+        total += binom.pmf(count, n, gamma) * float(np.trapezoid(tail, above))
+    by_integral = total / (gamma * n)
+    found = _epsilon(GRR(epsilon, 4), n, by_integral, "blanket_general")
+    assert central <= found <= 1.06 * central
+    (shown,) = amplify(GRR(epsilon, 4), n, 1e-6, ["blanket_general"])
+    assert shown.status == "printed"
 
 
 # ---- limits -----------------------------------------------------------------------------------

@@ -16,3 +16,6 @@ from sfumato.accounting.shuffle.named_bounds import BOUNDS as BOUNDS
 from sfumato.accounting.shuffle.named_bounds import Hiding as Hiding
 from sfumato.accounting.shuffle.profile import delta_above as delta_above
 from sfumato.accounting.shuffle.profile import delta_below as delta_below
+from sfumato.accounting.shuffle.sizing import gaussian_parameter as gaussian_parameter
+from sfumato.accounting.shuffle.sizing import sized as sized
+from sfumato.accounting.shuffle.sizing import tolerated as tolerated

@@ -16,6 +16,7 @@ from sfumato.core.contrast import Contrast
 
 __all__ = [
     "bennett",
+    "blanket_general",
     "clones_closed",
     "clones_tail",
     "erlingsson",
@@ -37,10 +38,25 @@ def bennett(contrasts: Sequence[Contrast], n: int, delta: float, most: float) ->
     return _least(lambda epsilon: max(_bennett(c, n, epsilon) for c in contrasts), delta, most)
 
 
+def blanket_general(local: float, n: int, delta: float) -> float:
+    """Return the epsilon that Hoeffding's inequality gives for every mechanism of a local epsilon.
+
+    A share e^-local of each report does not depend on what the person holds, and L ranges over
+    (e^c + 1)(e^local - e^-local) at most: the parameters of every mechanism, taken for this one.
+    """
+    gamma, reach = math.exp(-local), math.exp(local) - math.exp(-local)
+    return _least(lambda c: _by_range(gamma, (math.exp(c) + 1) * reach, n, c), delta, local)
+
+
 def _hoeffding(contrast: Contrast, n: int, epsilon: float) -> float:
     gamma = float(contrast.chances.sum()) * (1 - contrast.error)
     values = contrast.first - math.exp(epsilon) * contrast.second
-    width = gamma * float(values.max() - values.min()) * _SLACK
+    return _by_range(gamma, gamma * float(values.max() - values.min()), n, epsilon)
+
+
+def _by_range(gamma: float, width: float, n: int, epsilon: float) -> float:
+    """Return delta by Hoeffding's inequality, for a range of L and a share that everybody sends."""
+    width *= _SLACK
     a = math.expm1(epsilon)
     hidden = math.log1p(gamma * math.expm1(-2 * (a / width) ** 2))
     return width * width / (4 * a * gamma * n) * math.exp(n * hidden) * _SLACK

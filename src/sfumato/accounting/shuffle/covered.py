@@ -132,7 +132,7 @@ class _CoveredCrowd:
         return Contrast(chances / self.norm, one, two, _ERROR)
 
     def _coins(self, rare: float) -> float:
-        """Return a v such that V < v has at most the probability ``rare`` (Hoeffding)."""
+        """Return a v such that V < v has at most the probability ``rare``, by Hoeffding's bound."""
         spread = (1 - 1 / self.ratio) * math.sqrt((self.n - 1) * -math.log(rare) / 2)
         return ((self.n - 1) / self.norm - spread) * (1 - 1e-12)
 
@@ -145,9 +145,9 @@ class _CoveredCrowd:
         """Return the delta of the pairs of inputs for which nothing is known to be covered."""
         return delta_above([self.plain], self.n, epsilon)
 
-    def delta(self, epsilon: float, place: tuple[int, int]) -> float:
+    def delta(self, epsilon: float, counted: tuple[int, int]) -> float:
         """Return a delta that holds if the others are in this slice."""
-        first, doubt = place
+        first, doubt = counted
         counts = (first, self.n - 1 - first - doubt, doubt)
         parts = [
             Summand(*rounded(contrast, epsilon, up=True), count)
@@ -163,20 +163,20 @@ class _CoveredCrowd:
         rare = min(max(_SPENT * mean * self.norm / (n * most), _RARE), 1.0)
         return (mean / self._coins(rare) + most * rare) * (1 + 1e-12)
 
-    def crossing(self, place: tuple[int, int], delta: float, low: float, most: float) -> float:
+    def crossing(self, counted: tuple[int, int], delta: float, low: float, most: float) -> float:
         """Return nearly the smallest epsilon that holds in a slice, rounded up."""
-        if self.delta(low, place) <= delta:
+        if self.delta(low, counted) <= delta:
             return low
         last = min(most, math.log1p(1 / self.ratio) * (1 - 1e-9))
         variance = 2 * self.apart * (self.ratio - 1) ** 2 / self.norm
         guess = math.sqrt(max(-math.log(delta), 1.0) * variance / self.n)
         high = min(3 * guess, last)  # far beyond the guess the integral needs many nodes
-        while self.delta(high, place) > delta:
+        while self.delta(high, counted) > delta:
             if high >= last:
                 return most
             high = min(2 * high, last)
         bracket = solved(
-            lambda epsilon: self.delta(epsilon, place),
+            lambda epsilon: self.delta(epsilon, counted),
             delta,
             low,
             high,

@@ -11,7 +11,7 @@ from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, check_delta, describe
 from sfumato.accounting.shuffle.covered import covered_delta
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
-from sfumato.accounting.shuffle.profile import delta_above, delta_below
+from sfumato.accounting.shuffle.profile import delta_above, delta_below, solved
 from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, log_above
 from sfumato.core.field_checks import check_number
 from sfumato.core.guarantee import Guarantee
@@ -165,10 +165,12 @@ def calibrated(
         if low:
             return make(low / _GRID)
         most = min(most, 1 / _GRID)
+
+    def delta(inverse: float) -> float:
+        return _least_delta(make(1 / inverse), required, assuming=assuming)
+
     # Slightly less, so that amplifying, which has the same precision, does not exceed the promise.
-    return make(
-        max(_largest(fits, SMALLEST_EPSILON, most) * (1 - 10 * _PRECISION), SMALLEST_EPSILON)
-    )
+    return make(max(_largest(delta, required, most) * (1 - 10 * _PRECISION), SMALLEST_EPSILON))
 
 
 def _follows_epsilon(mechanism: Hiding) -> bool:
@@ -182,17 +184,35 @@ def _follows_epsilon(mechanism: Hiding) -> bool:
     return None in fields.values() or hasattr(mechanism, "chosen")
 
 
-def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
-    if not fits(low):
+def _least_delta(mechanism: Hiding, required: Requirement, *, assuming: bool) -> float:
+    """Return the least delta that a rigorous bound gives at the promised epsilon."""
+    if log_above(mechanism.worst_ratio) <= required.epsilon:
+        return 0.0
+    n, spent = required.crowd.honest(required.delta)
+    known = described(mechanism, assuming=assuming)
+    bounding = [each.bounding for each in known] or [(stronger_clones(mechanism.worst_ratio),)]
+    least = min(delta_above(each, n, required.epsilon) for each in bounding)
+    for each in known if least > required.delta - spent else ():
+        if each.cover is not None:
+            least = min(least, covered_delta(each.cover, n, required.epsilon))
+    return least + spent
+
+
+def _largest(delta: Callable[[float], float], required: Requirement, most: float) -> float:
+    """Return the largest local epsilon up to ``most`` whose delta is small enough.
+
+    The square root of -log(delta) is nearly a straight line in 1/epsilon.
+    """
+    if delta(1 / SMALLEST_EPSILON) > required.delta:
         raise ConfigurationError(
-            f"no local epsilon of {low:g} or more meets the requirement; a larger batch would."
+            f"no local epsilon of {SMALLEST_EPSILON:g} or more meets the requirement; a larger "
+            "batch would."
         )
-    while high > low * (1 + _PRECISION):
-        middle = math.sqrt(low * high)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    start = 1 / min(most / 2, 2.0)
+    _, inverse, _ = solved(
+        delta, required.delta, 1 / most, 1 / SMALLEST_EPSILON, start, precision=_PRECISION
+    )
+    return 1 / inverse
 
 
 def people_needed(

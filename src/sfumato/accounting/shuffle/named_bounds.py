@@ -115,6 +115,11 @@ def _bennett(case: BoundCase) -> float:
     return closed.bennett(ways, case.n, case.delta, case.local)
 
 
+def _blanket_general(case: BoundCase) -> float:
+    _positive(case)
+    return closed.blanket_general(case.local, case.n, case.delta)
+
+
 def clones(ratio: Fraction) -> Contrast:
     """Return the contrast of two inputs if others are clones of them with probability 1/ratio."""
     part = 1 / (2 * ratio)
@@ -211,6 +216,11 @@ BOUNDS: Final = {
     "erlingsson": NamedBound("published", _erlingsson),
     "variation_ratio": NamedBound(
         "printed", _variation_ratio, "not an upper bound in general; for comparison only"
+    ),
+    "blanket_general": NamedBound(
+        "printed",
+        _blanket_general,
+        "as papers print it; the bound stronger_clones is never above it",
     ),
     "clones_tail": NamedBound(
         "printed", _clones_tail, "as papers print it; the bound clones is never above it"

@@ -199,18 +199,19 @@ def solved(
     precision: float,
     slope: float | None = None,
 ) -> tuple[float, float, float | None]:
-    """Return close epsilons: delta_at is above delta at the first, and delta holds at the second.
+    """Return the two ends of a short interval of epsilons in which delta is reached, and a slope.
 
-    The arguments ``low`` and ``high`` have these properties already. The square root of -log(delta)
-    is nearly linear in epsilon, so secants find the crossing in a few steps; each goes a little too
-    far, so that the two ends approach it from both sides. The last slope is returned as well.
+    At the first end ``delta_at`` is still above delta, at the second it is not; the arguments
+    ``low`` and ``high`` are such ends already. The square root of -log(delta) is nearly linear in
+    epsilon, so secants find the crossing in a few steps; each goes a little too far, so that the
+    two ends approach it from both sides. The slope of the last one is returned as well.
     """
 
     def height(epsilon: float) -> float:
         delta_there = delta_at(epsilon)
         return math.sqrt(max(-math.log(delta_there), 0.0)) if delta_there > 0 else math.inf
 
-    goal = math.sqrt(-math.log(delta))
+    goal = math.sqrt(-math.log(delta)) if delta else math.inf
     last, last_height = (low, height(low)) if slope is None else (math.nan, math.nan)
     tried = guess if low < guess < high else (low + high) / 2
     for _ in range(200):

@@ -14,9 +14,10 @@ from sfumato.arrays import Array, Ints
 from sfumato.core.exact import exp_below
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.density.distribution import Distribution
+from sfumato.mechanisms.frequency.oracle import kept_and_anywhere
 from sfumato.mechanisms.mean.numeric import Moments
 from sfumato.mechanisms.mean.sliding_law import SlidingWindow
-from sfumato.randomness import ONE, Source
+from sfumato.randomness import Source
 
 __all__ = ["SquareWave"]
 
@@ -102,15 +103,12 @@ class SquareWave(SlidingWindow):
 
     def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact law: who stays in the window, then all places."""
-        held = np.asarray(histogram, dtype=np.int64)
-        n = int(held.sum())
         draw = rng.simulator()
-        kept = draw.binomial(held, self.kept / ONE)
-        sums = draw.multinomial(n - int(kept.sum()), np.full(self.size, 1 / self.size))
+        kept, sums = kept_and_anywhere(histogram, self.kept, self.size, draw)
         window = np.full(self.width, 1 / self.width)
         for point in np.flatnonzero(kept):
             sums[point : point + self.width] += draw.multinomial(kept[point], window)
-        return Tally(n, sums)
+        return Tally(int(np.sum(histogram)), sums)
 
     def distribution(
         self, tally: Tally, *, smooth: bool = True, buckets: int | None = None

@@ -14,7 +14,7 @@ from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
-from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_threshold
+from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_and_anywhere, kept_threshold
 from sfumato.randomness import ONE, Source
 
 __all__ = ["GRR"]
@@ -122,9 +122,5 @@ class GRR(FrequencyOracle):
 
     def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact law: who keeps the item, then all other items."""
-        held = np.asarray(histogram, dtype=np.int64)
-        n = int(held.sum())
-        draw = rng.simulator()
-        kept = draw.binomial(held, self.kept / ONE)
-        anywhere = draw.multinomial(n - int(kept.sum()), np.full(self.size, 1 / self.size))
-        return Tally(n, kept + anywhere)
+        kept, anywhere = kept_and_anywhere(histogram, self.kept, self.size, rng.simulator())
+        return Tally(int(np.sum(histogram)), kept + anywhere)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.law import Law
+from sfumato.core.size_ranges import SizeRange
 from sfumato.mechanisms.frequency.hash_counts import counts_by_item
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_threshold
 from sfumato.randomness import ONE, Source
@@ -107,6 +108,11 @@ class OLH(FrequencyOracle):
         gain = exp(self.epsilon) - 1
         floor = max(2, min(int(gain + 2), _LARGEST_RANGE - 1))
         return min((floor, floor + 1), key=lambda g: (gain + g) ** 2 / (g - 1))
+
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the numbers of buckets, unless one was given."""
+        if self.hash_range is None:
+            yield SizeRange("hash_range", 2, _LARGEST_RANGE)
 
     @cached_property
     def kept(self) -> int:

@@ -24,7 +24,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import MismatchError
 from sfumato.randomness import ONE, Source
 
-__all__ = ["FrequencyOracle", "bit_counts", "kept_threshold"]
+__all__ = ["FrequencyOracle", "bit_counts", "kept_and_anywhere", "kept_threshold"]
 
 
 def kept_threshold(epsilon: float, size: int | Fraction) -> int:
@@ -37,6 +37,19 @@ def kept_threshold(epsilon: float, size: int | Fraction) -> int:
     """
     gain = exp_below(epsilon) - 1
     return int(ONE * gain / (gain + size))
+
+
+def kept_and_anywhere(
+    histogram: Ints, kept: int, size: int, draw: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Return how many people keep each symbol, and where the symbols of all others fall.
+
+    ``kept`` is the probability of keeping a symbol, in units of 2^-64.
+    """
+    held = np.asarray(histogram, dtype=np.int64)
+    keeping = draw.binomial(held, kept / ONE)
+    others = int(held.sum()) - int(keeping.sum())
+    return keeping, draw.multinomial(others, np.full(size, 1 / size))
 
 
 def bit_counts(bits: NDArray[np.uint8], size: int) -> Ints:
@@ -99,6 +112,11 @@ class FrequencyOracle(Mechanism):
     def gap(self) -> float:
         """The difference p - q, computed without cancellation."""
         return float(self.supports[0] - self.supports[1])
+
+    @property
+    def estimated(self) -> int:
+        """The number of items."""
+        return self.size
 
     def variance(self, share: float | Fraction = 0.0) -> float:
         """Return n times the variance of an estimated share, for an item with this true share."""

@@ -16,6 +16,7 @@ from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
+from sfumato.core.size_ranges import SizeRange
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, bit_counts, kept_threshold
 from sfumato.randomness import ONE, Source, holds
@@ -109,6 +110,11 @@ class SubsetSelection(FrequencyOracle):
         near = int(self.size / (exp_below(self.epsilon) + 1))
         tried = range(max(near - 1, 1), min(near + 2, self.size - 1) + 1)
         return min(tried, key=self._mean_variance)
+
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the numbers of items in a report, unless one was given."""
+        if self.subset_size is None:
+            yield SizeRange("subset_size", 1, self.size - 1)
 
     def _mean_variance(self, members: int) -> Fraction:
         p, q = self._supports(members)

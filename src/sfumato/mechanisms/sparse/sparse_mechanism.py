@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
-from math import ceil, comb, inf, pi, sqrt
+from math import ceil, comb, inf, sqrt
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from sfumato.arrays import Array, Floats
-from sfumato.core.absolute_errors import largest
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import exp_above
 from sfumato.core.field_checks import check_one_of
@@ -197,6 +196,11 @@ class SparseInput(Mechanism):
         """The mean squared error per entry, averaged over the real entries."""
         return self.mse / self.dimension
 
+    @property
+    def estimated(self) -> int:
+        """The number of real entries."""
+        return self.dimension
+
     def dense_values(self, values: Any) -> Floats:
         """Return the vectors as dense rows, after further non-zeros were dropped."""
         encoded = self.encode(values)
@@ -310,26 +314,8 @@ class SparseMechanism(SparseInput):
         )
 
     def expected_noise(self, n: int) -> float:
-        """Return the deviation of a mean of n people whose non-zeros lie at random places."""
-        absent, present = self.probabilities.value_variances()
-        held = self.sparsity / self.dimension
-        return sqrt(((1 - held) * absent + held * present) / n)
-
-    def expected_tve(self, n: int) -> float:
-        """Return the expected sum of the absolute errors of all means (total variation error)."""
-        return self.dimension * sqrt(2 / pi) * self.expected_noise(n)
-
-    def expected_mae(self, n: int) -> float:
-        """Return the expected maximum of the absolute errors of all means."""
-        return largest(self.dimension)[0] * self.expected_noise(n)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the general facts, and the expected absolute errors for 10,000 people."""
-        n = 10_000
-        return super().facts() | {
-            f"tve_at_{n}": self.expected_tve(n),
-            f"mae_at_{n}": self.expected_mae(n),
-        }
+        """Return the deviation of an estimate of n people whose non-zeros lie at random places."""
+        return sqrt(self.probabilities.mse(self.goal, self.dimension) / (self.dimension * n))
 
     @property
     def mse(self) -> float:
@@ -371,7 +357,7 @@ class SymbolMechanism(SparseMechanism):
 
     @abstractmethod
     def can_have_saved(self, state: Any, gone: int) -> bool:
-        """Return whether a state can be that of a stream after ``gone`` entries."""
+        """Return whether a stream that has seen ``gone`` entries can be in this state."""
 
     def facts(self) -> dict[str, Any]:
         """Return the general facts, the probabilities and both errors."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Ints
 from sfumato.compiled import WORTH_COMPILING, available, compiled
+from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
 __all__ = ["HashFamily", "StretchedHash"]
@@ -51,6 +52,12 @@ class HashFamily(ABC):
     def seed_dtype(self) -> np.dtype[Any]:
         """The shortest unsigned integer that holds a seed."""
         return np.min_scalar_type(self.seeds - 1).newbyteorder("<")
+
+    def listed(self, most: int) -> range:
+        """Return all seeds; raise ConfigurationError if there are more than so many."""
+        if self.seeds > most:
+            raise ConfigurationError(f"there are {self.seeds} seeds; they are listed up to {most}.")
+        return range(self.seeds)
 
     def draw(self, n: int, rng: Source) -> Words:
         """Return n uniform seeds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.law import Law
+from sfumato.core.size_ranges import SizeRange
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.hashed.bucket_law import BucketLaw, Buckets
@@ -130,6 +131,11 @@ class HashedVector(SparseMechanism):
         errors = self._ideal(ranges.astype(np.float64)).mse(self.goal, self.dimension)
         return int(ranges[np.argmin(errors)])
 
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the numbers of buckets, unless one was given or the printed one is used."""
+        if self.hash_range is None and not self.paper:
+            yield SizeRange("hash_range", self.least_range, LARGEST_RANGE, self.range_step)
+
     @cached_property
     def family(self) -> HashFamily:
         """The hash family, under which any s + 2 symbols are independent.
@@ -155,11 +161,7 @@ class HashedVector(SparseMechanism):
 
     def publics(self) -> Sequence[int]:
         """Return all seeds; raise ConfigurationError if there are too many to list."""
-        if self.family.seeds > LISTED_SEEDS:
-            raise ConfigurationError(
-                f"there are {self.family.seeds} seeds; they are listed up to {LISTED_SEEDS}."
-            )
-        return range(self.family.seeds)
+        return self.family.listed(LISTED_SEEDS)
 
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the exact law over the buckets, given a seed (by default 0)."""

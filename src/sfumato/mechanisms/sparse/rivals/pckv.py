@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from sfumato.arrays import Array, Bools, Ints
+from sfumato.arrays import Array
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
@@ -22,7 +22,7 @@ from sfumato.mechanisms.sparse.rivals.rival_streams import FavouredRank
 from sfumato.mechanisms.sparse.sparse_mechanism import SymbolLaw, SymbolMechanism, weight_above
 from sfumato.mechanisms.sparse.subset.signed_sampler import SignedSampler
 from sfumato.mechanisms.sparse.subset.subset_contrast import subset_contrasts
-from sfumato.mechanisms.sparse.subset.subset_form import SubsetForm
+from sfumato.mechanisms.sparse.subset.subset_form import FormedReports, SubsetForm
 from sfumato.mechanisms.sparse.subset.subset_sampler import FavouredSubsets
 from sfumato.randomness import ONE, Source, Wheel
 
@@ -33,7 +33,7 @@ _SIGNS: Final = (1, -1, 0)
 
 
 @dataclass(frozen=True)
-class PCKVUE(Rival, SymbolMechanism):
+class PCKVUE(FormedReports, Rival, SymbolMechanism):
     """Every entry sends plus, minus or nothing by coins of its own; one non-zero is favoured.
 
     Any entry sends each sign with probability 1/(e^epsilon + 3). Only one of the s non-zeros, drawn
@@ -127,18 +127,6 @@ class PCKVUE(Rival, SymbolMechanism):
         return SubsetForm(self.dimension, 2 * self.dimension, self.dimension)
 
     @property
-    def report_dtype(self) -> np.dtype[Any]:
-        """The numpy dtype of a report."""
-        return self.form.dtype
-
-    def valid(self, reports: Array) -> Bools:
-        """Return a mask of the reports in which no entry is both plus and minus."""
-        return self.form.valid(reports)
-
-    def _sums(self, reports: Array) -> Ints:
-        return self.form.counts(reports)
-
-    @property
     def chunk(self) -> int:
         """How many people are handled at once: about a megabyte."""
         return min(max((1 << 20) // self.dimension, 16), 1 << 15)
@@ -177,7 +165,7 @@ class PCKVUE(Rival, SymbolMechanism):
         return FavouredRank(*self.rows, rank, nonzeros)
 
     def can_have_saved(self, state: Any, gone: int) -> bool:
-        """Return whether a state can be that of a stream after ``gone`` entries."""
+        """Return whether a stream that has seen ``gone`` entries can be in this state."""
         if not are_counters(state, 2, self.sparsity):
             return False
         rank, nonzeros = state

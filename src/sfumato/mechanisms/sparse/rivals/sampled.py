@@ -171,7 +171,7 @@ class SampledEntry(Rival, SymbolMechanism):
         return AskedEntry(*self.rows, *state)
 
     def can_have_saved(self, state: Any, gone: int) -> bool:
-        """Return whether a state can be that of a stream after ``gone`` entries."""
+        """Return whether a stream that has seen ``gone`` entries can be in this state."""
         return are_counters(state, 1, self.dimension) and (
             state[0] <= self.dimension - gone if state[0] else gone > 0
         )

@@ -18,7 +18,6 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.field_checks import check_one_of
 from sfumato.core.law import Law
 from sfumato.core.tally import Tally
-from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.hashed.hash_family import HashFamily
 from sfumato.mechanisms.sparse.hashed.linear_hash import family_for
 from sfumato.mechanisms.sparse.rivals.laplace_scale import LaplaceScale
@@ -236,11 +235,7 @@ class Succinct(Rival):
 
     def publics(self) -> Sequence[int]:
         """Return all seeds; raise ConfigurationError if there are too many to list."""
-        if self.family.seeds > LISTED_SEEDS:
-            raise ConfigurationError(
-                f"there are {self.family.seeds} seeds; they are listed up to {LISTED_SEEDS}."
-            )
-        return range(self.family.seeds)
+        return self.family.listed(LISTED_SEEDS)
 
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the exact law over the numbers, given a seed (by default 0)."""
@@ -251,12 +246,12 @@ class Succinct(Rival):
         outputs["seed"], outputs["number"] = seeds[0], np.arange(len(numerators))
         return Law(outputs, numerators, whole)
 
-    def _chances(self, place: int) -> tuple[tuple[int, ...], int]:
+    def _chances(self, index: int) -> tuple[tuple[int, ...], int]:
         """Return the weight of each number, and their total, for one of the possible sums."""
         if self.noise == "rounding":
-            chance = self._thresholds[place]
+            chance = self._thresholds[index]
             return (ONE - chance, chance), ONE
-        weights, tails, c = self._scale.weights, self._tails, self._clipped[place]
+        weights, tails, c = self._scale.weights, self._tails, self._clipped[index]
         inner = range(1 - self._reach, self._reach)
         numerators = (
             tails[self._reach + c],

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.contrast import Contrasts, alike, favoured
 from sfumato.core.estimate import Covariance, FrequencyEstimate
+from sfumato.core.size_ranges import SizeRange
 from sfumato.core.tally import Tally
 from sfumato.errors import InputError, MismatchError
 from sfumato.mechanisms.sparse.subset.set_law import SetLaw, set_law
@@ -125,6 +126,11 @@ class PrivSet(FavouredSubsets):
         return best_set_law(
             self.epsilon, self.padded_dimension, self.sparsity, self.dimension, self._fits
         )
+
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the sizes of a subset, unless one was given."""
+        if self.subset_size is None:
+            yield SizeRange("subset_size", 1, self.zeros)
 
     @property
     def size(self) -> int:

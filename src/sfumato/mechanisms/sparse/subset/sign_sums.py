@@ -60,6 +60,11 @@ def _many_signs(hits: Floats, threshold: int | None) -> Floats:
     # x is the next sign sum 2J - K to be counted, and ``middle`` the probability strictly between
     # -x and x.
     x, middle = odd.copy(), np.zeros_like(hits)
+    while x.max() + 1 < threshold:  # all are inside
+        middle += np.where(x == 0, 1.0, 2.0) * chance
+        chance *= hits - x
+        chance /= hits + x + 2
+        x += 2
     while bool((x < threshold).any()):
         inside = x < threshold
         middle = np.where(inside, middle + np.where(x == 0, 1.0, 2.0) * chance, middle)

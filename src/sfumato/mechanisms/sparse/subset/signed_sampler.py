@@ -60,7 +60,7 @@ class SignedSampler(SubsetSampler, SymbolMechanism):
         return self._kind.restore(tuple(state))
 
     def can_have_saved(self, state: Any, gone: int) -> bool:
-        """Return whether counters can be those of a stream after ``gone`` entries."""
+        """Return whether a stream that has seen ``gone`` entries can have these counters."""
         if not are_counters(state, 2 if self.sends_every_entry else 5, self.padded_dimension):
             return False
         if self.sends_every_entry:

@@ -17,6 +17,7 @@ import numpy as np
 
 from sfumato.core.contrast import Contrasts
 from sfumato.core.estimate import Covariance
+from sfumato.core.size_ranges import SizeRange
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.sparse_mechanism import tells_presence
 from sfumato.mechanisms.sparse.subset.sign_sums import refused_signs
@@ -65,6 +66,11 @@ class SignedSubset(FavouredSubsets, SignedSampler):
     def probabilities(self) -> SubsetLaw:
         """The law in use; if no size is given, the one of least exact error."""
         return self._told(self._sized(self.subset_size) if self.subset_size else self._best())
+
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the sizes of a subset, unless one was given."""
+        if self.subset_size is None:
+            yield SizeRange("subset_size", 1, self.padded_dimension)
 
     def _best(self) -> SubsetLaw:
         return best_law(
@@ -228,6 +234,10 @@ class ExSub(SignedSubset):
             return self._told(self._sized(ceil(self.padded_dimension / parts)))
         return super().probabilities
 
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the sizes of a subset, unless one was given or the printed one is used."""
+        return iter(()) if self.paper else super().sizes()
+
     def _sized(self, size: int) -> SubsetLaw:
         return subset_law(self.epsilon, self.padded_dimension, self.sparsity, size, None)
 
@@ -315,6 +325,17 @@ class Concord(SignedSubset):
     def accept_threshold(self) -> int | None:
         """The least agreement of a favoured subset."""
         return self.probabilities.threshold
+
+    def sizes(self) -> Iterator[SizeRange]:
+        """Yield the sizes of a subset for each threshold, unless both were given."""
+        if self.threshold is not None:
+            yield from super().sizes()
+            return
+        largest = self.padded_dimension if self.subset_size is None else self.subset_size
+        for threshold in range(1, min(self.sparsity, largest) + 1):
+            fixed = {"threshold": threshold}
+            least = threshold if self.subset_size is None else largest
+            yield SizeRange("subset_size", least, largest, fixed=fixed)
 
     def _sized(self, size: int) -> SubsetLaw:
         sizes = (self.epsilon, self.padded_dimension, self.sparsity, size)

@@ -8,6 +8,7 @@ of its parts reveals nothing.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.mechanisms.frequency.oracle import bit_counts
 
-__all__ = ["SubsetForm"]
+__all__ = ["FormedReports", "SubsetForm"]
 
 Symbols = Array
 
@@ -169,3 +170,24 @@ def _network(size: int) -> Iterator[tuple[int, int]]:
             yield from ((i, i + d) for i in range(size - d) if i & p == r)
             d, q, r = q - p, q >> 1, p
         p >>= 1
+
+
+class FormedReports(ABC):
+    """Reports of a mechanism whose bytes have the form of a subset."""
+
+    @property
+    @abstractmethod
+    def form(self) -> SubsetForm:
+        """The form of a report's bytes."""
+
+    @property
+    def report_dtype(self) -> np.dtype[Any]:
+        """The numpy dtype of a report: the shortest of three forms; see :class:`SubsetForm`."""
+        return self.form.dtype
+
+    def valid(self, reports: Array) -> Bools:
+        """Return a mask of the reports that are subsets of a possible size, in canonical form."""
+        return self.form.valid(reports)
+
+    def _sums(self, reports: Array) -> Ints:
+        return self.form.counts(reports)

@@ -24,7 +24,7 @@ from sfumato.core.law import Law
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse import lanes
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput, weight_above
-from sfumato.mechanisms.sparse.subset.subset_form import SubsetForm
+from sfumato.mechanisms.sparse.subset.subset_form import FormedReports, SubsetForm
 from sfumato.randomness import ONE, Source, Wheel
 
 __all__ = ["LARGEST_DIMENSION", "FavouredSubsets", "SubsetSampler"]
@@ -35,7 +35,7 @@ LARGEST_WEIGHTS: Final = 1 << 34  # the largest number of bits of all weights of
 Rows = Array
 
 
-class SubsetSampler(SparseInput):
+class SubsetSampler(FormedReports, SparseInput):
     """A mechanism that sends a random subset of the entries, which favours the input's.
 
     Parameters
@@ -111,18 +111,6 @@ class SubsetSampler(SparseInput):
     def form(self) -> SubsetForm:
         """The form of a report's bytes."""
         return self._form(self.size)
-
-    @property
-    def report_dtype(self) -> np.dtype[Any]:
-        """The numpy dtype of a report: the shortest of three forms; see :class:`SubsetForm`."""
-        return self.form.dtype
-
-    def valid(self, reports: Array) -> Bools:
-        """Return a mask of the reports that are subsets of a possible size, in canonical form."""
-        return self.form.valid(reports)
-
-    def _sums(self, reports: Array) -> Ints:
-        return self.form.counts(reports)
 
     @property
     def chunk(self) -> int:

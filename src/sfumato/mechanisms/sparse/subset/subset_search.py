@@ -31,12 +31,16 @@ def best_law(  # noqa: PLR0913 - what the exact error depends on
     fits: Callable[[int], bool] = lambda _: True,
 ) -> SubsetLaw:
     """Return the law of least exact error over all sizes (and thresholds, unless one is given)."""
+    near = 1
 
     @cache
     def law_of(size: int) -> SubsetLaw:
+        nonlocal near  # sizes that are close to each other have close thresholds
         if not concord or threshold is not None:
             return subset_law(epsilon, dimension, sparsity, size, threshold)
-        return best_threshold(epsilon, dimension, sparsity, size, estimate, entries)
+        law = best_threshold(epsilon, dimension, sparsity, size, estimate, entries, near)
+        near = law.threshold or 1
+        return law
 
     def error(size: int) -> float:
         return law_of(size).mse(estimate, entries)
@@ -47,14 +51,23 @@ def best_law(  # noqa: PLR0913 - what the exact error depends on
 
 
 def best_threshold(
-    epsilon: float, dimension: int, sparsity: int, size: int, estimate: str, entries: int
+    epsilon: float,
+    dimension: int,
+    sparsity: int,
+    size: int,
+    estimate: str,
+    entries: int,
+    near: int = 1,
 ) -> SubsetLaw:
-    """Return the law of least exact error over all thresholds, for subsets of this size."""
+    """Return the law of least exact error over all thresholds, for subsets of this size.
+
+    A search among very many thresholds starts near one of them.
+    """
+    if estimate == "value" and min(sparsity, size) > MANY_THRESHOLDS:
+        return _settled_threshold(epsilon, dimension, sparsity, size, entries, near)
     best = subset_law(epsilon, dimension, sparsity, size, 1)
     if estimate == "frequency" and size == dimension:
         return best  # if every entry is sent, no threshold tells which ones are non-zero
-    if estimate == "value" and min(sparsity, size) > MANY_THRESHOLDS:
-        return _settled_threshold(best, epsilon, entries)
     worse = 0
     for tried in range(2, min(sparsity, size) + 1):
         law = subset_law(epsilon, dimension, sparsity, size, tried)
@@ -71,21 +84,21 @@ def best_threshold(
     return best
 
 
-def _settled_threshold(law: SubsetLaw, epsilon: float, entries: int) -> SubsetLaw:
+def _settled_threshold(
+    epsilon: float, dimension: int, sparsity: int, size: int, entries: int, near: int
+) -> SubsetLaw:
     """Return the law whose threshold is just above its own mean agreement, or a neighbour of it.
 
     By Neyman and Pearson, the best test for a value accepts what agrees more than the mean.
     """
-    dimension, sparsity, size = law.dimension, law.sparsity, law.size
-    tried = {1: law}
-    threshold = 1
-    while True:
-        threshold = min(max(int(sparsity * law.contrast) + 1, 1), sparsity, size)
-        if threshold in tried:
-            break
+    largest = min(sparsity, size)
+    tried = {}
+    threshold = min(near, largest)
+    while threshold not in tried:
         law = tried[threshold] = subset_law(epsilon, dimension, sparsity, size, threshold)
+        threshold = min(max(int(sparsity * law.contrast) + 1, 1), largest)
     for beside in (threshold - 1, threshold + 1):
-        if 1 <= beside <= min(sparsity, size) and beside not in tried:
+        if 1 <= beside <= largest and beside not in tried:
             tried[beside] = subset_law(epsilon, dimension, sparsity, size, beside)
     return min(tried.values(), key=lambda one: one.mse("value", entries))
 
