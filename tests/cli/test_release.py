@@ -93,7 +93,8 @@ def test_nothing_private_is_said(fares: Path, tmp_path: Path) -> None:
     said = answer("release", fares, "--column", "fare", *HELD, "-o", tmp_path / "out.csv")
     assert set(said) == {
         *("output", "values", "held_out", "sums", "block", "threshold", "thresholds"),
-        *("range_error", "configuration", "guarantee", "epsilon_spent", "ledger", "sum"),
+        *("range_error", "configuration", "guarantee", "epsilon_spent", "delta_spent", "ledger"),
+        "sum",
     }
 
 
@@ -110,7 +111,8 @@ def test_the_threshold_can_be_chosen_again(
     stream = released_files.read_released(out)
     assert [cut * 0.01 for cut in stream.thresholds] == pytest.approx(said["thresholds"])
     found = answer("range", out, 1, FARES.size)
-    assert found["cut_to"] == pytest.approx(sorted(set(said["thresholds"])))
+    cuts = np.atleast_1d(found["cut_to"])  # one of them if all are the same
+    assert cuts == pytest.approx(np.array(sorted(set(said["thresholds"]))))
     low, high = found["sum"]["low"], found["sum"]["high"]
     wide = 3 * (high - low)  # coins are fresh in every run
     assert low - wide < FARES.sum() < high + wide + found["cut_off_at_most"]
@@ -197,7 +199,7 @@ def test_invalid_values_stop_a_file_only_if_somebody_says_so(tmp_path: Path, suf
     sentence = refused("release", source, *PLAIN, "--invalid", "stop", "-o", out, absent=[out])
     assert "value 101 is -5" in sentence
     assert "with invalid clip or zero it would go on" in sentence
-    assert "stops" not in answer("release", source, *PLAIN, "-o", out)["guarantee"]
+    assert "no value is invalid" not in answer("release", source, *PLAIN, "-o", out)["guarantee"]
 
 
 def test_stopping_is_part_of_the_guarantee(fares: Path, tmp_path: Path) -> None:

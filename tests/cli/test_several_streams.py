@@ -92,4 +92,65 @@ def test_what_cannot_be_is_one_sentence_and_leaves_nothing(trips: Path, tmp_path
         "release", trips, *HELD, *both, "-o", tmp_path / "absent" / "out"
     )
     out.mkdir()
-    assert "exists; name a folder that does not" in no(*both)
+    assert "something else in it than released streams" in no(*both)
+
+
+GAUSSIAN = ["--noise", "gaussian", "--delta", "1e-6"]
+
+
+def test_columns_with_gaussian_noise_share_epsilon_and_delta(trips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    columns = ["--column", "fare", "--column", "tip"]
+    found = answer("release", trips, *HELD, *columns, *GAUSSIAN, "-o", out)
+    promise = (
+        "with its values in all 2 streams, is protected with epsilon 1, delta 1e-06 and zCDP rho"
+    )
+    assert promise in found["guarantee"]
+    assert (found["epsilon_spent"], found["delta_spent"]) == (1.0, 1e-6)
+    for row, values in zip(found["streams"], (FARES, TIPS), strict=True):
+        stream = released_files.read_released(out / row["file"])
+        assert (stream.release.delta, stream.release.columns) == (1e-6, 2)
+        answered = answer("range", out / row["file"], row["first"], row["last"])
+        wide = 3 * (answered["sum"]["high"] - answered["sum"]["low"])
+        true = values[row["first"] - 1 :].sum()
+        assert answered["sum"]["low"] - wide < true
+        assert true < answered["sum"]["high"] + wide + answered["cut_off_at_most"]
+        assert answered["guarantee"] == found["guarantee"]
+    again = answer("release", trips, *HELD, "--column", "fare", "-o", tmp_path / "one.csv")
+    assert (again["epsilon_spent"], again["delta_spent"]) == (2.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--column", "fare"],
+        ["--column", "fare", "--group", "zone"],
+        ["--column", "tip", "--reuse", 0.2],
+    ],
+)
+def test_one_column_can_have_gaussian_noise(trips: Path, tmp_path: Path, words: list[str]) -> None:
+    out = tmp_path / ("out" if "--group" in words else "out.csv")
+    found = answer("release", trips, *HELD, *words, *GAUSSIAN, "-o", out)
+    assert "epsilon 1, delta 1e-06 and zCDP rho" in found["guarantee"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--noise", "gaussian"], "noise is 'gaussian'; it needs a delta, such as --delta 1e-6."),
+        (["--noise", "gaussian", "--delta", "0"], "delta is 0.0; "),
+        (["--noise", "gaussian", "--delta", "1"], "delta is 1.0; "),
+        (["--noise", "gaussian", "--delta", "nan"], "delta is nan; "),
+        (["--delta", "1e-6"], "delta is 1e-06; laplace noise needs none"),
+        ([*GAUSSIAN, "--method", "pak"], "method is 'pak'; gaussian noise comes with"),
+        (["--noise", "normal"], "normal"),
+    ],
+)
+def test_noise_and_delta_that_do_not_fit_are_refused(
+    trips: Path, tmp_path: Path, words: list[str], sentence: str
+) -> None:
+    out = tmp_path / "out"
+    columns = ["--column", "fare", "--column", "tip"]
+    assert sentence in refused("release", trips, *HELD, *columns, *words, "-o", out)
+    assert not out.exists()
+    assert not (tmp_path / "releases.json").exists()

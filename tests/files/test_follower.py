@@ -1,70 +1,41 @@
-"""`sfumato release --follow`: lines as they arrive, through crashes."""
+"""`sfumato release --follow`: lines as they arrive, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import signal
-import stat
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.cli.running import refused, run
+from tests.files.following import (
+    AMOUNTS,
+    OPTIONS,
+    RELEASE,
+    VALUES,
+    Killed,
+    crashing,
+    expected,
+    key_of,
+    published,
+)
 
 from sfumato.errors import InputError
+from sfumato.files import UNRECORDED, released_files
 from sfumato.files import output_journal as journals
-from sfumato.files import released_files
 from sfumato.files.follower import Follower, follow
 from sfumato.files.numerals import LONGEST
 from sfumato.files.output_journal import OutputJournal, Progress, beside
 from sfumato.files.published_files import Origin, publish_file
-from sfumato.randomness import seeded
-from sfumato.streams.published import Publisher, PublishingPlan, plan
+from sfumato.streams.published import plan
 from sfumato.streams.published.amounts import Amounts
-
-AMOUNTS = Amounts(500.0, 0.01, "clip")
-RELEASE = plan(epsilon=0.5, bound=AMOUNTS.units, holdout=3000, limit=1 << 14, block=64)
-VALUES = np.round(seeded(1).simulator().exponential(20, 30_000), 2)
-OPTIONS = [
-    *("--epsilon", "0.5", "--bound", "500", "--unit", "0.01", "--holdout", "3000"),
-    *("--limit", str(1 << 14), "--block", "64"),
-]
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    path = tmp_path / "amounts"
-    path.write_text("".join(f"{value}\n" for value in VALUES))
-    return path
-
-
-def expected(key: bytes, release: PublishingPlan = RELEASE) -> tuple[list[int], list[float]]:
-    """Return what must be published under a key: everything, undisturbed, in one go."""
-    publisher = Publisher(release, key)
-    first, last = publisher.feed(AMOUNTS.encode(VALUES)), publisher.finish()
-    to, sums = (np.concatenate(pair).tolist() for pair in zip(first, last, strict=True))
-    return to, sums
-
-
-def key_of(output: Path) -> bytes:
-    line = beside(output).read_text().splitlines()[0]
-    return bytes.fromhex(json.loads(line.partition(" ")[2])["key"])
-
-
-def published(output: Path) -> tuple[list[int], list[float]]:
-    stream = released_files.read_released(output)
-    # the file is in dollars: back to cents, where sums are noisy integers plus a correction
-    return stream.blocks.to.tolist(), stream.blocks.sums.tolist()
 
 
 def test_lines_are_published_and_the_journal_is_gone(source: Path, tmp_path: Path) -> None:
@@ -80,153 +51,6 @@ def test_lines_are_published_and_the_journal_is_gone(source: Path, tmp_path: Pat
     assert low - wide < VALUES[3000:].sum() < high + wide + 20_000
 
 
-class Killed(Exception):
-    """Stands for a power cut at this very place."""
-
-
-def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-    """Cut the power at the so-many-th write to disk: some of it arrived, or all, or nothing."""
-    left = after
-    whole = journals._to_disk  # noqa: SLF001
-
-    def to_disk(file: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            file.flush()
-            if after % 3 == 1:  # a torn write: the end never arrived
-                os.truncate(file.fileno(), max(0, os.fstat(file.fileno()).st_size - 7))
-            raise Killed
-        whole(file)
-
-    monkeypatch.setattr(journals, "_to_disk", to_disk)
-
-
-RENEWED = plan(
-    epsilon=0.5, bound=50_000, holdout=3000, limit=1 << 14, block=64, reuse=0.2, renew=7000
-)
-
-
-@pytest.mark.parametrize("release", [RELEASE, RENEWED], ids=["once", "renewed"])
-@pytest.mark.parametrize("after", range(1, 16))
-def test_a_power_cut_at_any_write_changes_nothing(
-    source: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    after: int,
-    release: PublishingPlan,
-) -> None:
-    monkeypatch.setattr("sfumato.files.follower._BYTES", 1 << 15)
-    output = tmp_path / "out.csv"
-    with monkeypatch.context() as patch:
-        crashing(patch, after)
-        with pytest.raises(Killed):
-            follow(source, output, release, AMOUNTS)
-    before = output.read_bytes() if output.exists() else b""
-    if beside(output).exists():
-        key = key_of(output)
-        going_on: list[tuple[bool, bytes]] = []
-        follow(
-            *(source, output, release, AMOUNTS),
-            started=lambda follower: going_on.append((follower.resumed, key_of(output))),
-        )
-        assert going_on == [(True, key)]
-        to, sums = expected(key, release)
-        found = published(output)
-        assert found[0] == to
-        assert found[1] == pytest.approx(sums, rel=1e-12)
-        assert not beside(output).exists()
-    assert output.read_bytes().startswith(before)
-
-
-def fed(pipe: Any, first: int, last: int, lines: int) -> None:
-    """Write the lines from one on, so many at a time, for as long as somebody reads.
-
-    The pipe is closed at the end of the stream only: short of it, it is left open.
-    """
-    with suppress(BrokenPipeError):
-        for start in range(first, last, lines):
-            part = VALUES[start : min(start + lines, last)]
-            pipe.write("".join(f"{value}\n" for value in part).encode())
-            pipe.flush()
-            time.sleep(0.01)
-        if last == VALUES.size:
-            pipe.close()
-
-
-def after_some_writes(
-    process: subprocess.Popen[bytes], feeder: threading.Thread, journal: Path, writes: int
-) -> None:
-    """Wait until the journal was written so many times more, or until no more writes will come."""
-    seen: tuple[int, ...] | None = None
-    left = 300  # rounds of this loop after the last line
-    while process.poll() is None and left and writes >= 0:
-        left -= journal.exists() and not feeder.is_alive()
-        with suppress(FileNotFoundError):
-            now = journal.stat()
-            if seen != (now.st_ino, now.st_size, now.st_mtime_ns):
-                seen = (now.st_ino, now.st_size, now.st_mtime_ns)
-                writes -= 1
-        time.sleep(0.001)
-
-
-def killed_and_resumed(output: Path, kills: int) -> None:
-    """Kill, and go on with the line that the next process asks for, until all is published."""
-    draw = seeded(7).simulator()
-    program = "from sfumato.cli.app import app; app()"
-    words = ["release", "-", "--follow", *OPTIONS, "-o", str(output)]
-    key: bytes | None = None
-    before = b""
-    hits = 0
-    while key is None or beside(output).exists():
-        process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-c", program, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stderr is not None
-        assert process.stdin is not None
-        said = process.stderr.readline().decode() if key else "line 1 comes"
-        first = int(said.partition("line ")[2].split()[0].replace(",", "")) - 1
-        killing = hits < kills
-        last = min(first + VALUES.size // kills, VALUES.size) if killing else VALUES.size
-        feeder = threading.Thread(target=fed, args=(process.stdin, first, last, 5000 // kills))
-        feeder.start()
-        if killing:
-            after_some_writes(process, feeder, beside(output), int(draw.integers(0, 4)))
-            time.sleep(float(draw.random()) * 0.02)
-            process.send_signal(signal.SIGKILL)
-        process.wait(timeout=60)
-        process.stderr.close()
-        feeder.join()
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-        now = output.read_bytes() if output.exists() else b""
-        assert now.startswith(before)
-        before = now
-        if beside(output).exists():
-            hits += 1
-            assert key is None or key_of(output) == key
-            key = key_of(output)
-            assert stat.S_IMODE(beside(output).stat().st_mode) == 0o600
-    to, sums = expected(key)
-    found = published(output)
-    assert found[0] == to
-    assert found[1] == pytest.approx(sums, rel=1e-12)
-    assert hits >= kills / 2
-
-
-def test_kill_nine_and_resume(tmp_path: Path) -> None:
-    """Whenever it is killed, the output only grows, to what one undisturbed run publishes."""
-    killed_and_resumed(tmp_path / "out.csv", 4)
-
-
-@pytest.mark.slow
-def test_kill_nine_and_resume_a_hundred_times(tmp_path: Path) -> None:
-    killed_and_resumed(tmp_path / "out.csv", 100)
-
-
 # ---- what is refused --------------------------------------------------------------------------
 
 
@@ -236,7 +60,7 @@ def begun(source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr("sfumato.files.follower._BYTES", 1 << 15)
         crashing(patch, 6)
         with pytest.raises(Killed):
-            follow(source, output, RELEASE, AMOUNTS)
+            follow(source, output, RELEASE, AMOUNTS, ledger=UNRECORDED)
 
 
 def test_going_on_with_other_parameters_is_refused(
@@ -466,7 +290,7 @@ MEANT = plan(
 def test_a_followed_stream_is_the_file_that_a_table_of_it_would_become(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the byte, and in whatever pieces its values came."""
+    """To the byte, and in whatever pieces its values came, but for what the promise assumes."""
     monkeypatch.setattr("sfumato.randomness.Secure.take", lambda _, size: bytearray(size))
     table = tmp_path / "table.csv"
     table.write_text("amount\n" + source.read_text())
@@ -474,14 +298,16 @@ def test_a_followed_stream_is_the_file_that_a_table_of_it_would_become(
     publish_file(Origin(table), whole, MEANT, AMOUNTS, force=False)
     monkeypatch.setattr("sfumato.files.follower._BYTES", 1 << 14)
     follow(source, lines, MEANT, AMOUNTS)
-    assert lines.read_bytes() == whole.read_bytes()
+    assert lines.read_bytes().splitlines()[1:] == whole.read_bytes().splitlines()[1:]
     for first, last in pairwise((0, 1, 2500, 3001, 3001, 20_000, 30_000)):
         with Follower(fed, MEANT, AMOUNTS) as follower:
             assert follower.count == first
             follower.feed(VALUES[first:last])
             if last == len(VALUES):
                 follower.finish()
-    assert fed.read_bytes() == whole.read_bytes()
+    assert fed.read_bytes() == lines.read_bytes()
+    ours, theirs = (released_files.read_released(path).guarantee for path in (lines, whole))
+    assert ours == replace(theirs, assumptions=theirs.assumptions[:1])
 
 
 def test_a_stream_that_has_ended_takes_nothing_more(tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ from tests.fitting import python
 
 from sfumato import GRR, plots, seeded
 from sfumato.datasets.endless import DrawnBits
+from sfumato.lab import papers
+from sfumato.lab.bench import Outcome
 from sfumato.lab.contest import contest
+from sfumato.lab.experiment import Measured, Results, Setting
 from sfumato.lab.published_accuracy import MethodErrors
 from sfumato.plots.style import ACCENT, TRUTH, apart
 from sfumato.streams.published import Publisher, Released, plan
@@ -111,3 +114,16 @@ def test_a_contest_shows_ours_a_rival_and_the_truth() -> None:
     figure = plots.contest({"sin": scores}, 1.0, 20)
     assert [line.get_label() for line in figure.axes[0].lines] == ["lpu", "filtered", "truth"]
     assert figure.axes[0].lines[-1].get_color() == TRUTH
+
+
+def test_a_line_without_points_is_not_in_the_legend() -> None:
+    experiment = papers.experiment("004/figure-2")
+    cells = tuple(
+        (cell, {} if cell["bound"] == "covered_blanket" else {"epsilon": Measured(0.1)})
+        for cell in experiment.cells(Setting())
+    )
+    figure = plots.repeated(Outcome(experiment, Results(cells), Results(()), (), 0.0))
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert "blanket-general" in names
+    assert "covered-blanket" not in names

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from sfumato import files, plots
-from sfumato.accounting.spending import Spending
-from sfumato.cli import console, text_tables
+from sfumato.cli import console, release_by_time, text_tables
 from sfumato.cli.command import Parts, Picture, Result
-from sfumato.core.field_checks import check_whole
-from sfumato.errors import ExistingFile, InputError
+from sfumato.core.field_checks import check_number, check_whole
+from sfumato.errors import InputError
 from sfumato.files.dialects import USUAL, Dialect
-from sfumato.files.output_journal import beside
+from sfumato.files.time_axis import BY_PLACE, TimeAxis
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
+from sfumato.streams.published.gaussian_plan import gaussian_plan
 from sfumato.streams.published.publishing_methods import HOLDOUT, LIMIT, fitting
 from sfumato.streams.published.several import MOST_STREAMS, part_of_each
 
 if TYPE_CHECKING:  # pyarrow takes its time
-    from sfumato.files import Follower
+    from sfumato.files import Follower, ReleaseLedger
+    from sfumato.files.release_ledger import Paid
 
 __all__ = ["release"]
 
@@ -33,96 +34,73 @@ _DWARFED: Final = 0.25  # the part of the whole sum that its interval may reach
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """The stream to publish, and the promise under which it is.
-
-    Parameters
-    ----------
-    source
-        A CSV or Parquet file; - for lines.
-    epsilon
-        Privacy of each value; with --person, of each person.
-    bound
-        The public bound of a value; larger ones are cut to it.
-    output
-        A CSV or Parquet file to write; a folder for several streams.
-    column
-        Which column, if there are several; of more than one, each has a part of epsilon and a file
-        in the folder OUTPUT.
-    group
-        The column that says which stream a value belongs to; each has all of epsilon and a file in
-        the folder OUTPUT.
-    person
-        The column that says whose a value is; then people are protected, not values.
-    most
-        With --person: how many values of each person count.
-    unit
-        The grid that values are rounded to; 0.01 for cents.
-    method
-        One of tuned, tops, pak, pak_clipped, smooth_quantile, h2, h16, h16_consistent, flat.
-    threshold
-        Where to cut values, if that is known; then none is held out.
-    holdout
-        How many first values choose the threshold, unpublished; a quarter of the file by default,
-        at most 65,536.
-    reuse
-        Publish the first values as well: the share of epsilon that the threshold then takes.
-    renew
-        With --reuse: choose the threshold again after every so many values; 0 for never.
-    limit
-        The length, in values, of the longest range that is asked for often; by default that of what
-        is published, at most 2^20.
-    block
-        Values per published sum; the method chooses by default.
-    period
-        The number of values after which they repeat, such as 24 for hourly ones, if there is one.
-    smoother
-        How values of an unfinished block are guessed: recent, mean, median, moving or exponential.
-    invalid
-        Negative values and what is no number: to the nearer end, to 0, or stop, which everybody
-        sees.
-    follow
-        Publish while lines arrive; goes on after a crash.
-    replay
-        Going on: the piped lines begin at the first one again.
-    plot
-        Also draw the means, to this file.
-    ledger
-        The file that says what was spent on which values, over all releases; releases.json beside
-        the output by default.
-    budget
-        The most epsilon that may be spent on any row, over all releases; the ledger remembers it.
-    force
-        Replace an output that is there already, or go over the budget; says what it costs.
-
-    """
+    """The stream to publish, and the promise under which it is."""
 
     source: Annotated[Path, typer.Argument(metavar="INPUT")]
+    """A CSV or Parquet file; - for lines."""
     epsilon: float
+    """Privacy of each value; with --person, of each person."""
     bound: float
+    """The public bound of a value; larger ones are cut to it."""
     output: Path
+    """A CSV or Parquet file to write; a folder for several streams."""
     column: tuple[str, ...] = ()
+    """Which column, if there are several; of more than one, each has a part of epsilon and a file
+    in the folder OUTPUT."""
+    noise: Literal["laplace", "gaussian"] = "laplace"
+    """laplace, or gaussian, which is less for several columns and needs --delta."""
+    delta: float | None = None
+    """With --noise gaussian: the delta of each row, such as 1e-6, over all columns."""
     group: str | None = None
+    """The column that says which stream a value belongs to; each has all of epsilon and a file in
+    the folder OUTPUT."""
     person: str | None = None
+    """The column that says whose a value is; then people are protected, not values."""
     most: int = 1
+    """With --person: how many values of each person count."""
     unit: float = 1.0
+    """The grid that values are rounded to; 0.01 for cents."""
     method: str = "tuned"
+    """One of tuned, tops, pak, pak_clipped, smooth_quantile, h2, h16, h16_consistent, flat."""
     threshold: float | None = None
+    """Where to cut values, if that is known; then none is held out."""
     holdout: int | None = None
-    reuse: float = 0.0
+    """How many first values choose the threshold, unpublished; a quarter of the file by default, at
+    most 65,536."""
+    reuse: float | None = None
+    """Publish the first values as well: the share of epsilon that the threshold then takes. With
+    --time, where all values choose it, 0.2 by default."""
     renew: int = 0
+    """With --reuse: choose the threshold again after every so many values; 0 for never."""
     limit: int | None = None
+    """The length, in values, of the longest range that is asked for often; by default that of what
+    is published, at most 2^20."""
     block: int | None = None
+    """Values per published sum; the method chooses by default."""
     period: int | None = None
+    """The number of values after which they repeat, such as 24 for hourly ones, if there is one."""
     smoother: str = "recent"
+    """How values of an unfinished block are guessed: recent, mean, median, moving or exponential.
+    """
     invalid: Literal["clip", "zero", "stop"] = "clip"
+    """Negative values and what is no number: to the nearer end, to 0, or stop, which everybody
+    sees."""
     follow: bool = False
+    """Publish while lines arrive; goes on after a crash."""
     replay: bool = False
+    """Going on: the piped lines begin at the first one again."""
     plot: Picture | None = None
+    """Also draw the means, to this file."""
     ledger: Path | None = None
+    """The file that says what was spent on which values, over all releases; releases.json beside
+    the output by default."""
     budget: float | None = None
+    """The most epsilon that may be spent on any row, over all releases; the ledger remembers it."""
     force: bool = False
+    """Replace an output that is there already, or go over the budget; says what it costs."""
     as_json: bool = False
     dialect: Dialect = USUAL
+    axis: TimeAxis = BY_PLACE
 
     @cached_property
     def columns(self) -> list[str]:
@@ -154,19 +132,21 @@ class ReleaseOptions:
         """Return how each stream is published."""
         cut = self.threshold
         holdout, limit = self.fitted
-        return plan(
-            self.method,
-            epsilon=part_of_each(self.epsilon, max(1, len(self.columns))),
-            bound=amounts.units,
-            holdout=holdout,
-            limit=limit,
-            threshold=None if cut is None else max(1, amounts.in_units(cut)),
-            block=self.block,
-            smoother=self.smoother,
-            reuse=self.reuse,
-            renew=self.renew,
-            per_person=0 if self.person is None else self.most,
-        )
+        count = max(1, len(self.columns))
+        options: Any = {
+            "bound": amounts.units,
+            "holdout": holdout,
+            "limit": limit,
+            "threshold": None if cut is None else max(1, amounts.in_units(cut)),
+            "block": self.block,
+            "smoother": self.smoother,
+            "reuse": self.reuse or 0.0,
+            "renew": self.renew,
+            "per_person": 0 if self.person is None else self.most,
+        }
+        if self.delta is None:
+            return plan(self.method, epsilon=part_of_each(self.epsilon, count), **options)
+        return gaussian_plan(epsilon=self.epsilon, delta=self.delta, columns=count, **options)
 
 
 def release(asked: ReleaseOptions) -> Result:
@@ -180,63 +160,47 @@ def release(asked: ReleaseOptions) -> Result:
     """
     _refuse(asked)
     amounts = asked.amounts()
-    planned = asked.plan(amounts)
-    spending = _spending(asked)
-    ledger = files.ReleaseLedger(asked.ledger or asked.output.parent / files.LEDGER)
-    going_on = asked.follow and beside(asked.output).exists()
-    if asked.output.is_file() and asked.output.stat().st_size and not (asked.force or going_on):
-        raise ExistingFile(
-            f"{asked.output} exists; {ExistingFile.remedy}, and these values would then have spent "
-            f"epsilon {ledger.foreseen(spending):g} in all."
-        )
-    with ledger.paying(spending, limit=asked.budget, force=asked.force, going_on=going_on) as paid:
+    planned = None if asked.axis.time is not None else asked.plan(amounts)
+    payments: list[Paid] = []
+
+    def announce(paid: Paid) -> None:
+        payments.append(paid)
         if paid.releases and not paid.going_on and not asked.as_json:
             console.say(str(paid))  # a refusal that follows is one sentence of its own
-        result, rows = _published(asked, planned, amounts)
-    ledger.finished(spending, rows)
-    spent = {"epsilon_spent": paid.after, "ledger": str(ledger.path)}
+
+    path = asked.ledger or asked.output.parent / files.LEDGER
+    ledger = files.ReleaseLedger(path, limit=asked.budget, announce=announce)
+    if planned is None:
+        result = release_by_time.published(asked, amounts, ledger)
+    else:
+        result = _published(asked, planned, amounts, ledger)
+    paid = payments[0]
+    spent = {"epsilon_spent": paid.after, "delta_spent": paid.delta, "ledger": str(path)}
     return replace(result, record=result.record | spent)
 
 
-def _spending(asked: ReleaseOptions) -> Spending:
-    """Return what the release will have spent."""
-    piped = str(asked.source) == "-"
-    known = "" if asked.follow or not asked.source.is_file() else files.fingerprint(asked.source)
-    return Spending(
-        "-" if piped else str(asked.source.resolve()),
-        known,
-        tuple(asked.columns),
-        asked.person,
-        repr(float(asked.epsilon)),
-        str(asked.output.resolve()),
-    )
-
-
 def _published(
-    asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts
-) -> tuple[Result, int]:
-    """Publish; return the result, and the number of rows that were read."""
+    asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts, ledger: ReleaseLedger
+) -> Result:
+    """Publish, and return what is said of it."""
     if asked.follow:
-        publisher = _followed(asked, planned, amounts)
-        return _result(publisher, asked, amounts), publisher.state.count
+        return _result(_followed(asked, planned, amounts, ledger), asked, amounts)
     only = asked.columns[0] if len(asked.columns) == 1 else None
     origin = files.Origin(asked.source, only, asked.group, asked.person, asked.dialect)
+    paying: Any = {"force": asked.force, "ledger": ledger}
     with console.bar("Publishing", 1.0) as update:
 
         def moved(share: float, count: int) -> None:
             update(completed=share, count=count)
 
         if asked.makes_several:
-            index = files.publish_several(
-                origin, asked.columns, asked.output, planned, amounts, asked.fitted[1], moved=moved
-            )
-            lasts = [row["last"] for row in index["streams"]]
-            rows = sum(lasts) if asked.group is not None else max(lasts)
-            return _result_of_several(index, asked.output), rows
+            several = (asked.columns, asked.output, planned, amounts, asked.fitted[1])
+            index = files.publish_several(origin, *several, **paying, moved=moved)
+            return _result_of_several(index, asked.output)
         publisher = files.publish_file(
-            origin, asked.output, planned, amounts, force=asked.force, moved=moved
+            origin, asked.output, planned, amounts, **paying, moved=moved
         )
-    return _result(publisher, asked, amounts), publisher.state.count
+    return _result(publisher, asked, amounts)
 
 
 def _refuse(asked: ReleaseOptions) -> None:
@@ -247,6 +211,8 @@ def _refuse(asked: ReleaseOptions) -> None:
         raise InputError(f"threshold is {asked.threshold:g}; a positive number is expected.")
     if asked.person is not None and asked.most < 1:
         raise InputError(f"most is {asked.most}; at least one value of each person counts.")
+    _refuse_noise(asked)
+    release_by_time.refuse(asked)
     if asked.follow:
         _refuse_tables(asked)
     count = len(asked.columns)
@@ -260,13 +226,23 @@ def _refuse(asked: ReleaseOptions) -> None:
         raise InputError(f"plot is {asked.plot}; one stream can be drawn, not several.")
 
 
+def _refuse_noise(asked: ReleaseOptions) -> None:
+    """Raise unless there is a delta if, and only if, noise is Gaussian."""
+    if asked.noise == "gaussian":
+        if asked.delta is None:
+            raise InputError("noise is 'gaussian'; it needs a delta, such as --delta 1e-6.")
+        check_number("delta", asked.delta, above=0, below=1)
+        if asked.method != "tuned":
+            raise InputError(f"method is {asked.method!r}; gaussian noise comes with tuned alone.")
+    elif asked.delta is not None:
+        raise InputError(
+            f"delta is {asked.delta:g}; laplace noise needs none, so give --noise gaussian as well."
+        )
+
+
 def _refuse_tables(asked: ReleaseOptions) -> None:
     """Raise if lines that arrive are to be read as if they were a table."""
     lines = "with --follow each line is one number"
-    if asked.invalid == "stop":
-        raise InputError(
-            "invalid is 'stop'; a stream that is followed never stops, so give clip or zero."
-        )
     if asked.makes_several:
         raise InputError(f"{lines} of one stream; columns and groups need a file.")
     if asked.person is not None:
@@ -278,7 +254,9 @@ def _refuse_tables(asked: ReleaseOptions) -> None:
             raise InputError(f"{name} is {value!r}; {lines} in ASCII.")
 
 
-def _followed(asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts) -> Publisher:
+def _followed(
+    asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts, ledger: ReleaseLedger
+) -> Publisher:
     """Publish lines as they arrive."""
 
     def started(follower: Follower) -> None:
@@ -296,6 +274,7 @@ def _followed(asked: ReleaseOptions, planned: PublishingPlan, amounts: Amounts) 
             *(asked.source, asked.output, planned, amounts),
             replay=asked.replay,
             force=asked.force,
+            ledger=ledger,
             started=started,
             moved=moved,
         )
@@ -318,7 +297,9 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
         "thresholds": [threshold * unit for threshold in state.thresholds],
         "range_error": error,
         "configuration": planned.configuration(),
-        "guarantee": str(amounts.promised(planned.guarantee)),
+        "guarantee": str(
+            planned.guarantee if asked.follow else amounts.promised(planned.guarantee)
+        ),
     }
     if asked.period is not None and asked.period < planned.block:
         record["hidden_cycle"] = asked.period
@@ -348,8 +329,7 @@ def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
         if planned.renew:
             facts["thresholds chosen"] = f"{len(cuts):,}"
         facts[f"standard error, ranges up to {limit:,}"] = f"{record['range_error']:,.3g}"
-        shape = f"{planned.tree.layers} layers, fan-out {planned.tree.fanout}"
-        facts["tree"] = shape if planned.tree.layers > 1 else "none: one sum for each block"
+        facts["tree"] = str(planned.tree)
     yield text_tables.facts(facts)
     reach = (record["sum"]["high"] - record["sum"]["low"]) / 2 if "sum" in record else 0.0
     if reach and reach > _DWARFED * abs(record["sum"]["value"]):

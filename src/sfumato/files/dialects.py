@@ -14,25 +14,18 @@ __all__ = ["USUAL", "Dialect"]
 class Dialect:
     r"""How a CSV file is written.
 
-    Parameters
-    ----------
-    separator
-        The character between two cells; ``tab`` for a tabulator.
-    encoding
-        The name of the encoding, such as utf-16 or latin-1.
-    missing
-        Texts that mean "no value", blanks around them aside; an empty cell always does.
-
     Examples
     --------
     >>> Dialect(separator="tab", missing=("NA",)).delimiter
     '\t'
-
     """
 
     separator: str = ","
+    """The character between two cells; ``tab`` for a tabulator."""
     encoding: str = "utf-8"
+    """The name of the encoding, such as utf-16 or latin-1."""
     missing: tuple[str, ...] = ()
+    """Texts that mean "no value", blanks around them aside; an empty cell always does."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError for a separator or an encoding that no file can have."""

@@ -6,9 +6,10 @@ import os
 import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from sfumato.files import numerals
 from sfumato.files.encoders import csv_rows
 from sfumato.files.input_digest import InputDigest
 from sfumato.files.output_journal import OutputJournal, beside
+from sfumato.files.release_ledger import ReleaseLedger, spending
 from sfumato.files.released_files import BlockRows, beginning, read_released
 from sfumato.files.writing import refuse_target
 from sfumato.randomness import refuse_seeded, secure
@@ -49,9 +51,15 @@ class Follower:
         How the stream is published; see :func:`sfumato.streams.published.plan`.
     amounts
         The bound and the unit of a value, and what becomes of invalid values.
+    source
+        The name of the file that the values come from, by which the ledger knows them; - for none.
     force
-        Whether to replace an output that exists and has no journal. One that has a journal is
-        never replaced: that would spend epsilon again on values that are already published.
+        Whether to replace an output that exists and has no journal, and to go over the limit of
+        the ledger. An output that has a journal is never replaced: that would spend epsilon again
+        on values that are already published.
+    ledger
+        The ledger that the stream is paid in, once, before any noise is drawn: the one beside the
+        output by default, and ``UNRECORDED`` to write nothing down.
 
     Examples
     --------
@@ -75,9 +83,16 @@ class Follower:
     """
 
     def __init__(
-        self, output: Path, release: PublishingPlan, amounts: Amounts, *, force: bool = False
+        self,
+        output: Path,
+        release: PublishingPlan,
+        amounts: Amounts,
+        *,
+        source: Path | str = "-",
+        force: bool = False,
+        ledger: ReleaseLedger | None = None,
     ) -> None:
-        _refuse_output(output, force=force)
+        going_on = _refuse_output(output, amounts, force=force)
         about = {
             "release": release.configuration(),
             "unit": amounts.unit,
@@ -85,14 +100,21 @@ class Follower:
             "invalid": amounts.invalid,
         }
         self._amounts = amounts
-        self._journal = OutputJournal(output, about, bytes(refuse_seeded(secure()).take(32)))
-        try:
+        delta = release.guarantee.delta
+        spent = spending(source, output, release.epsilon, delta=delta, growing=True)
+        paying = (ledger or ReleaseLedger.beside(output)).paying(
+            spent, force=force, going_on=going_on
+        )
+        with ExitStack() as stack:
+            self._finished = stack.enter_context(paying)
+            if force:
+                output.unlink(missing_ok=True)
+            self._journal = OutputJournal(output, about, bytes(refuse_seeded(secure()).take(32)))
+            stack.callback(self._journal.close)
             state = self._journal.progress.state
             self.publisher = Publisher(release, self._journal.key, state)
             self._rows = self._begun()
-        except BaseException:
-            self._journal.close()
-            raise
+            self._open = stack.pop_all()
 
     @property
     def resumed(self) -> bool:
@@ -160,13 +182,20 @@ class Follower:
 
     def close(self) -> None:
         """Close the files; the journal of a complete stream is removed."""
-        self._journal.close()
+        self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.complete and error is None:
+            self._finished(self.publisher.state.count)
+        self._open.__exit__(kind, error, trace)
 
     def _take(self, units: Ints, count: int) -> int:
         if self.complete:
@@ -175,7 +204,7 @@ class Follower:
         return self._publish(self.publisher.feed(units))
 
     def _publish(self, blocks: Blocks) -> int:
-        """Publish blocks, and before the first ones the beginning of the file."""
+        """Publish blocks, and before the first of them the head of the file."""
         progress, thresholds = self._journal.progress, self.publisher.state.thresholds
         if self._rows is None and thresholds:
             release, unit = self.publisher.release, self._amounts.unit
@@ -204,6 +233,7 @@ def follow(  # noqa: PLR0913 - what to publish, and who is told of it
     *,
     replay: bool = False,
     force: bool = False,
+    ledger: ReleaseLedger | None = None,
     started: Callable[[Follower], object] = lambda _: None,
     moved: Callable[[int, int], object] = lambda _, __: None,
 ) -> Publisher:
@@ -217,12 +247,12 @@ def follow(  # noqa: PLR0913 - what to publish, and who is told of it
     source
         A file or a named pipe with one number on each line; - for standard input. A file is read
         on from where an earlier call stopped.
-    output, release, amounts, force
+    output, release, amounts, force, ledger
         As for a follower.
     replay
         Whether a pipe begins at the first line again, so that lines which are in are skipped.
     started
-        Called once with the follower, before anything is read.
+        Called once with the follower, before anything new is read.
     moved
         Called with how many values came and how many sums were published, whenever that changes.
 
@@ -249,21 +279,32 @@ def follow(  # noqa: PLR0913 - what to publish, and who is told of it
     piped = str(source) == "-"
     if not piped and S_ISDIR(Path(source).stat().st_mode):
         raise InputError(f"{source} is a folder; the name of a file is expected.")
-    with Follower(output, release, amounts, force=force) as follower:
-        started(follower)
-        if not follower.complete:
-            for _ in _followed(follower, None if piped else Path(source), replay=replay):
-                moved(follower.publisher.state.count, follower.publisher.state.blocks)
+    with Follower(output, release, amounts, source=source, force=force, ledger=ledger) as follower:
+        path = None if piped else Path(source)
+        for _ in _followed(follower, path, started, replay=replay):
+            moved(follower.publisher.state.count, follower.publisher.state.blocks)
         return follower.publisher
 
 
-def _followed(follower: Follower, source: Path | None, *, replay: bool) -> Iterator[None]:
+def _followed(
+    follower: Follower,
+    source: Path | None,
+    started: Callable[[Follower], object],
+    *,
+    replay: bool,
+) -> Iterator[None]:
     """Feed a follower until its source ends; yield whenever further lines are in."""
+    if follower.complete:
+        started(follower)
+        return
     name = "the input" if source is None else str(source)
+    if source is None or not source.is_file():
+        started(follower)  # whoever writes to a pipe may wait for the word which line comes next
     with _opened(source, follower.offset) as (file, is_regular):
         read = follower.reading(name, again=is_regular or replay)
         if is_regular:
             _read_again(file, read)
+            started(follower)
         skip = follower.count if replay and not is_regular else 0
         for lines, size in _lines(file, read):
             fresh, skip = lines[skip:], max(0, skip - len(lines))
@@ -285,8 +326,12 @@ def _read_again(file: int, read: InputDigest) -> None:
         read.update(data)
 
 
-def _refuse_output(output: Path, *, force: bool) -> None:
-    """Raise InputError if a file cannot be the output; remove it if it is to be replaced."""
+def _refuse_output(output: Path, amounts: Amounts, *, force: bool) -> bool:
+    """Raise InputError if nothing can be followed into a file; return whether it was begun."""
+    if amounts.invalid == "stop":
+        raise InputError(
+            "invalid is 'stop'; a stream that is followed never stops, so give clip or zero."
+        )
     journal = beside(output)
     going_on = journal.exists()
     if force and going_on:
@@ -294,10 +339,8 @@ def _refuse_output(output: Path, *, force: bool) -> None:
             f"{journal} exists; starting afresh would spend epsilon again on values already "
             "published, so go on without force."
         )
-    is_empty = output.is_file() and not output.stat().st_size
-    refuse_target(output, (".csv",), force=force or going_on or is_empty)
-    if force:
-        output.unlink(missing_ok=True)
+    refuse_target(output, (".csv",), force=True)
+    return going_on
 
 
 @contextmanager

@@ -32,7 +32,20 @@ from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import InputError
 from sfumato.streams.published.amounts import Amounts
 
-__all__ = ["BLANKS", "LONGEST", "as_bytes", "as_text", "exact", "in_units", "listed", "typed"]
+__all__ = [
+    "BLANKS",
+    "LONGEST",
+    "as_bytes",
+    "as_string",
+    "as_text",
+    "decoded",
+    "exact",
+    "in_units",
+    "listed",
+    "shown",
+    "trimmed",
+    "typed",
+]
 
 BLANKS: Final = " \t\n\v\f\r"
 LONGEST: Final = 400  # bytes of a cell that can still be a number, blanks included
@@ -89,7 +102,7 @@ def in_units(cells: Any, amounts: Amounts, first: int = 0) -> Ints:
 
     """
     cells = as_bytes(cells)
-    texts = _trimmed(cells)
+    texts = trimmed(cells)
     plain = _matches(texts, _PLAIN)
     if plain.all():
         whole = _cast(texts, pa.int64())
@@ -114,7 +127,7 @@ def in_units(cells: Any, amounts: Amounts, first: int = 0) -> Ints:
             units[place] = amounts.units
     if amounts.invalid == "stop" and wrong.any():
         place = int(np.flatnonzero(wrong)[0])
-        raise amounts.refusal(first + place, _shown(cells[place].as_py()))
+        raise amounts.refusal(first + place, shown(cells[place].as_py()))
     return units
 
 
@@ -128,14 +141,14 @@ def listed(cells: Any) -> list[int | float | None]:
 
     """
     cells = as_bytes(cells)
-    texts = _trimmed(cells)
+    texts = trimmed(cells)
     there = cells.is_valid().to_numpy(zero_copy_only=False)
     if not (_matches(texts, _PLAIN) | ~there).all():
         return [_number(cell, place) for place, cell in enumerate(cells.to_pylist())]
     filled = pc.if_else(pa.array(there), texts, b"0")
-    numbers: list[int | float | None] = pc.cast(_as_string(filled), pa.float64()).to_pylist()
+    numbers: list[int | float | None] = pc.cast(as_string(filled), pa.float64()).to_pylist()
     whole = np.flatnonzero(_matches(filled, _PLAIN_WHOLE))
-    exactly = pc.cast(_as_string(filled.take(pa.array(whole))), pa.int64()).to_pylist()
+    exactly = pc.cast(as_string(filled.take(pa.array(whole))), pa.int64()).to_pylist()
     for place, number in zip(whole.tolist(), exactly, strict=True):
         numbers[place] = number
     for place in np.flatnonzero(~there).tolist():
@@ -146,10 +159,10 @@ def listed(cells: Any) -> list[int | float | None]:
 def typed(cells: Any) -> Any:
     """Return the numbers as a column of whole numbers if all are whole, or else of floats."""
     cells = as_bytes(cells)
-    texts = _trimmed(cells)
+    texts = trimmed(cells)
     if not cells.null_count and _matches(texts, _PLAIN).all():
         whole = _cast(texts, pa.int64())
-        return pc.cast(_as_string(texts), pa.float64()) if whole is None else pa.array(whole)
+        return pc.cast(as_string(texts), pa.float64()) if whole is None else pa.array(whole)
     numbers = listed(cells)
     if any(isinstance(number, float) for number in numbers):
         floats = [None if number is None else float(number) for number in numbers]
@@ -169,16 +182,16 @@ def as_text(cells: Any) -> Any:
     try:
         return cells.cast(pa.string())
     except pa.ArrowInvalid:
-        texts = [None if cell is None else _decoded(cell) for cell in cells.to_pylist()]
+        texts = [None if cell is None else decoded(cell) for cell in cells.to_pylist()]
         return pa.array(texts, pa.string())
 
 
 def blank_free(cells: Any) -> Any:
     """Return a column of bytes without the blanks around each cell."""
-    return pc.ascii_trim(_as_string(cells), BLANKS).view(cells.type)
+    return pc.ascii_trim(as_string(cells), BLANKS).view(cells.type)
 
 
-def _trimmed(cells: Any) -> Any:
+def trimmed(cells: Any) -> Any:
     """Return the cells without blanks; one that is missing or too long becomes empty."""
     if cells.null_count:
         cells = pc.fill_null(cells, b"")
@@ -192,8 +205,8 @@ def _trimmed_one(cell: bytes) -> bytes:
     return cell.strip(BLANKS.encode())
 
 
-def _as_string(cells: Any) -> Any:
-    # Without a look at whether it is UTF-8: what is read here is compared byte by byte.
+def as_string(cells: Any) -> Any:
+    """Return a column of bytes as text, without a look at whether it is UTF-8."""
     return cells.view(pa.string() if cells.type == pa.binary() else pa.large_string())
 
 
@@ -205,7 +218,7 @@ def _matches(texts: Any, pattern: str) -> Bools:
 def _cast(texts: Any, kind: Any) -> Array | None:
     """Return texts as an array of numbers, or None if one of them is not of this kind."""
     try:
-        numbers = pc.cast(_as_string(texts), kind)
+        numbers = pc.cast(as_string(texts), kind)
     except pa.ArrowInvalid:
         return None
     return np.array(numbers.to_numpy(zero_copy_only=False))
@@ -218,25 +231,26 @@ def _nearest(amounts: Amounts, text: bytes) -> int:
     return amounts.nearest(number)
 
 
-def _number(cell: bytes | None, place: int) -> int | float | None:
+def _number(cell: bytes | None, index: int) -> int | float | None:
     if cell is None:
         return None
     if exact(cell) is None:
-        raise InputError(f"values[{place}] is {_shown(cell)}; a number is expected.")
+        raise InputError(f"values[{index}] is {shown(cell)}; a number is expected.")
     text = _trimmed_one(cell)
     if _WHOLE.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 63:
         return int(text)
     return float(text)
 
 
-def _decoded(cell: bytes) -> str:
+def decoded(cell: bytes) -> str:
+    """Return a cell as text; bytes that are not UTF-8 become escapes."""
     return cell.decode("utf-8", "backslashreplace")
 
 
-def _shown(cell: bytes | None) -> str:
+def shown(cell: bytes | None) -> str:
     """Return a cell for a message, as its curator wrote it, cut to a short length."""
     if cell is None:
         return "missing"
-    text = _decoded(cell)
+    text = decoded(cell)
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     return shown.strip(BLANKS) if exact(cell) is not None else repr(shown)

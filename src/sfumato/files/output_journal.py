@@ -108,6 +108,7 @@ class OutputJournal:
         self.output = output
         self.path = beside(output)
         self._about = about
+        self._failed = False
         self._out: BinaryIO | None = None
         self._file: BinaryIO | None = None
         self._claim = Claim(output, private=False)
@@ -139,9 +140,16 @@ class OutputJournal:
         return self._started
 
     def commit(self) -> None:
-        """Write the progress to disk, then append the pending text to the output."""
+        """Write the progress to disk, then append the pending text to the output.
+
+        After an error nobody knows what is on disk: only who opens the journal again can go on.
+        """
+        if self._failed:
+            raise InputError(f"{self.output} could not be written and is closed; open it again.")
+        self._failed = True
         with named(self.output):
             self._commit()
+        self._failed = False
 
     def _commit(self) -> None:
         state = self.progress.state
@@ -159,7 +167,7 @@ class OutputJournal:
 
     def close(self) -> None:
         """Close the files; the journal of a stream that is complete and published is removed."""
-        if self.progress.complete and not self.progress.pending:
+        if self.progress.complete and not (self.progress.pending or self._failed):
             self.path.unlink(missing_ok=True)
             folder_to_disk(self.path.parent)
         self._release()

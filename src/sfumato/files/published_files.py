@@ -17,6 +17,7 @@ from sfumato.errors import InputError
 from sfumato.files import numerals, released_files, writing
 from sfumato.files.columns import Kind, Table
 from sfumato.files.dialects import USUAL, Dialect
+from sfumato.files.release_ledger import ReleaseLedger, spending
 from sfumato.frames import objects
 from sfumato.randomness import refuse_seeded, secure
 from sfumato.streams.published import Publisher, PublishingPlan
@@ -25,7 +26,16 @@ from sfumato.streams.published.people import Contributions
 from sfumato.streams.published.publisher import Blocks
 from sfumato.streams.published.several import Groups
 
-__all__ = ["Moved", "Origin", "file_name", "publish_file", "publish_groups"]
+__all__ = [
+    "Moved",
+    "Origin",
+    "file_name",
+    "publish_file",
+    "refuse_lines",
+    "units_of",
+    "write_groups",
+    "write_stream",
+]
 
 _ROWS: Final = 1 << 17
 
@@ -73,9 +83,10 @@ def publish_file(
     amounts: Amounts,
     *,
     force: bool,
+    ledger: ReleaseLedger | None = None,
     moved: Moved = lambda _, __: None,
 ) -> Publisher:
-    """Publish the values of a column as one stream.
+    """Publish the values of a column as one stream, and write down what that spends.
 
     Parameters
     ----------
@@ -88,7 +99,10 @@ def publish_file(
     amounts
         The bound and the unit of a value, and what becomes of values that are invalid.
     force
-        Whether to replace an output that exists.
+        Whether to replace an output that exists, and to go over the limit of the ledger.
+    ledger
+        The ledger that the release is paid in, before any noise is drawn: the one beside the output
+        by default, and ``UNRECORDED`` to write nothing down.
     moved
         Called whenever something was published.
 
@@ -98,8 +112,27 @@ def publish_file(
         The plan, and the state in which the stream ended.
 
     """
-    _refuse_lines(origin.source)
-    writing.refuse_target(output, released_files.FORMATS, force=force)
+    refuse_lines(origin.source)
+    writing.refuse_target(output, released_files.FORMATS, force=True)
+    columns = () if origin.column is None else (origin.column,)
+    delta = planned.guarantee.delta
+    spent = spending(origin.source, output, planned.epsilon, columns, origin.person, delta=delta)
+    with (ledger or ReleaseLedger.beside(output)).paying(spent, force=force) as finished:
+        publisher = write_stream(origin, output, planned, amounts, force=force, moved=moved)
+        finished(publisher.state.count)
+    return publisher
+
+
+def write_stream(
+    origin: Origin,
+    output: Path,
+    planned: PublishingPlan,
+    amounts: Amounts,
+    *,
+    force: bool,
+    moved: Moved,
+) -> Publisher:
+    """Publish one stream that is paid for."""
     publisher = Publisher(planned, bytes(refuse_seeded(secure()).take(32)))
     with released_files.released_writer(output, force=force) as writer:
         for part in _parts(origin, planned, amounts):
@@ -116,17 +149,16 @@ def publish_file(
     return publisher
 
 
-def publish_groups(
+def write_groups(
     origin: Origin,
     folder: Path,
     suffix: str,
     planned: PublishingPlan,
     amounts: Amounts,
     *,
-    moved: Moved = lambda _, __: None,
+    moved: Moved,
 ) -> tuple[Groups, dict[str, str]]:
-    """Publish one file for each stream into a folder; return the streams and their files."""
-    _refuse_lines(origin.source)
+    """Publish one file for each stream, all paid for; return the streams and their files."""
     groups = Groups(planned, bytes(refuse_seeded(secure()).take(32)))
     writers: dict[str, released_files.BlockWriter] = {}
     names: dict[str, str] = {}
@@ -154,7 +186,7 @@ def publish_groups(
     return groups, names
 
 
-def file_name(stream: str, place: int, suffix: str) -> str:
+def file_name(stream: str, index: int, suffix: str) -> str:
     """Return the name of a stream's file: that of the stream, or its number if that is no name.
 
     Examples
@@ -164,7 +196,7 @@ def file_name(stream: str, place: int, suffix: str) -> str:
 
     """
     plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", stream)
-    return f"{stream if plain else f'_{place}'}{suffix}"
+    return f"{stream if plain else f'_{index}'}{suffix}"
 
 
 def _parts(origin: Origin, planned: PublishingPlan, amounts: Amounts) -> Iterator[Portion]:
@@ -175,8 +207,13 @@ def _parts(origin: Origin, planned: PublishingPlan, amounts: Amounts) -> Iterato
     codes = _Codes()
     for batch in table.batches([(origin.column, Kind.CELLS), *named], _ROWS):
         values, *names = batch.columns
+        if batch.names[0] in batch.names[1:]:
+            raise InputError(
+                f"the column {batch.names[0]!r} has the values; it cannot also say whose they are, "
+                "or which stream they belong to, as that is public."
+            )
         with table.located(batch.names[0], batch.row, len(batch)):
-            units = _units(values, amounts, batch.row, untyped=batch.untyped)
+            units = units_of(values, amounts, batch.row, untyped=batch.untyped)
         if people is not None:
             with table.located(batch.names[1], batch.row, len(batch)):
                 units *= people.count(codes.of(names[0]))
@@ -218,9 +255,11 @@ def _distinct(column: Any) -> tuple[list[str], Ints]:
     return names, coded.indices.to_numpy(zero_copy_only=False)
 
 
-def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> Ints:
+def units_of(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> Ints:
     """Return a column in units; ``untyped`` cells are those of a CSV file."""
     kind = values.type
+    if pa.types.is_null(kind):  # a writer that saw no number in any row; one row may have been it
+        values, kind = values.cast(pa.float64()), pa.float64()
     if pa.types.is_decimal(kind):  # exactly, as if it were written down
         return numerals.in_units(values.cast(pa.string()), amounts, first)
     if untyped or str(kind) in {"string", "large_string", "string_view"}:
@@ -233,7 +272,8 @@ def _units(values: Any, amounts: Amounts, first: int, *, untyped: bool) -> Ints:
     return amounts.encode(values.to_numpy(zero_copy_only=False), first, missing)
 
 
-def _refuse_lines(source: Path) -> None:
+def refuse_lines(source: Path) -> None:
+    """Raise InputError if values are to come from standard input."""
     if str(source) == "-":
         raise InputError("the source is -; standard input can be followed, not read as a file.")
 

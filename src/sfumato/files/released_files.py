@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,12 @@ __all__ = [
     "MARK",
     "BlockRows",
     "BlockWriter",
+    "Description",
+    "as_released",
     "beginning",
+    "description",
+    "no_stream",
+    "read_description",
     "read_released",
     "released_writer",
 ]
@@ -41,30 +46,34 @@ MARK: Final = "# sfumato release "
 _SUMS: Final[dict[str, Any]] = {"to": pa.int64(), "sum": pa.float64()}
 _BLOCKS: Final[dict[str, Any]] = _SUMS | {"next": pa.float64()}
 _CUT: Final[dict[str, Any]] = {"cut": pa.float64()}
+_PERIODS: Final[dict[str, Any]] = {"from": pa.string(), "count": pa.int64()}
 _ROWS: Final = 1 << 16
+_LARGEST: Final = 2.0**64  # units, beyond all sums of 64 bits with their noise
 
 
 def beginning(
     release: PublishingPlan, threshold: int, unit: float, guarantee: Guarantee | None = None
 ) -> bytes:
     """Return the first lines of a CSV file: what describes the stream, and the columns' names."""
-    about = _description(release, threshold, unit, guarantee)
+    about = description(release, threshold, unit, guarantee)
     names = csv_rows(_schema(release).empty_table(), header=True)
     return f"{MARK}{about}\n".encode() + names
 
 
-def _description(
-    release: PublishingPlan, threshold: int, unit: float, guarantee: Guarantee | None
+def description(
+    release: PublishingPlan, threshold: int, unit: float, guarantee: Guarantee | None, **more: Any
 ) -> str:
-    return json.dumps(
-        {
-            "version": 1,
-            "unit": unit,
-            "threshold": threshold,
-            "guarantee": str(guarantee or release.guarantee),
-            "release": release.configuration(),
-        }
-    )
+    """Return what describes a released stream, and whatever else there is to say of it, as text."""
+    promise = guarantee or release.guarantee
+    beyond = promise.assumptions[len(release.guarantee.assumptions) :]
+    about = {
+        "version": 1,
+        "unit": unit,
+        "threshold": threshold,
+        "guarantee": str(promise),
+        "release": release.configuration(),
+    }
+    return json.dumps(about | ({"assumptions": beyond} if beyond else {}) | more)
 
 
 def _schema(release: PublishingPlan) -> pa.Schema:
@@ -122,7 +131,7 @@ class BlockWriter:
 
     @property
     def started(self) -> bool:
-        """Whether the beginning is written."""
+        """Whether the head of the file has been written."""
         return self._rows is not None
 
     def start(
@@ -132,12 +141,12 @@ class BlockWriter:
         unit: float,
         guarantee: Guarantee | None = None,
     ) -> None:
-        """Write the beginning, once the threshold is known."""
+        """Write the head of the file, which names the plan, the threshold and the promise."""
         self._rows = BlockRows(release, thresholds, unit)
         if self._suffix != ".parquet":
             self._file.write(beginning(release, thresholds[0], unit, guarantee))
             return
-        about = _description(release, thresholds[0], unit, guarantee)
+        about = description(release, thresholds[0], unit, guarantee)
         self._parquet = pq.ParquetWriter(
             self._file,
             _schema(release).with_metadata({KEY: about.encode()}),
@@ -184,21 +193,45 @@ def released_writer(path: Path, *, force: bool) -> Iterator[BlockWriter]:
             raise
 
 
-def read_released(path: Path) -> Released:
-    """Return the stream in a file; of one that is still being written, the complete lines."""
+class Description(NamedTuple):
+    """What describes a released stream: its plan and what it assumes, and all of it as it is."""
+
+    release: PublishingPlan
+    threshold: int
+    unit: float
+    assumptions: tuple[str, ...]
+    plain: dict[str, Any]
+
+
+def read_description(path: Path) -> tuple[Description, pa.Table]:
+    """Return what describes the stream in a file, and the rows of the file."""
     with readable(path):
         about, rows = _parquet(path) if is_parquet(path) else _csv(path)
     with describing(path, "stream", InputError):
-        described = read_json(about, "it")
-        release = PublishingPlan.from_configuration(described["release"])
-        threshold, unit = int(described["threshold"]), float(described["unit"])
+        plain = read_json(about, "it")
+        release = PublishingPlan.from_configuration(plain["release"])
+        threshold, unit = int(plain["threshold"]), float(plain["unit"])
+        more = tuple(str(assumption) for assumption in plain.get("assumptions", ()))
         if threshold < 1 or not 0 < unit < math.inf:
             raise ConfigurationError(f"threshold is {threshold} and unit {unit}.")
+    return Description(release, threshold, unit, more, plain), rows
+
+
+def read_released(path: Path) -> Released:
+    """Return the stream in a file; of one that is still being written, the complete lines."""
+    return as_released(path, *read_description(path))
+
+
+def as_released(path: Path, described: Description, rows: pa.Table) -> Released:
+    """Return the stream that the rows of a file and its description make up."""
+    release, threshold, unit, more, _ = described
     if rows.schema.remove_metadata() != _schema(release):
-        raise _none(path)
+        raise no_stream(path)
     to, sums = (rows[name].to_numpy() for name in ("to", "sum"))
     if to.size and not (to[0] > release.skipped and bool((np.diff(to) > 0).all())):
         raise InputError(f"{path} has rows that are not in order; it is no released stream.")
+    if not bool((np.abs(sums) < _LARGEST * unit).all()):
+        raise InputError(f"{path} has a sum that no stream can have; it is no released stream.")
     thresholds: tuple[int, ...] = ()
     if release.renew:
         chapters, where = np.unique(release.chapter(to), return_index=True)
@@ -206,14 +239,14 @@ def read_released(path: Path) -> Released:
         if chapters.tolist() != list(range(chapters.size)) or (cuts < 1).any():
             raise InputError(f"{path} lacks a threshold; it is no released stream.")
         thresholds = tuple(cuts.tolist())
-    return Released(release, threshold, Blocks(to, sums / unit), unit, thresholds)
+    return Released(release, threshold, Blocks(to, sums / unit), unit, thresholds, more)
 
 
 def _parquet(path: Path) -> tuple[str, pa.Table]:
     with pq.ParquetFile(path) as file:
         about = (file.schema_arrow.metadata or {}).get(KEY)
         if about is None:
-            raise _none(path)
+            raise no_stream(path)
         return about.decode(), file.read()
 
 
@@ -222,10 +255,11 @@ def _csv(path: Path) -> tuple[str, pa.Table]:
     data = data[: data.rfind(b"\n") + 1]  # the last line may still be being written
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MARK.encode()):
-        raise _none(path)
-    kinds = pa.csv.ConvertOptions(column_types=_BLOCKS | _CUT)
+        raise no_stream(path)
+    kinds = pa.csv.ConvertOptions(column_types=_BLOCKS | _CUT | _PERIODS)
     return first[len(MARK) :].decode(), pa.csv.read_csv(io.BytesIO(rest), convert_options=kinds)
 
 
-def _none(path: Path) -> InputError:
+def no_stream(path: Path) -> InputError:
+    """Return the error for a file that is something else."""
     return InputError(f"{path} is no released stream; `sfumato release` writes one.")

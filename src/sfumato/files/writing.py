@@ -93,21 +93,28 @@ def folder_to_disk(path: Path) -> None:
 
 
 @contextmanager
-def folder_complete_or_absent(path: Path) -> Iterator[Path]:
-    """Make a folder that gets its name when it is complete; after an error there is none."""
-    if path.exists():
-        raise InputError(f"{path} exists; name a folder that does not.")
+def folder_complete_or_absent(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Make a folder that gets its name when it is complete; after an error all is as before."""
+    if path.exists() and not force:
+        raise ExistingFile(f"{path} exists; {ExistingFile.remedy}.")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part, old = (
+        path.with_name(f".{path.name}.{secrets.token_hex(4)}.{kind}") for kind in ("part", "old")
+    )
     part.mkdir()
     try:
         yield part
+        if force and path.exists():
+            path.rename(old)
         part.rename(path)  # fails if somebody else has put something there
     except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
         shutil.rmtree(part, ignore_errors=True)
         raise
     folder_to_disk(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def size_in_words(size: float) -> str:

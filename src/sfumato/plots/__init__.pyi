@@ -7,4 +7,5 @@ from sfumato.plots.line_plots import bounds_over as bounds_over
 from sfumato.plots.line_plots import curves as curves
 from sfumato.plots.released_plots import errors as errors
 from sfumato.plots.released_plots import means as means
+from sfumato.plots.released_plots import timeline as timeline
 from sfumato.plots.stream_plots import bands as bands

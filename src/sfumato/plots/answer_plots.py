@@ -86,7 +86,7 @@ def _draw(axes: Axes, answers: Answers, truth: Floats | None) -> None:
         axes.vlines(truth, *ends, color=style.TRUTH, linewidth=2.2, zorder=5)
 
 
-def _fade(axes: Axes, place: float, end: float, value: float) -> None:
+def _fade(axes: Axes, row: float, end: float, value: float) -> None:
     """Blur from the estimate to the end of its interval, like the noise itself: the sfumato."""
     if end == value:  # an estimate at the end of what is possible
         return
@@ -96,7 +96,7 @@ def _fade(axes: Axes, place: float, end: float, value: float) -> None:
         cmap=_BLUR,
         vmin=0,
         vmax=1,
-        extent=(end, value, place + _HALF, place - _HALF),
+        extent=(end, value, row + _HALF, row - _HALF),
         aspect="auto",
         interpolation="bilinear",
         zorder=3,

@@ -28,7 +28,7 @@ _TALL: Final = 2.75  # inches of a panel with its words
 _KEYS: Final = 5  # names in a row of the legend
 _LETTERS: Final = 125  # in a line of the note
 
-Look = dict[str, Any]
+Stroke = dict[str, Any]
 """The colour, dashes and width of a line."""
 
 
@@ -43,9 +43,9 @@ def repeated(outcome: Outcome) -> Figure:
     across = min(_ACROSS, len(panels))
     down = ceil(len(panels) / across)
     lines = _lines(results, drawing)
-    looks = _looks([*dict.fromkeys(name for name, _, _ in lines)])
+    strokes = _strokes([*dict.fromkeys(name for name, _, _ in lines)])
     data = f"Data: {experiment.data}."
-    foot = 0.3 + 0.2 * (ceil((len(looks) + 1) / _KEYS) + ceil(len(data) / _LETTERS))
+    foot = 0.3 + 0.2 * (ceil((len(strokes) + 1) / _KEYS) + ceil(len(data) / _LETTERS))
     height = 1.0 + _TALL * down + foot
     note = f"; {corrected}" if corrected else ""
     figure = style.page(height, experiment.title, f"{experiment.name}{note}")
@@ -58,10 +58,10 @@ def repeated(outcome: Outcome) -> Figure:
             for name, metric, where in lines
             if drawing.y_labels[metric] == label
         ]
-        _panel(axes, results, drawing, own, panel, looks)
-        _print(axes, outcome, drawing, own, panel, looks)
+        _panel(axes, results, drawing, own, panel, strokes)
+        _print(axes, outcome, drawing, own, panel, strokes)
         axes.set_title(_heading(drawing, label, panel), size=9.5, color=style.INK, loc="left")
-    _legend(figure, looks, foot / height, printed=bool(printed_numbers(experiment.name)))
+    _legend(figure, strokes, foot / height, printed=bool(printed_numbers(experiment.name)))
     style.annotate(figure, data)
     return figure
 
@@ -71,19 +71,27 @@ Line = tuple[str, str, dict[str, Any]]
 
 
 def _lines(results: Results, drawing: Drawing) -> list[Line]:
-    """Return all lines; metrics that share a panel are lines of their own."""
+    """Return all lines that have points; metrics that share a panel are lines of their own."""
     shared = len(set(drawing.y_labels.values())) < len(drawing.y_labels)
     return [
         (metric if shared else str(member), metric, {drawing.series: member})
         for metric in drawing.y_labels
         for member in results.choices(drawing.series)
+        if any(metric in there for _, there in results.where(**{drawing.series: member}))
     ]
 
 
-def _legend(figure: Figure, looks: Mapping[str, Look], top: float, *, printed: bool) -> None:
-    keys = [Line2D([], [], label=name.replace("_", "-"), **look) for name, look in looks.items()]
+def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, *, printed: bool) -> None:
+    keys = [
+        Line2D([], [], label=name.replace("_", "-"), **stroke) for name, stroke in strokes.items()
+    ]
     if printed:
-        circle: Look = {"marker": "o", "fillstyle": "none", "linestyle": "", "color": style.QUIET}
+        circle: Stroke = {
+            "marker": "o",
+            "fillstyle": "none",
+            "linestyle": "",
+            "color": style.QUIET,
+        }
         keys.append(Line2D([], [], label="printed in the paper", **circle))
     figure.legend(
         handles=keys,
@@ -96,17 +104,17 @@ def _legend(figure: Figure, looks: Mapping[str, Look], top: float, *, printed: b
     )
 
 
-def _looks(names: list[str]) -> dict[str, Look]:
+def _strokes(names: list[str]) -> dict[str, Stroke]:
     """Return the colour and dashes of each line; ours is black and wider."""
     colors = style.SEQUENCE[:-1]
     others = [name for name in names if name not in _OURS]
-    looks: dict[str, Look] = {
+    strokes: dict[str, Stroke] = {
         name: {"color": color, "linestyle": _STYLES[place // len(colors) % len(_STYLES)]}
         for place, (name, color) in enumerate(zip(others, cycle(colors), strict=False))
     }
     for place, name in enumerate(name for name in names if name in _OURS):
-        looks[name] = {"color": style.INK, "linestyle": _STYLES[place], "linewidth": 2.4}
-    return {name: looks[name] for name in names}
+        strokes[name] = {"color": style.INK, "linestyle": _STYLES[place], "linewidth": 2.4}
+    return {name: strokes[name] for name in names}
 
 
 def _panel(
@@ -115,7 +123,7 @@ def _panel(
     drawing: Drawing,
     lines: list[Line],
     panel: Any,
-    looks: Mapping[str, Look],
+    strokes: Mapping[str, Stroke],
 ) -> None:
     here = {} if panel is None else {drawing.panel: panel}
     for name, metric, where in lines:
@@ -124,8 +132,8 @@ def _panel(
             numeric = all(isinstance(x, (int, float)) for x in line)
             places = sorted(line) if numeric else [*line]
             marker = {} if len(places) > 8 else {"marker": "o", "markersize": 3}
-            look: Look = {"linewidth": 1.5} | looks[name] | marker
-            axes.plot(places, [line[x] for x in places], **look)
+            stroke: Stroke = {"linewidth": 1.5} | strokes[name] | marker
+            axes.plot(places, [line[x] for x in places], **stroke)
     if drawing.log_x:
         axes.set_xscale("log")
         _plain_numbers(axes.xaxis, axes.get_xlim())
@@ -151,7 +159,7 @@ def _print(
     drawing: Drawing,
     lines: list[Line],
     panel: Any,
-    looks: Mapping[str, Look],
+    strokes: Mapping[str, Stroke],
 ) -> None:
     """Add the printed numbers of a panel."""
     names = {(metric, where[drawing.series]): name for name, metric, where in lines}
@@ -160,7 +168,7 @@ def _print(
         name = names.get((number.metric, number.cell.get(drawing.series)))
         if here and number.readable and name is not None:
             x: Any = number.cell[drawing.x]
-            color = looks[name]["color"]
+            color = strokes[name]["color"]
             axes.plot([x], [number.value], "o", markersize=6.5, fillstyle="none", color=color)
 
 

@@ -57,7 +57,8 @@ def curves(
         for (name, color), end in zip(colors.items(), ends, strict=True)
     }
     style.name_lines(axes, named, heights, 10.5)
-    ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5) if across[0] <= tick <= across[-1]]
+    usual = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5) if across[0] <= tick <= across[-1]]
+    ticks = usual if len(across) > 10 else across.tolist()  # few places are all named
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))

@@ -8,14 +8,20 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from sfumato.core.duration import length
 from sfumato.lab.published_accuracy import MethodErrors
 from sfumato.plots import style
-from sfumato.streams.published import Released
+from sfumato.streams.published import Released, ReleasedByTime
+from sfumato.streams.published.local_time import DAY
+from sfumato.streams.published.time_grid import TimeGrid
 
-__all__ = ["errors", "means"]
+__all__ = ["errors", "means", "timeline"]
+
+_MOST_SHOWN: Final = 200  # sums in a picture
 
 _METRICS: Final = {
     "mse": "squared error of sums",
@@ -25,11 +31,12 @@ _METRICS: Final = {
 }
 
 
-def means(stream: Released) -> Figure:
-    """Return the running mean of a released stream, soft where it is not certain."""
-    count = stream.last - stream.first + 1
+def means(stream: Released, first: int | None = None, last: int | None = None) -> Figure:
+    """Return the running mean of a released stream, or of a range, soft where it is uncertain."""
+    first, last = first or stream.first, last or stream.last
+    count = last - first + 1
     shown = min(100, max(1, count // stream.release.block))
-    cuts = sorted({at * stream.unit for at, _ in stream.cuts(stream.first, stream.last)})
+    cuts = sorted({at * stream.unit for at, _ in stream.cuts(first, last)})
     span = " to ".join(f"{at:,.10g}" for at in dict.fromkeys((cuts[0], cuts[-1])))
     figure = style.page(
         4.6,
@@ -37,7 +44,7 @@ def means(stream: Released) -> Figure:
         f"of values cut to {span}, with 95% intervals",
     )
     axes = figure.add_axes((0.085, 0.2, 0.865, 0.6))
-    ends = np.linspace(stream.first - 1, stream.last, shown + 1).round().astype(int)
+    ends = np.linspace(first - 1, last, shown + 1).round().astype(int)
     answers = [stream.sum(int(start) + 1, int(end)).mean for start, end in pairwise(ends)]
     low, values, high = np.array([(each.low, each.value, each.high) for each in answers]).T
     style.soft_band(axes, (ends[:-1] + ends[1:]) / 2, values, low, high)
@@ -46,8 +53,46 @@ def means(stream: Released) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.0f}"))
     style.name_across(axes, "place in the stream")
     style.quiet(axes)
-    style.annotate(figure, str(stream.release.guarantee))
+    style.annotate(figure, str(stream.guarantee))
     return figure
+
+
+def timeline(stream: ReleasedByTime, first: int = 1, last: int | None = None) -> Figure:
+    """Return the sums of a stream that was published by time, from one period to another."""
+    last = last or stream.grid.periods
+    ends, each = _stretches(stream.grid, first, last)
+    figure = style.page(
+        4.6,
+        f"Sum of each {each}, as published",
+        f"of values cut to {stream.stream.threshold * stream.stream.unit:,.10g}, "
+        "with 95% intervals",
+    )
+    axes = figure.add_axes((0.085, 0.2, 0.865, 0.6))
+    answers = [stream.sum(start + 1, end) for start, end in pairwise(ends)]
+    low, values, high = np.array([(each.low, each.value, each.high) for each in answers]).T
+    edges = stream.grid.edges[ends] / DAY
+    steps = np.repeat(edges, 2)[1:-1]  # a sum holds for all of its periods
+    style.soft_band(axes, steps, *(np.repeat(each, 2) for each in (values, low, high)))
+    axes.axhline(0, color=style.QUIET, linewidth=0.9)
+    axes.set_xlim(edges[0], edges[-1])
+    zone = stream.grid.clock.zone
+    marks = AutoDateLocator(tz=zone)  # type: ignore[no-untyped-call]
+    words = ConciseDateFormatter(marks, tz=zone)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(marks)
+    axes.xaxis.set_major_formatter(words)
+    style.name_across(axes, f"time ({stream.grid.zone})")
+    style.quiet(axes)
+    style.annotate(figure, str(stream.stream.guarantee))
+    return figure
+
+
+def _stretches(grid: TimeGrid, first: int, last: int) -> tuple[list[int], str]:
+    """Return the ends of what is drawn as one sum, periods or days if they are many, in words."""
+    if last - first < _MOST_SHOWN:
+        return [*range(first - 1, last + 1)], length(grid.every).removeprefix("1 ")
+    days = np.unique(grid.clock.walls(grid.edges[first - 1 : last]) // DAY, return_index=True)[1]
+    many = -(-days.size // _MOST_SHOWN)
+    return [*(days[::many] + first - 1).tolist(), last], "day" if many == 1 else f"{many:,} days"
 
 
 def errors(rows: Sequence[MethodErrors]) -> Figure:

@@ -19,7 +19,7 @@ from sfumato.streams.published.publisher import Blocks
 Ints = NDArray[np.int64]
 
 VALUES = 200_000
-LENGTHS = (10, 100, 1000, 10_000, 100_000)
+LENGTHS = (10, 100, 1000, 10_000, 20_480, 100_000)
 
 
 def moving(keeps: float, size: int, seed: int = 3) -> NDArray[np.float64]:
@@ -43,8 +43,8 @@ def test_the_motion_of_blocks_tells_how_their_parts_vary(
 
 def test_noise_is_not_taken_for_motion() -> None:
     """Blocks that are all alike show none beyond a standard error."""
-    tree, law = Tree(16, 3), plan(epsilon=1.0, bound=100, threshold=100).noise(100).law()
-    integers, corrections = tree.leaf_sums(tree.draw(law.rate, seeded(4)))
+    tree, law = Tree(16, 3), plan(epsilon=1.0, bound=100, threshold=100).noise(100)
+    integers, corrections = tree.leaf_sums(tree.draw(law, seeded(4)))
     sums = integers + corrections
     seen = BlockMotion.of(sums, tree, law.variance)
     blind = BlockMotion.of(sums, tree, 0.0)
@@ -75,6 +75,7 @@ def released(values: Ints, epsilon: float, cut: int, seed: int) -> Released:
 
 STREAMS: dict[str, Callable[[], Ints]] = {
     "autocorrelated": lambda: np.exp(4.5 + 0.08 * moving(0.995, VALUES)).clip(0, 5000).astype(int),
+    "slow": lambda: np.exp(4.5 + 0.036 * moving(0.999, VALUES)).clip(0, 5000).astype(int),
     "shuffled": lambda: seeded(5).simulator().permutation(STREAMS["autocorrelated"]()),
     "heavy": lambda: seeded(6).simulator().lognormal(5, 1.5, VALUES).clip(0, 1e5).astype(int),
     "cycle": lambda: (500 + 450 * np.sin(2 * np.pi * np.arange(VALUES) / 90)).astype(int),
@@ -131,12 +132,12 @@ def test_a_random_order_would_be_too_sure_of_values_that_move_and_of_cycles() ->
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("name", ["autocorrelated", "shuffled", "heavy"])
+@pytest.mark.parametrize("name", ["autocorrelated", "slow", "shuffled", "heavy"])
 def test_the_claim_at_every_length(name: str, length: int, epsilon: float) -> None:
-    covered, longer = cover(name, epsilon, length, runs=80, asked=10)
+    covered, longer = cover(name, epsilon, length, runs=80, asked=20)
     assert covered >= 0.93
     if length >= 20_480 or (length >= 2560 and epsilon == 1.0):  # ten blocks
-        assert covered <= 0.985
+        assert covered <= 0.975
     if name == "shuffled":
         assert longer <= 1.35
 

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from sfumato.core.noise import NoiseLaw
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source, seeded
 from sfumato.streams.published import Publisher, PublishingPlan, Released, plan
+from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.publisher import Blocks
 from sfumato.streams.published.several import Groups
 from sfumato.streams.published.thresholds import ScaleFree
@@ -106,13 +108,15 @@ def test_the_shares_of_a_value_add_up_to_epsilon_exactly(
     epsilon: float, reuse: float, people: int
 ) -> None:
     release = planned(epsilon=epsilon, reuse=reuse, per_person=people)
-    noise = Fraction(repr(release.noise(7).epsilon))
+    law, tree = release.noise(7), release.tree
+    assert isinstance(law, NoiseLaw)
+    assert isinstance(tree, Tree)
+    noise = law.epsilon(7 * tree.layers)
     for choice in (release.threshold, release.later):
         assert isinstance(choice, ScaleFree)
         spent = (Fraction(repr(choice.epsilon)) + noise) * max(people, 1)
         assert Fraction(repr(epsilon)) * (1 - Fraction(1, 10**12)) < spent
         assert spent <= Fraction(repr(epsilon))
-    assert release.noise(7).sensitivity == 7 * release.tree.layers
     assert PublishingPlan.from_configuration(release.configuration()) == release
 
 

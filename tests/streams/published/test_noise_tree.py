@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.core.noise import NoiseLaw
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import seeded
 from sfumato.streams.published.noise_tree import Tree
@@ -26,7 +27,7 @@ def incidence(tree: Tree, trees: int = 1) -> NDArray[np.float64]:
 
 def drawn(tree: Tree, seed: int) -> list[NDArray[np.int64]]:
     """Return the noise of the first of the trees that are drawn together."""
-    nodes = tree.draw(Fraction(1, 50), seeded(seed))
+    nodes = tree.draw(NoiseLaw(Fraction(1, 50)), seeded(seed))
     return [level[: level.size // tree.together] for level in nodes]
 
 
@@ -62,14 +63,14 @@ def test_online_equals_offline_bit_for_bit(tree: Tree) -> None:
 
 def test_huge_noise_stays_exact() -> None:
     tree = Tree(16, 4)
-    nodes = [level * 10**11 for level in tree.draw(Fraction(1, 10**6), seeded(4))]
+    nodes = [level * 10**11 for level in tree.draw(NoiseLaw(Fraction(1, 10**6)), seeded(4))]
     small = fitted(tree, [level // 10**11 for level in nodes])
     assert np.abs(fitted(tree, nodes) / 1e11 - small).max() < 1e-12 * np.abs(small).max()
 
 
 def test_trees_drawn_together_are_fitted_one_by_one() -> None:
     for tree in (Tree(3, 3), Tree(2, 4, consistent=False), Tree(4, 1)):
-        nodes = tree.draw(Fraction(1, 50), seeded(7))
+        nodes = tree.draw(NoiseLaw(Fraction(1, 50)), seeded(7))
         whole = fitted(tree, nodes).reshape(tree.together, -1)
         for index in (0, 1, tree.together - 1):
             own = [level.reshape(tree.together, -1)[index] for level in nodes]

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.noise import NoiseLaw
 from sfumato.errors import ConfigurationError
 from sfumato.streams.published import plan
+from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.people import Contributions
 
 
@@ -32,7 +34,10 @@ def test_all_values_of_a_person_together_spend_at_most_epsilon(people: int, reus
     """However they are divided between the values held out and the others."""
     release = plan(epsilon=0.3, bound=100, per_person=people, reuse=reuse)
     chosen = Fraction(repr(release.threshold.epsilon))
-    noise = Fraction(repr(release.noise(10).epsilon))
+    law, tree = release.noise(10), release.tree
+    assert isinstance(law, NoiseLaw)
+    assert isinstance(tree, Tree)
+    noise = law.epsilon(10 * tree.layers)
     each = chosen + noise if reuse else max(chosen, noise)
     assert each * people <= Fraction("0.3")
     assert each * people > Fraction("0.3") * (1 - Fraction(1, 10**12))

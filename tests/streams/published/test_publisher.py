@@ -56,7 +56,7 @@ def test_what_is_published_is_offline_consistency_bit_for_bit() -> None:
     leaves = np.minimum(values, 30).reshape(2, row, 2).sum(axis=2)
     offline = []
     for index, true in enumerate(leaves):
-        noise = tree.draw(release.noise(30).law().rate, Keyed(KEY, f"trees {index}"))
+        noise = tree.draw(release.noise(30), Keyed(KEY, f"trees {index}"))
         nodes = [level + true.reshape(level.size, -1).sum(axis=1) for level in noise]
         integers, corrections = tree.leaf_sums(nodes)
         offline.append(integers + corrections)
@@ -66,13 +66,12 @@ def test_what_is_published_is_offline_consistency_bit_for_bit() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_the_scale_of_a_node_is_threshold_times_layers_over_epsilon(name: str) -> None:
     release = plan(name, epsilon=0.1, bound=1000, limit=1 << 12)
-    assert release.noise(250).law().rate == Fraction(1, 10) / (250 * release.tree.layers)
+    assert release.noise(250) == NoiseLaw(Fraction(1, 10) / (250 * release.tree.changes))
 
 
 @pytest.mark.parametrize("tree", [Tree(3, 3), Tree(2, 4, consistent=False), Tree(4, 1)], ids=str)
 def test_one_value_moves_each_layer_by_the_threshold_at_most(tree: Tree) -> None:
     """The sensitivity behind that scale, counted over the true sums of all nodes."""
-    release = PublishingPlan(1.0, 100, Fixed(30), tree=tree, block=2)
     values = VALUES[: tree.leaves * 2].copy()
     other = values.copy()
     values[1], other[1] = 10, 100
@@ -84,13 +83,13 @@ def test_one_value_moves_each_layer_by_the_threshold_at_most(tree: Tree) -> None
         )
 
     moved = np.abs(sums(values) - sums(other)).sum()
-    assert 0 < moved <= 30 * tree.layers == release.noise(30).sensitivity
+    assert 0 < moved <= 30 * tree.layers
 
 
 def test_noise_is_that_of_the_law_and_not_a_tenth_less_or_more() -> None:
     release = PublishingPlan(1.0, 1000, Fixed(500), tree=Tree(16, 1))
     sums = Publisher(release, KEY).feed(np.full(200_000, 700)).sums - 500
-    variance = release.noise(500).law().variance
+    variance = release.noise(500).variance
     error = 6 * np.sqrt(5 / sums.size)  # of a variance, for noise of kurtosis six
     assert abs(sums.var() / variance - 1) < error
     for factor in (0.9, 1.1):
@@ -162,7 +161,10 @@ def test_a_reused_holdout_is_published_and_the_shares_never_exceed_epsilon(
     epsilon: float, reuse: float
 ) -> None:
     release = plan(epsilon=epsilon, bound=100, holdout=40, limit=256, reuse=reuse, block=4)
-    spent = Fraction(repr(release.threshold.epsilon)) + Fraction(repr(release.noise(7).epsilon))
+    law, tree = release.noise(7), release.tree
+    assert isinstance(law, NoiseLaw)
+    assert isinstance(tree, Tree)
+    spent = Fraction(repr(release.threshold.epsilon)) + law.epsilon(7 * tree.layers)
     assert spent <= Fraction(repr(epsilon))
     assert spent > Fraction(repr(epsilon)) * (1 - Fraction(1, 10**12))
     assert release.guarantee.epsilon == epsilon
@@ -216,7 +218,9 @@ def spent(tree: Tree, threshold: int, bound: int, law: NoiseLaw) -> Fraction:
 @pytest.mark.parametrize("threshold", [1, 3, 5])
 def test_the_nodes_of_a_tree_have_epsilon_exactly(tree: Tree, threshold: int) -> None:
     release = PublishingPlan(0.3, 6, Fixed(threshold), tree=tree)
-    assert spent(tree, threshold, 6, release.noise(threshold).law()) == Fraction(3, 10)
+    law = release.noise(threshold)
+    assert isinstance(law, NoiseLaw)
+    assert spent(tree, threshold, 6, law) == Fraction(3, 10)
 
 
 @pytest.mark.parametrize(

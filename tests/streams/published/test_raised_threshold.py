@@ -232,7 +232,7 @@ class Judged:
         kept = np.interp(end, edges, cut) - np.interp(start, edges, cut)
         noise = self.release.tree.mean_square(start / block, end / block).mean()
         off = ((kept - (true[end] - true[start])) ** 2).mean()
-        return float(off + self.release.noise(threshold).law().variance * noise)
+        return float(off + self.release.noise(threshold).variance * noise)
 
     def ratio_to_oracle(self, runs: int = 12) -> float:
         """Return the mean error of chosen thresholds, relative to the best threshold."""

@@ -64,11 +64,11 @@ class Amounts:
             )
         check_one_of("invalid", self.invalid, INVALID)
 
-    def promised(self, guarantee: Guarantee) -> Guarantee:
-        """Return a guarantee for values that are treated like this; stopping can be seen."""
-        if self.invalid != "stop":
-            return guarantee
-        visible = "no value is invalid, as everybody sees where a release stops"
+    def promised(self, guarantee: Guarantee, judged: str = "value") -> Guarantee:
+        """Return a guarantee for the values of a table: what stops a release can be seen."""
+        table = "the file is a well-formed table"
+        table += f" and no {judged} is invalid" if self.invalid == "stop" else ""
+        visible = f"{table}, as everybody sees where a release stops"
         return replace(guarantee, assumptions=(*guarantee.assumptions, visible))
 
     @property
@@ -134,7 +134,8 @@ class Amounts:
         if wrong.any():
             values = self._judged(values, wrong, first, missing)
         if values.dtype.kind == "f":
-            scaled = values if self.unit == 1 else values / self.unit
+            with np.errstate(over="ignore"):  # what becomes infinite is cut like any large value
+                scaled = values if self.unit == 1 else values / self.unit
             return np.rint(np.minimum(scaled, self.units)).astype(np.int64)
         whole = values.astype(np.uint64)
         if self.unit == 1:
@@ -144,10 +145,10 @@ class Amounts:
             lambda places: [self.nearest(Fraction(number)) for number in whole[places].tolist()],
         )
 
-    def refusal(self, place: int, shown: str) -> InputError:
+    def refusal(self, index: int, shown: str) -> InputError:
         """Return the error for an invalid value, given its index from 0."""
         return InputError(
-            f"value {place + 1} is {shown}; a number from 0 on is expected "
+            f"value {index + 1} is {shown}; a number from 0 on is expected "
             "(with invalid clip or zero it would go on)."
         )
 

@@ -9,6 +9,7 @@ from typing import Final, Self
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.streams.published.noise_ring import Ring
 from sfumato.streams.published.noise_tree import Tree
 
 __all__ = ["BlockMotion"]
@@ -40,11 +41,11 @@ class BlockMotion:
     memory: float = _SLOWEST
 
     @classmethod
-    def of(cls, sums: Floats, tree: Tree, variance: float) -> Self:
-        """Return the motion that noisy sums show, at the long end of what they leave open.
+    def of(cls, sums: Floats, tree: Tree | Ring, variance: float) -> Self:
+        """Return the motion that noisy sums show.
 
         Squared differences of blocks grow with their distance by as much as what lasts fades; the
-        rest of what neighbours differ by is fleeting.
+        rest of what neighbours differ by, at the long end of what noise leaves open, is fleeting.
 
         Parameters
         ----------
@@ -60,7 +61,7 @@ class BlockMotion:
             return cls()
         near, far, farther = (_beyond_noise(sums, tree, variance, lag) for lag in (1, 2, 3))
         error, grown = _standard_error(near), far - near[: far.size]
-        growth = float(grown.mean()) - _standard_error(grown)
+        growth = float(grown.mean())
         neighbours = float(near.mean()) + error
         if growth <= 0:
             return cls(max(0.0, neighbours) / 2)
@@ -82,7 +83,7 @@ class BlockMotion:
         return (1 - share) * part + share * rest - share * (1 - share) * self.variance(1.0)
 
 
-def _beyond_noise(sums: Floats, tree: Tree, variance: float, lag: int) -> Floats:
+def _beyond_noise(sums: Floats, tree: Tree | Ring, variance: float, lag: int) -> Floats:
     """Return the squares by which blocks at some distance differ, each less that of their noise."""
     squares = (sums[lag:] - sums[:-lag]) ** 2
     at = np.unique(np.linspace(0, squares.size - 1, _MOST_PAIRS).astype(np.int64))

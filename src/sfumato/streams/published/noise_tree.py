@@ -20,15 +20,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.arrays import Floats, Ints
 from sfumato.core.field_checks import check_whole
+from sfumato.core.noise import DrawnLaw
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 
@@ -86,6 +86,18 @@ class Tree:
                 f"leaves; {_MOST_LEAVES} is the most."
             )
 
+    def __str__(self) -> str:
+        if self.layers == 1:
+            return "none: one sum for each block"
+        return f"{self.layers} layers, fan-out {self.fanout}"
+
+    @property
+    def changes(self) -> int:
+        """The squared changes that one unit in a leaf makes, over the variance of the noise."""
+        return self.layers
+
+    finest: ClassVar[int] = 1  # leaves have the noise of all nodes
+
     @property
     def leaves(self) -> int:
         """The number of leaves."""
@@ -98,10 +110,10 @@ class Tree:
         """The number of trees that are drawn at once, more than one if they are small."""
         return max(1, _FEW_LEAVES // self.leaves)
 
-    def draw(self, rate: Fraction, rng: Source) -> list[Ints]:
+    def draw(self, law: DrawnLaw, rng: Source) -> list[Ints]:
         """Return noise for all nodes of the trees that are drawn together, roots first."""
         sizes = [self.together * self.fanout**depth for depth in range(self.layers)]
-        return [rng.discrete_laplace(rate, size) for size in sizes]
+        return [law.draw(size, rng) for size in sizes]
 
     def leaf_sums(self, nodes: Sequence[Ints]) -> tuple[Ints, Floats]:
         """Return the leaves of noisy nodes (roots first): integers, and corrections to add."""

@@ -112,7 +112,6 @@ class Publisher:
 
     Examples
     --------
-    >>> from sfumato.streams.published.thresholds import Fixed
     >>> from sfumato.streams.published.noise_tree import Tree
     >>> plan = PublishingPlan(20.0, bound=100, threshold=Fixed(10), tree=Tree(4, 2), block=2)
     >>> publisher = Publisher(plan, bytes(32))
@@ -154,7 +153,7 @@ class Publisher:
         return Blocks(*(np.concatenate(column) for column in zip(*due, strict=True)))
 
     def _chapters(self, values: Ints) -> Iterator[Blocks]:
-        """Yield the blocks of values that may extend over several chapters."""
+        """Yield the blocks that values complete; the end of a chapter also ends a block."""
         state, release = self.state, self.release
         while values.size:
             end = release.holdout + len(state.thresholds) * release.renew
@@ -181,15 +180,11 @@ class Publisher:
         """Choose the threshold; erase and return the values it was chosen from."""
         state = self.state
         values = np.concatenate([*state.held, np.zeros(0, dtype=np.int64)])
-        how, again = self.release.threshold, len(state.thresholds)
-        if again:
-            assert self.release.later is not None  # noqa: S101 - a release that renews has one
-            how = self.release.later
+        again = len(state.thresholds)
         rng = Keyed(self._key, f"threshold {again}" if again else "threshold")
-        state.threshold = how.choose(values, self.release.bound, rng)
+        state.threshold = self.release.choose(values, rng, again=bool(again))
         state.thresholds.append(state.threshold)
         state.held, state.begun = [], state.blocks
-        self.release.noise(state.threshold).law()  # raises an error if the unit is too small
         return values
 
     def _add(self, values: Ints) -> Blocks:
@@ -211,6 +206,18 @@ class Publisher:
         state.blocks += whole
         state.partial, state.filled = int(values[end:].sum()), values.size - end
         return Blocks(to, noisy)
+
+    def feed_sums(self, sums: Ints) -> Blocks:
+        """Add whole blocks of which only the sums are known; return them with their noise.
+
+        The values in them are cut to the threshold already, which is known in advance.
+        """
+        state, width = self.state, self.release.block
+        if state.filled or state.threshold is None or self.release.renew:
+            raise InputError("whole blocks cannot begin here, or their threshold is not known yet.")
+        blocks = Blocks(state.count + width * np.arange(1, sums.size + 1), self._noisy(sums))
+        state.blocks, state.count = state.blocks + sums.size, state.count + width * sums.size
+        return blocks
 
     def _noisy(self, sums: Ints) -> Floats:
         """Return the sums of the next blocks with their noise added."""
@@ -236,8 +243,8 @@ class Publisher:
         if self._row is None or self._row[0] != place:
             release = self.release
             assert self.state.threshold is not None  # noqa: S101 - it is chosen before any block
-            rate = release.noise(self.state.threshold).law().rate
+            law = release.noise(self.state.threshold)
             purpose = f"trees {row}" + (f" of chapter {place[0]}" if place[0] else "")
-            nodes = release.tree.draw(rate, Keyed(self._key, purpose))
+            nodes = release.tree.draw(law, Keyed(self._key, purpose))
             self._row = (place, *release.tree.leaf_sums(nodes))
         return self._row[1:]

@@ -10,6 +10,7 @@ from typing import Final
 
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.noise import exact_epsilon, share_of
+from sfumato.streams.published.noise_ring import MOST_RING_LEAVES, Ring
 from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.publishing_plan import (
     MOST_WATCHED,
@@ -27,7 +28,17 @@ from sfumato.streams.published.thresholds import (
     pays,
 )
 
-__all__ = ["HOLDOUT", "LIMIT", "METHODS", "fitting", "plan"]
+__all__ = [
+    "HOLDOUT",
+    "LIMIT",
+    "METHODS",
+    "Wish",
+    "fitting",
+    "plan",
+    "plan_periods",
+    "tuned_threshold",
+    "tuned_tree",
+]
 
 HOLDOUT: Final = 1 << 16
 LIMIT: Final = 1 << 20
@@ -38,12 +49,17 @@ _LARGEST_BLOCK: Final = 1 << 12
 
 @dataclass(frozen=True)
 class Wish:
-    """The request of a curator for any method: privacy, bound, hold-out, longest range."""
+    """The request of a curator for any method: privacy, bound, hold-out, longest range.
+
+    With Gaussian noise epsilon is that of choosing a threshold, and ``mu`` says by how many
+    deviations of the noise a value may move the integers of its stream.
+    """
 
     epsilon: float
     bound: int
     holdout: int = HOLDOUT
     limit: int = LIMIT
+    mu: float = 0.0
 
     def release(self, threshold: Threshold, tree: Tree, block: int) -> PublishingPlan:
         """Return the publishing plan with these parts."""
@@ -93,7 +109,7 @@ def _plain_tree(fanout: int, wish: Wish, *, consistent: bool = False) -> tuple[T
     return Tree(fanout, _height(fanout, wish.limit), consistent), 1
 
 
-def _tuned_tree(wish: Wish) -> tuple[Tree, int]:
+def tuned_tree(wish: Wish, block: int | None = None) -> tuple[Tree | Ring, int]:
     """Return the shape of least mean squared error, from exact noise and errors within blocks.
 
     Within a block sums are interpolated. For values in random order with a standard deviation of a
@@ -101,38 +117,54 @@ def _tuned_tree(wish: Wish) -> tuple[Tree, int]:
     of the block's length times their variance; a drift by a fifteenth of the threshold over the
     block is added.
     """
-    shapes = [
-        (Tree(fanout, layers), 1 << power)
+    blocks = [1 << power for power in range(_LARGEST_BLOCK.bit_length())]
+    blocks = blocks if block is None else [block]
+    shapes: list[tuple[Tree | Ring, int]] = [
+        (Tree(fanout, layers), width)
         for fanout in _FANOUTS
         for layers in range(1, _height(fanout, wish.limit) + 1)
-        for power in range(_LARGEST_BLOCK.bit_length())
-        if fanout ** (layers - 1) << power <= wish.limit
+        for width in blocks
+        if layers == 1 or fanout ** (layers - 1) * width <= wish.limit
     ]
+    if wish.mu:
+        shapes += [
+            (Ring(1 << size), width)
+            for size in range(1, MOST_RING_LEAVES.bit_length())
+            for width in blocks
+            if width << size < 2 * wish.limit
+        ]
     return min(shapes, key=lambda shape: _squared_error(wish, *shape))
 
 
-def _squared_error(wish: Wish, tree: Tree, block: int) -> float:
+def _squared_error(wish: Wish, tree: Tree | Ring, block: int) -> float:
     """Return the expected squared error of a random range, in units of the squared threshold."""
-    noise = 2 * (tree.layers / wish.epsilon) ** 2 * mean_square_error(tree, block, wish.limit)
+    node = tree.changes / wish.mu**2 if wish.mu else 2 * (tree.changes / wish.epsilon) ** 2
+    noise = node * mean_square_error(tree, block, wish.limit)
     inside = (block - 1) / 27 + (block / 60) ** 2 if block > 1 else 0.0
     return noise + inside
 
 
 def _tuned(wish: Wish) -> PublishingPlan:
     """Return our own plan, whose threshold leaves a number of values above it by exact error."""
-    tree, block = _tuned_tree(wish)
-    above = wish.holdout * math.sqrt(6 * _squared_error(wish, tree, block)) / wish.limit
-    return wish.release(_tuned_threshold(wish, above), tree, block)
+    tree, block = tuned_tree(wish)
+    assert isinstance(tree, Tree)  # noqa: S101 - rings are for Gaussian noise
+    return wish.release(tuned_threshold(wish, tree, block), tree, block)
 
 
-def _tuned_threshold(wish: Wish, above: float) -> Threshold:
-    """Return our own threshold, given the number of values that should be above it.
+def tuned_threshold(wish: Wish, tree: Tree | Ring, block: int) -> Threshold:
+    """Return our own threshold, which leaves a number of values above it by exact error.
 
     The weight is at least a few times the scale of the noise, or the choice would be random; but at
     most one in 32 values, or with a short hold-out the best choice would be to clip everything. A
     second look at the values pays where it can see one in 32 of them, and where the right number is
     not far below the greater weight that the first look then needs.
     """
+    above = wish.holdout * math.sqrt(6 * _squared_error(wish, tree, block)) / wish.limit
+    return _threshold(wish, above)
+
+
+def _threshold(wish: Wish, above: float) -> Threshold:
+    """Return our own threshold, given the number of values that should be above it."""
     twice = pays(wish.epsilon, wish.holdout) and above * wish.epsilon >= 1
     first = wish.epsilon * (1 - SHARE) if twice else wish.epsilon
     weight = max(above, min(8 / first, wish.holdout / 32))
@@ -271,6 +303,54 @@ def plan(  # noqa: PLR0913 - what a curator decides
         release = replace(release, threshold=Fixed(threshold), holdout=0)
     release = replace(release, block=release.block if block is None else block)
     return replace(release, epsilon=epsilon, smoother=smoother, per_person=per_person)
+
+
+def plan_periods(
+    times: str,
+    *,
+    epsilon: float,
+    bound: int,
+    rows: int,
+    periods: int,
+    threshold: int | None = None,
+    reuse: float = 0.2,
+) -> PublishingPlan:
+    """Return the plan for values that are published by time, with one block for each period.
+
+    All values choose the threshold and all are published, so that it does not matter in which order
+    they come: the choice has the share ``reuse`` of epsilon, and the noise the rest.
+
+    Parameters
+    ----------
+    times
+        Whether times are ``private`` or ``public``.
+    epsilon, bound, threshold
+        As for :func:`plan`.
+    rows
+        The number of rows, which is public.
+    periods
+        The number of periods.
+    reuse
+        The share of epsilon for the threshold, unless that is known in advance.
+
+    Examples
+    --------
+    >>> release = plan_periods("private", epsilon=0.5, bound=1000, rows=10_000, periods=720)
+    >>> release.block, 1 / release.noise(100).rate == 2 * 100 * release.tree.layers / Fraction(2, 5)
+    (1, True)
+
+    """
+    share = Fraction(0) if threshold is not None else Fraction(repr(float(reuse)))
+    check_number("reuse", reuse, above=0, below=1)
+    check_whole("rows", rows, 1)
+    spent = share_of(epsilon, (1 - share) / (2 if times == "private" else 1))
+    wish = Wish(spent, bound, rows, max(periods, 2))
+    tree, block = tuned_tree(wish, 1)
+    if threshold is not None:
+        return PublishingPlan(epsilon, bound, Fixed(threshold), tree=tree, times=times)
+    above = math.sqrt(6 * _squared_error(wish, tree, block))  # of all rows, in the whole grid
+    chosen = _threshold(replace(wish, epsilon=share_of(epsilon, share)), above)
+    return PublishingPlan(epsilon, bound, chosen, rows, tree, reuse=float(reuse), times=times)
 
 
 def _check(

@@ -17,9 +17,7 @@ from sfumato.core.estimate import checked_level
 from sfumato.core.field_checks import check_one_of
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
-from sfumato.core.noise import NoiseLaw
 from sfumato.errors import InputError
-from sfumato.mechanisms.central.laplace import DiscreteLaplace
 from sfumato.streams.published.block_motion import BlockMotion
 from sfumato.streams.published.noise_tree import Tree, WeightMoments
 from sfumato.streams.published.publisher import Blocks
@@ -60,6 +58,7 @@ class RangeAnswer:
 
     ``low`` and ``high`` are the interval of the sum of values *clipped to the threshold*; clipping
     makes the true sum larger by at most ``cut_off``, and by nothing if no value is that large.
+    Where positions are periods, ``count`` is the number of values in them; None if it is private.
     """
 
     first: int
@@ -71,12 +70,16 @@ class RangeAnswer:
     cut_off: float
     as_of: int
     guarantee: Guarantee
+    count: int | None
 
     @property
     def mean(self) -> RangeAnswer:
-        """The same answer for the mean value instead of the sum."""
-        n = self.last - self.first + 1
-        shares = {name: getattr(self, name) / n for name in ("value", "low", "high", "cut_off")}
+        """The same answer for the mean value instead of the sum, if it is known how many are in."""
+        if not self.count:
+            raise InputError("there is no mean, as it is not known how many values are in.")
+        shares = {
+            name: getattr(self, name) / self.count for name in ("value", "low", "high", "cut_off")
+        }
         return replace(self, **shares)
 
 
@@ -96,6 +99,8 @@ class Released:
         The size of one unit.
     thresholds
         The threshold of each chapter, if there are several.
+    assumptions
+        What the promise assumes beyond what the plan does.
 
     Attributes
     ----------
@@ -121,6 +126,7 @@ class Released:
     blocks: Blocks
     unit: float = 1.0
     thresholds: tuple[int, ...] = ()
+    assumptions: tuple[str, ...] = ()
     motions: dict[int, BlockMotion] = field(default_factory=dict, init=False, repr=False)
 
     def cuts(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -134,6 +140,12 @@ class Released:
 
     def _cut(self, chapter: int) -> int:
         return self.thresholds[chapter] if self.thresholds else self.threshold
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to the person behind a value, or to a person."""
+        one = self.release.guarantee
+        return replace(one, assumptions=(*one.assumptions, *self.assumptions))
 
     @property
     def first(self) -> int:
@@ -207,7 +219,8 @@ class Released:
             level,
             cut * self.unit,
             self.last,
-            self.release.guarantee,
+            self.guarantee,
+            last - first + 1,
         )
 
     def running(self, window: int, every: int) -> tuple[Ints, Floats]:
@@ -255,8 +268,11 @@ class Released:
         """Return the half width of an interval, from exact moments of noise and a variance."""
         variance, fourth = hidden, 0.0
         for cut, start, end in self._by_chapters(first, last, *ends):
-            moments = _moments(self.release.tree, start, end)
-            law = _law(self.release.noise(cut))
+            law, tree = self.release.noise(cut), self.release.tree
+            if not (law.excess_kurtosis and isinstance(tree, Tree)):
+                variance += law.variance * float(tree.mean_square(start, end))
+                continue
+            moments = _moments(tree, start, end)
             variance += law.variance * moments.square
             fourth += law.excess_kurtosis * law.variance**2 * moments.fourth
         # Cornish and Fisher: the noise of few nodes has longer tails than a normal law.
@@ -312,17 +328,12 @@ class Released:
             first, last = np.searchsorted(self._chapters, [chapter, chapter + 1]).tolist()
             full = np.diff(self._starts)[first:last] == self.release.block
             sums = self.blocks.sums[first : first + int(full.sum())]  # only the last can be short
-            variance = self.release.noise(self._cut(chapter)).law().variance
+            variance = self.release.noise(self._cut(chapter)).variance
             self.motions[chapter] = BlockMotion.of(sums, self.release.tree, variance)
         return self.motions[chapter]
 
 
-# Many ranges share their ends or their noise, and both take longer than all the rest of an answer.
+# Many ranges share their ends, and these take longer than all the rest of an answer.
 @lru_cache(maxsize=4096)
 def _moments(tree: Tree, first: float, last: float) -> WeightMoments:
     return tree.moments(first, last)
-
-
-@lru_cache(maxsize=256)
-def _law(noise: DiscreteLaplace) -> NoiseLaw:
-    return noise.law()

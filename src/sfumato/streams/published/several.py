@@ -87,7 +87,8 @@ class Groups:
                 f"{self.count:,} values came; the first {self.release.holdout:,} only choose the "
                 "threshold."
             )
-        return replace(self.release, threshold=Fixed(self.threshold), holdout=0)
+        known = Fixed(self.threshold, self.release.threshold.epsilon)
+        return replace(self.release, threshold=known, holdout=0)
 
     def feed(self, names: NDArray[np.str_], values: Ints) -> dict[str, Blocks]:
         """Add values with the stream of each; return the blocks now due, by stream."""
@@ -114,8 +115,7 @@ class Groups:
         if self._held:
             names = np.concatenate([held for held, _ in self._held])
             values = np.concatenate([held for _, held in self._held])
-        rng = Keyed(self._key, "threshold")
-        self.threshold = self.release.threshold.choose(values, self.release.bound, rng)
+        self.threshold = self.release.choose(values, Keyed(self._key, "threshold"))
         self._held = []
         return names, values
 
@@ -162,6 +162,8 @@ def together(releases: Sequence[PublishingPlan]) -> Guarantee:
 
     """
     one = releases[0].guarantee
+    if releases[0].delta:  # epsilon and delta are those of a row in all streams already
+        return one
     unit = one.unit if releases[0].per_person else "each row"
     return replace(
         one,

@@ -65,7 +65,14 @@ class Threshold(Protocol):
 
 @dataclass(frozen=True)
 class Fixed:
-    """A threshold that is known in advance, so that no value is held out.
+    """A threshold that is known already, so that no value is held out.
+
+    Parameters
+    ----------
+    threshold
+        The threshold in units.
+    epsilon
+        The epsilon of the choice that gave it, if it was chosen from values.
 
     Examples
     --------
@@ -76,8 +83,8 @@ class Fixed:
     """
 
     threshold: int
+    epsilon: float = 0.0
     name: ClassVar[str] = "fixed"
-    epsilon: ClassVar[float] = 0.0
     delta: ClassVar[float] = 0.0
 
     def choose(self, values: Ints, bound: int, rng: Source) -> int:
