@@ -117,6 +117,34 @@ def test_jumps_that_last_are_found_better_than_by_the_answers_alone() -> None:
     assert area("pooled", curve)[0] > area("lpu", curve)[0] + 0.01
 
 
+def winds(periods: int, seed: int) -> np.ndarray:
+    """Shares of sixteen directions of the wind, each of which swings about its own level."""
+    draws = np.random.default_rng(seed).normal(0, 0.36, (periods, 16))
+    swings = [np.zeros(16)]
+    for draw in draws:
+        swings.append(0.8 * swings[-1] + draw)
+    raised = np.exp(swings[1:]) / np.sqrt(np.arange(1, 17))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("method", ["filtered", "pooled"])
+def test_events_of_many_weak_items_are_found_as_well_as_by_the_answers_alone(method: str) -> None:
+    """An answer's deviation is as large as the whole range of the curve that is watched."""
+    watch, judged, answered = Watch.item(0, of=16), [], []
+    for seed in (11, 12):
+        shares = winds(250, seed)
+        protocol = Window(100, 0.5, 20_000, domain=16, method=method)
+        releases = simulate(protocol, Steady(shares, 20_000, seed), seed=seed).releases
+        curve = watch.of(shares)
+        bar = threshold(curve)
+        judged.append(roc(np.array([watch.score(one, bar) for one in releases]), curve > bar).area)
+        answers = [watch.of(np.asarray(one.raw)) for one in releases]
+        answered.append(roc(np.array(answers), curve > bar).area)
+    assert 0.6 < np.mean(answered) < 0.8
+    assert np.mean(judged) > np.mean(answered) - 0.02
+
+
 @pytest.mark.statistics
 @pytest.mark.parametrize("method", ["filtered", "pooled"])
 def test_a_filtered_release_alarms_no_more_often_than_said_at_the_threshold(method: str) -> None:

@@ -15,7 +15,7 @@ __all__ = ["Slow"]
 class Slow(Window):
     """A window that keeps to what every stream has."""
 
-    foreseen: ClassVar[type[Outlook]] = Outlook
+    outlook_class: ClassVar[type[Outlook]] = Outlook
 
     def fleet(self, population: Population, rng: Source) -> DeviceFleet:  # type: ignore[override]
         return DeviceFleet(self, population, rng)

@@ -109,5 +109,6 @@ def test_a_bad_promise_in_a_task_file_gets_one_sentence(shuffle: str, sentence: 
 def test_the_promise_names_what_it_needs() -> None:
     sentence = str(promised(WOVEN, Requirement(0.05, 1e-6, min_batch=10_000, colluding=0.1)))
     assert "whole stream of 8 periods is protected with epsilon 0.05, delta 1e-06" in sentence
-    assert "at least 10,000 devices take part in the whole horizon" in sentence
+    assert "at least 10,000 reports of devices that take part in the whole horizon" in sentence
+    assert "nobody who sees what was shuffled knows in which periods a device sends" in sentence
     assert "at most 10% of their senders collude" in sentence

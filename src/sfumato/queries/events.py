@@ -78,11 +78,11 @@ class Watch:
             raise InputError(f"weights have shape {self.weights.shape}; a flat list is expected.")
 
     @classmethod
-    def item(cls, place: int, of: int) -> Watch:
+    def item(cls, index: int, of: int) -> Watch:
         """Return a watch of one item, given its index and the number of items."""
-        if not 0 <= place < of:
-            raise InputError(f"item is {place}; the items are 0..{of - 1}.")
-        return cls(np.eye(of)[place])
+        if not 0 <= index < of:
+            raise InputError(f"item is {index}; the items are 0..{of - 1}.")
+        return cls(np.eye(of)[index])
 
     @classmethod
     def mean(cls, numbers: Sequence[float]) -> Watch:
@@ -138,6 +138,8 @@ class Watch:
         """Return the same for the released values alone; minus infinity if nothing is known.
 
         A single item is judged by the noise that it would have at the threshold, as in intervals.
+        Of a sum of several the threshold does not say how it is divided among them, and so not how
+        noisy it would be: it is judged by the noise at the estimate.
         """
         watched = np.flatnonzero(self.weights)
         deviation = self.deviation(release)

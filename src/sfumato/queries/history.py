@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sfumato.arrays import Floats
 from sfumato.core.answers import Answers
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.domain import Label, shortened
@@ -185,15 +186,33 @@ class History:
         place = labels.index(item)
         decoding = self.decoded.entry(place, decoder)
         if projection is not None:
-            rows = self.decoded.curves(decoder)[0]
-            nearest = [projected(row, self.stream.wholes, projection)[place] for row in rows]
-            moved = decoding.estimate.moved(np.array(nearest))
-            decoding = decoding._replace(estimate=moved)
+            nearest = self._nearest(decoder, projection)[:, place]
+            decoding = decoding._replace(estimate=decoding.estimate.moved(nearest))
         answers = cut(decoding.estimate.answers(level, band=simultaneous), projection, 1.0)
         question = f"{name} in each period{shape}"
         return self._told(question, decoding, replace(answers, what="period"), self.quantity)
 
+    def curves(
+        self, decoder: str = ONLINE, level: float = 0.95, projection: str | None = None
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return all items (columns) in every period (rows): values, variances, intervals' ends."""
+        values, variances = self.decoded.curves(decoder)
+        if projection is None:
+            return values, variances, *self.decoded.interval(decoder, level)
+        nearest = self._nearest(decoder, projection)
+        ends = [
+            self.decoded.entry(place, decoder).estimate.moved(column).interval(level)
+            for place, column in enumerate(nearest.T)
+        ]
+        low, high = (np.clip(np.column_stack(side), 0.0, 1.0) for side in zip(*ends, strict=True))
+        return nearest, variances, low, high
+
     # ---- answering -------------------------------------------------------------------------
+
+    def _nearest(self, decoder: str, projection: str) -> Floats:
+        """Return the projected values of all items in every period."""
+        rows = self.decoded.curves(decoder)[0]
+        return np.array([projected(row, self.stream.wholes, projection) for row in rows])
 
     def _combined(
         self,

@@ -172,9 +172,9 @@ def _remember(stream: Stream, population: Population, seed: int) -> None:
     _memory().update(stream=stream, population=population, seed=seed)
 
 
-def _remembered(place: int) -> Fleet:
-    return _fleet(place=place, **_memory())
+def _remembered(index: int) -> Fleet:
+    return _fleet(index=index, **_memory())
 
 
-def _fleet(stream: Stream, population: Population, seed: int, place: int) -> Fleet:
-    return stream.fleet(population.part(place), seeded((seed << 32) + place))
+def _fleet(stream: Stream, population: Population, seed: int, index: int) -> Fleet:
+    return stream.fleet(population.part(index), seeded((seed << 32) + index))

@@ -75,10 +75,10 @@ class Synthetic(ByDevice):
         self.life = life
         self.seed = seed
 
-    def rows(self, place: int) -> Array:
+    def rows(self, index: int) -> Array:
         """Return the streams of one part."""
-        n = self._size(place)
-        rng = np.random.default_rng([self.seed, place])
+        n = self._size(index)
+        rng = np.random.default_rng([self.seed, index])
         if isinstance(self.kind, Binary):
             # The first value is one change if it is on.
             return self._counted(rng, n, self.changes) % 2
@@ -182,13 +182,13 @@ class Moving(ByDevice):
         self.changes = changes
         self.seed = seed
 
-    def rows(self, place: int) -> NDArray[np.int8]:
+    def rows(self, index: int) -> NDArray[np.int8]:
         """Return the moves of one part."""
-        devices = self._size(place)
+        devices = self._size(index)
         entries = self.periods * self.items
         phase = np.random.default_rng(self.seed).random()
         trend = np.sin(2 * np.pi * (np.arange(entries) / entries + phase))
-        rng = np.random.default_rng([self.seed, place])
+        rng = np.random.default_rng([self.seed, index])
         # Taking the entries with the smallest exponential times draws by weight without
         # replacement.
         times = rng.exponential(1.0, (devices, entries)) / (0.2 + np.abs(trend))

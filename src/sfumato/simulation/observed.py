@@ -83,25 +83,18 @@ class Observed(ABC):
 class Held(Observed):
     """Values that a device holds until the next one: an item, a category, a set, attributes.
 
-    Parameters
-    ----------
-    values
-        The kind of the values.
-    periods
-        The number of periods of the task.
-    changes
-        The largest number of changed entries in a made-up stream; None if the task has no limit.
-
     Examples
     --------
     >>> Held(Category(("home", "work")), periods=4, changes=3).said(np.int64(1))
     'work'
-
     """
 
     values: Values
+    """The kind of the values."""
     periods: int
+    """The number of periods of the task."""
     changes: int | None = None
+    """The largest number of changed entries in a made-up stream; None if the task has no limit."""
 
     @property
     def columns(self) -> Mapping[str, bool]:
@@ -133,27 +126,20 @@ class Held(Observed):
 class Numbers(Observed):
     """Numbers in an interval.
 
-    Parameters
-    ----------
-    low, high
-        The ends of the interval.
-    clip
-        Whether other numbers in a table are clipped to the interval.
-    periods
-        The number of periods of the task.
-
     Examples
     --------
     >>> made = Numbers(0.0, 10.0, clip=False, periods=3).made_up(devices=1000, seed=1)
     >>> made.streams().mean(axis=0).round().tolist()
     [5.0, 5.0, 5.0]
-
     """
 
     low: float
     high: float
+    """The ends of the interval."""
     clip: bool
+    """Whether other numbers in a table are clipped to the interval."""
     periods: int
+    """The number of periods of the task."""
 
     @property
     def columns(self) -> Mapping[str, bool]:
@@ -204,25 +190,18 @@ class Numbers(Observed):
 class Moves(Observed):
     """Rises and falls of some items, each in one period.
 
-    Parameters
-    ----------
-    labels
-        The items.
-    periods
-        The number of periods of the task.
-    changes
-        The largest number of moves of a made-up device.
-
     Examples
     --------
     >>> Moves(("bread", "milk"), periods=5, changes=3).said(np.array([1, 0]))
     [1, 0]
-
     """
 
     labels: tuple[Label, ...]
+    """The items."""
     periods: int
+    """The number of periods of the task."""
     changes: int
+    """The largest number of moves of a made-up device."""
     lasts: ClassVar[bool] = False
 
     @property

@@ -87,38 +87,25 @@ class Metrics:
 
 @dataclass(eq=False)
 class Simulation:
-    """The outcome of a simulation, up to its last period so far.
-
-    Parameters
-    ----------
-    stream
-        The stream.
-    devices
-        The number of devices.
-    releases
-        The estimate that each period released, of the stream's own type.
-    truth
-        The true value of each entry in each period.
-    seen
-        The same, counting only what the stream lets devices report.
-    asked
-        All questions, in order, with the number of reports received.
-    tallies
-        The tallies that a server would have, if devices are not asked.
-    seconds, memory
-        The run time, and the peak memory of all processes in bytes.
-
-    """
+    """The outcome of a simulation, up to its last period so far."""
 
     stream: Stream
+    """The stream."""
     devices: int
+    """The number of devices."""
     releases: list[Any] = field(default_factory=list)
+    """The estimate that each period released, of the stream's own type."""
     truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """The true value of each entry in each period."""
     seen: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """The same, counting only what the stream lets devices report."""
     asked: list[Asked] = field(default_factory=list)
+    """All questions, in order, with the number of reports received."""
     tallies: Tallies[Any] = field(default_factory=Tallies)
+    """The tallies that a server would have, if devices are not asked."""
     seconds: float = 0.0
     memory: int = 0
+    """The run time, and the peak memory of all processes in bytes."""
 
     @property
     def periods(self) -> int:

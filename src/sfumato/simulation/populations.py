@@ -44,12 +44,12 @@ class ByDevice(Population):
         self._streams: Array | None = None
 
     @abstractmethod
-    def rows(self, place: int) -> Array:
+    def rows(self, index: int) -> Array:
         """Return the streams of one part."""
 
-    def part(self, place: int) -> Population:
+    def part(self, index: int) -> Population:
         """Return the devices of one part."""
-        return Recorded(self.rows(place), kind=self.kind)
+        return Recorded(self.rows(index), kind=self.kind)
 
     def streams(self) -> Array:
         """Return the streams of all devices at once."""
@@ -61,8 +61,8 @@ class ByDevice(Population):
         """Return a coded value in the form in which an app passes it to a device."""
         return cell if self.kind is None else self.kind.said(cell)
 
-    def _size(self, place: int) -> int:
-        return min(CHUNK, self.devices - place * CHUNK)
+    def _size(self, index: int) -> int:
+        return min(CHUNK, self.devices - index * CHUNK)
 
 
 class Recorded(ByDevice):
@@ -101,15 +101,15 @@ class Recorded(ByDevice):
         self._recorded = recorded
         self._seed = None if devices is None else seed
 
-    def rows(self, place: int) -> Array:
+    def rows(self, index: int) -> Array:
         """Return the streams of one part."""
-        return np.asarray(self._recorded[self._drawn(place)])
+        return np.asarray(self._recorded[self._drawn(index)])
 
-    def _drawn(self, place: int) -> Any:
+    def _drawn(self, index: int) -> Any:
         if self._seed is None:
-            return slice(place * CHUNK, (place + 1) * CHUNK)
-        rng = np.random.default_rng([self._seed, place])
-        return rng.integers(len(self._recorded), size=self._size(place))
+            return slice(index * CHUNK, (index + 1) * CHUNK)
+        rng = np.random.default_rng([self._seed, index])
+        return rng.integers(len(self._recorded), size=self._size(index))
 
     @cached_property
     def _everybody(self) -> Any:

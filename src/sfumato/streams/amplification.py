@@ -5,20 +5,36 @@ parts of all devices are shuffled period by period, an observer learns no more t
 messages (thread, whole output) shuffled at once; so a bound for one message is enough, and devices
 of all threads hide each other. Only devices that take part in the whole horizon may be counted,
 because those that leave early hide nobody afterwards.
+
+How many devices are there? A device sends at most one report in a period, so a batch of
+``min_batch`` reports of one period comes from as many devices. Smaller batches are never released:
+with fewer devices nothing is, and with more the bound for ``min_batch`` devices holds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from sfumato.accounting.shuffle import Hiding, Requirement, calibrated
+from sfumato.accounting.shuffle import Hiding, Requirement, best, calibrated
 from sfumato.core.contrast import Contrasts
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.stream import Stream
 
-__all__ = ["Shuffled", "promised", "shuffled"]
+__all__ = [
+    "TOO_FEW",
+    "Shuffled",
+    "fewest_counted",
+    "kept_among",
+    "promised",
+    "requirement",
+    "shuffled",
+]
+
+TOO_FEW: Final = "too few reports to keep the promise"
+"""What is said of a period in whose place nothing is published."""
 
 
 class Shuffled(Protocol):
@@ -63,8 +79,8 @@ def shuffled(stream: S, required: Requirement) -> S:
     stream
         The stream; its epsilon is the largest one that devices allow.
     required
-        The promise about shuffled reports; ``min_batch`` is the number of devices that take part in
-        the whole horizon.
+        The promise about shuffled reports; ``min_batch`` is the smallest number of reports of one
+        period that leave the shuffler together, and so a number of devices.
 
     """
 
@@ -77,8 +93,9 @@ def shuffled(stream: S, required: Requirement) -> S:
 
 def promised(stream: Stream, required: Requirement) -> Guarantee:
     """Return the guarantee of a shuffled stream."""
-    there = f"at least {required.min_batch:,} devices take part in the whole horizon"
-    assumed = [there, *required.guarantee.assumptions[1:]]
+    crowd, *others = required.guarantee.assumptions
+    unseen = "nobody who sees what was shuffled knows in which periods a device sends"
+    assumed = [f"{crowd} of devices that take part in the whole horizon", *others, unseen]
     return replace(
         stream.guarantee,
         model="shuffle",
@@ -86,3 +103,30 @@ def promised(stream: Stream, required: Requirement) -> Guarantee:
         delta=required.delta,
         assumptions=(*stream.guarantee.assumptions, *assumed),
     )
+
+
+def requirement(spec: Mapping[str, Any]) -> Requirement | None:
+    """Return the promise about a task's shuffled reports; None if they are not shuffled."""
+    table = spec.get("shuffle")
+    if table is None:
+        return None
+    return Requirement.of({name: to for name, to in dict(table).items() if name != "url"})
+
+
+def fewest_counted(spec: Mapping[str, Any]) -> int:
+    """Return how many valid reports of a period must come together to be counted at all.
+
+    That is ``min_batch`` without those who may collude, and 1 if reports are not shuffled.
+    """
+    required = requirement(spec)
+    return 1 if required is None else required.crowd.honest(required.delta)[0]
+
+
+def kept_among(stream: Shuffled, required: Requirement, reports: int) -> float:
+    """Return the epsilon that a batch of so many reports keeps, at the same delta.
+
+    It is never above the local epsilon, which holds whatever becomes of a batch.
+    """
+    honest, spent = replace(required, min_batch=max(reports, 1)).crowd.honest(required.delta)
+    reached = best(stream.message(), honest, required.delta - spent).epsilon
+    return stream.epsilon if reached is None else min(reached, stream.epsilon)

@@ -20,16 +20,16 @@ horizon and an endless stream of snapshots.
 
 from __future__ import annotations
 
-from math import erfc, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from sfumato.arrays import Bools, Floats, Ints
 from sfumato.core.field_checks import check_number
+from sfumato.core.intervals import upper_tail
 from sfumato.errors import ConfigurationError
 
-__all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled", "upper_tail"]
+__all__ = ["MOTIONS", "STEPS", "STILL", "SWITCH", "Bank", "Motion", "pooled"]
 
 
 class Motion(NamedTuple):
@@ -324,11 +324,3 @@ def pooled(weights: Floats, rounds: int = ROUNDS) -> Floats:
         together = weights * mixture[:, None]
         together /= together.sum(axis=0)
     return np.asarray(together)
-
-
-_erfc: Final = np.frompyfunc(erfc, 1, 1)  # devices read this module, and they carry no scipy
-
-
-def upper_tail(deviations: Floats) -> Floats:
-    """Return the probability that a standard normal number lies above each deviation."""
-    return np.asarray(_erfc(deviations / sqrt(2)), dtype=np.float64) / 2

@@ -192,7 +192,10 @@ def _shuffle(raw: Any) -> list[list[Any]]:
             f"shuffle is {fields.shown(raw)}; a table is expected, as in {{epsilon = 0.5, "
             "delta = 1e-6, min_batch = 20000, colluding = 0.1}.",
         )
-    fields.refuse_unknown(raw, ("epsilon", "delta", "min_batch", "colluding"), at, "shuffle has")
+    known = ("url", "epsilon", "delta", "min_batch", "colluding")
+    fields.refuse_unknown(raw, known, at, "shuffle has")
+    if "url" in raw:
+        fields.address(raw["url"], (*at, "url"))
     ranges = {"epsilon": "a positive number", "delta": "a number above 0 and below 1"}
     for name, words in ranges.items():
         value: Any = raw.get(name)

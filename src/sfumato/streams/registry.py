@@ -42,7 +42,7 @@ def find(name: str) -> type[Stream]:
 
     """
     if name not in STREAMS:
-        _look_further()
+        _add_installed()
     if name not in STREAMS:
         known = ", ".join(sorted(STREAMS))
         raise ConfigurationError(f"stream is {name[:40]!r}; there are {known}.")
@@ -60,11 +60,11 @@ def names() -> list[str]:
     True
 
     """
-    _look_further()
+    _add_installed()
     return sorted(STREAMS)
 
 
-def _look_further() -> None:
+def _add_installed() -> None:
     """Add the streams of other packages; this is not needed for known names."""
     from importlib.metadata import entry_points  # noqa: PLC0415 -- slow to import
 

@@ -16,6 +16,7 @@ from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, online, smoothed
 from sfumato.streams.weave.curve import Curve
+from sfumato.streams.weave.scoring import or_infinite
 from sfumato.streams.weave.weave_fleet import collect
 
 PROTOCOLS = [
@@ -130,6 +131,22 @@ def test_curves_answer_combinations_with_the_covariance_of_entries() -> None:
             np.testing.assert_allclose(
                 whole.covariance.variances(), curve.variances()[:, place], rtol=1e-9
             )
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.values.kind)
+@pytest.mark.parametrize("lost", [False, True])
+def test_intervals_of_all_entries_at_once_are_those_of_each(protocol: Weave, *, lost: bool) -> None:
+    tallies = some_tallies(protocol, 3)
+    if lost:  # nobody reports on the second period
+        tallies = Tallies({key: tally for key, tally in tallies.items() if key[1] != 2})
+    for curve in (online(protocol, tallies), smoothed(protocol, tallies)):
+        entries = [curve.entry(place) for place in range(curve.values.shape[1])]
+        variances = np.array([entry.covariance.variances() for entry in entries]).T
+        np.testing.assert_allclose(or_infinite(variances), curve.variances(), rtol=1e-9)
+        for level in (0.5, 0.95):
+            each = np.array([entry.interval(level) for entry in entries])
+            ends = np.array(curve.interval(level))
+            np.testing.assert_allclose(each.transpose(1, 2, 0), ends, rtol=1e-9, atol=1e-9)
 
 
 def test_a_census_in_parts_is_no_sample() -> None:

@@ -216,6 +216,18 @@ def test_aligned_levels_have_the_variance_of_the_general_graph(periods: int, fan
     assert parts == pytest.approx(expected_parts, rel=1e-9)
 
 
+@pytest.mark.parametrize("workload", ["online", "history"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_half_the_noise_is_worth_as_much_as_twice_the_devices(name: str, workload: str) -> None:
+    network = NETWORKS[name]
+    ratios = np.geomspace(0.5, 3, len(network.spans))
+    shares = np.full(len(network.spans), 1 / len(network.spans))
+    noisy, parts = variance(network.with_noise(ratios), shares, workload)
+    other, its_parts = variance(network, shares / ratios, workload)
+    assert noisy == pytest.approx(other, rel=1e-12)
+    assert parts == pytest.approx(its_parts, rel=1e-12)
+
+
 def test_where_one_starts_does_not_matter_for_the_best_shares() -> None:
     network = Weave(Binary(), 32, 4, 1.0, (1, 2, 0), (0.4, 0.3, 0.3)).network
     _, least = best_shares(network, "online")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -129,6 +130,15 @@ def test_the_default_on_the_whole_grid(periods: int, values: Values) -> None:
 
 
 @pytest.mark.slow
+def test_thousands_of_periods_have_a_near_mix_after_seconds() -> None:
+    asked = (Binary(), 4_096, 1_024, 8.0)
+    before = time.process_time()
+    default = Weave.best(*asked)
+    assert time.process_time() - before < 15
+    assert default.expected_variance() <= 1.35 * least(asked)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [21, 22, 23, 24])
 def test_more_tasks_that_nobody_chose_do_as_well(seed: int) -> None:
     print(f"seed {seed}")  # noqa: T201 -- which tasks these are
@@ -161,6 +171,25 @@ def test_a_mix_is_blended_as_little_as_it_must_be() -> None:
         )
 
     assert worst(blend) <= 1 < worst(blend - 0.1)
+
+
+def test_where_snapshots_are_dear_a_compromise_is_blended() -> None:
+    asked = (Binary(), 256, 64, 8.0)
+    spanned = Weave(*asked, (1, 8, 32, 0), (0.4, 0.2, 0.25, 0.15), weights="learnt")
+    shares, only = np.array(spanned.shares), np.array([0.0, 0.0, 0.0, 1.0])
+    mix = blended(spanned, shares)
+    families = [MixErrors(spanned, population) for population in FAMILY]
+
+    def lost(tried: NDArray[Any]) -> float:
+        return variance(spanned.networks, tried, "online")[0] / spanned.expected_variance()
+
+    def is_safe(tried: NDArray[Any]) -> bool:
+        return all(family.regret(tried) <= family.population.most for family in families)
+
+    assert is_safe(mix)
+    assert lost(mix) < 1.2
+    blends = [(1 - more) * shares + more * only for more in np.arange(0.0, 1.0, 0.05)]
+    assert min(lost(blend) for blend in blends if is_safe(blend)) > 1.3
 
 
 def test_planned_weights_are_judged_as_they_are() -> None:

@@ -51,6 +51,31 @@ def test_filters_agree_with_the_joint_law() -> None:
         assert np.allclose((mean, variance), dense(law, seen, 0.001), rtol=1e-9, atol=1e-12)
 
 
+class Apart(JumpingBank):
+    """A bank of curves that do not learn from each other."""
+
+    def _pooled(self) -> Floats:
+        return self.weights
+
+
+@pytest.mark.statistics
+def test_weak_answers_about_a_constant_curve_are_nearly_averaged() -> None:
+    """Whoever asks everybody at once, now and then, has about the error of that average."""
+    curves, periods = 150, 300
+    reports = np.where(np.arange(periods) < 100, 0.7, 1.0)
+    reports[0] += 30  # the first period asks more
+    noise = 0.013 / reports
+    draws = np.random.default_rng(21).normal(size=(periods, curves)) * np.sqrt(noise)[:, None]
+    average = np.cumsum(draws * reports[:, None], axis=0) / np.cumsum(reports)[:, None]
+    bank = Apart(curves, switch=0.003)
+    values = [
+        bank.close(0.2 + seen, np.full(curves, variance))[0]
+        for seen, variance in zip(draws, noise, strict=True)
+    ]
+    error = np.mean((np.array(values) - 0.2) ** 2)
+    assert error < 1.35 * np.mean(average**2)
+
+
 def test_a_jump_has_a_track_of_its_own() -> None:
     bank = JumpingBank(2, switch=0.003)
     noise = np.full(2, 1e-4)

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Floats
 from sfumato.core.domain import Domain, Label
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
@@ -38,7 +37,7 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
-from sfumato.streams.amplification import shuffled
+from sfumato.streams.amplification import requirement, shuffled
 from sfumato.streams.flat.flat_device import SPAN, FlatDevice
 from sfumato.streams.flat.flat_fleet import FlatFleet
 from sfumato.streams.flat.flat_outlook import FlatOutlook, predicted
@@ -98,7 +97,7 @@ class Flat(Stream):
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
     optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
     fewest_periods: ClassVar[int] = 2
-    foreseen: ClassVar[type[Outlook]] = FlatOutlook
+    outlook_class: ClassVar[type[Outlook]] = FlatOutlook
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are in their ranges."""
@@ -207,9 +206,8 @@ class Flat(Stream):
     def chosen(cls, task: Mapping[str, Any]) -> Flat:
         """Return the stream for a task, at the largest epsilon that its promises allow."""
         stream = cls.of(task)
-        if "shuffle" not in task:
-            return stream
-        return shuffled(stream, Requirement.of(dict(task["shuffle"])))
+        required = requirement(task)
+        return stream if required is None else shuffled(stream, required)
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:

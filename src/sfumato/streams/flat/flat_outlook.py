@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.core.decoded import ONLINE
 from sfumato.core.intervals import z_score
-from sfumato.core.outlook import Expected, Notice, Option, Outlook
+from sfumato.core.outlook import Expected, Option, Outlook
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.flat.flat import Flat
@@ -41,15 +41,6 @@ class FlatOutlook(Outlook):
     """
 
     stream: Flat
-
-    def __init__(
-        self,
-        task: Mapping[str, Any],
-        stream: Flat,
-        devices: int | None = None,
-        notice: Notice = lambda _: None,
-    ) -> None:
-        super().__init__(task, stream, devices, notice)
 
     def options(self) -> Iterator[Option]:
         """Yield an option for each mechanism that the task allows."""

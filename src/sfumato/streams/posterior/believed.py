@@ -139,16 +139,16 @@ class Believed:
         values, variances = (side[0] for side in self._asked(coefficients))
         return self._decoding(values, Covariance(variances, joint=False), as_of, BY_MIXTURE)
 
-    def entry(self, place: int, decoder: str) -> Decoding:
+    def entry(self, index: int, decoder: str) -> Decoding:
         """Return the estimates of one entry in all closed periods, labelled by period."""
         periods = tuple(range(1, self.closed + 1))
         if decoder == FILTERED:
-            values, variances = (side[:, place] for side in self._filtered)
+            values, variances = (side[:, index] for side in self._filtered)
             covariance = Covariance(variances, joint=False)
             return self._decoding(values, covariance, self.closed, BY_BANK, periods)
         for (entries, _), mixture in zip(self._blocks, self._mixtures(self.closed), strict=True):
-            if mixture is not None and entries.start <= place < entries.stop:
-                values, matrix = mixture.covariance(place - entries.start)
+            if mixture is not None and entries.start <= index < entries.stop:
+                values, matrix = mixture.covariance(index - entries.start)
                 return self._decoding(
                     values, Covariance.dense(matrix), self.closed, BY_MIXTURE, periods
                 )

@@ -57,12 +57,12 @@ class BelievedPeriods(ReleasedPeriods):
             return self._believed.combined(weights, decoder)
         return super().combined(weights, decoder)
 
-    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+    def entry(self, index: int, decoder: str = ONLINE) -> Decoding:
         """Return the estimates of one entry in all closed periods, labelled by period."""
         self.check(decoder)
         if decoder in BELIEVED:
-            return self._believed.entry(place, decoder)
-        return super().entry(place, decoder)
+            return self._believed.entry(index, decoder)
+        return super().entry(index, decoder)
 
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
         """Return the values and variances of all entries (columns) in each closed period (rows)."""

@@ -107,7 +107,7 @@ class Mixture:
 
     @classmethod
     def of(cls, tried: list[tuple[Spectrum, Floats]]) -> Self:
-        """Return the mixture over shapes, each with all its sizes."""
+        """Return the mixture of all tried shapes and sizes, by how well they explain the data."""
         evidence = np.array(
             [spectrum.component(size).evidence for spectrum, sizes in tried for size in sizes]
         )
@@ -156,19 +156,19 @@ class Mixture:
                 variance = variance + believed * (inside + away * (own - mean))
         return mean, DOUBT * variance
 
-    def covariance(self, place: int) -> tuple[Floats, Floats]:
+    def covariance(self, index: int) -> tuple[Floats, Floats]:
         """Return one entry's curve, and the covariance of its periods."""
-        curve = self.combined(np.eye(self.parts[0][0].seen.periods))[0][:, place]
+        curve = self.combined(np.eye(self.parts[0][0].seen.periods))[0][:, index]
         whole = np.zeros((curve.size, curve.size))
         for spectrum, components in self._components():
             basis = spectrum.basis
             spread, columns = np.zeros(basis.shape[1]), []
             for part, believed in components:
-                share = believed[place]
-                spread += share * part.spread[:, place]
-                left = 1 - basis @ part.lean[:, place]
-                columns.append(np.sqrt(share / part.precision[place]) * left)
-                away = part.constant[place] + basis @ part.shift[:, place] - curve
+                share = believed[index]
+                spread += share * part.spread[:, index]
+                left = 1 - basis @ part.lean[:, index]
+                columns.append(np.sqrt(share / part.precision[index]) * left)
+                away = part.constant[index] + basis @ part.shift[:, index] - curve
                 columns.append(np.sqrt(share) * away)
             outer = np.stack(columns, axis=1)
             whole += (basis * spread) @ basis.T + outer @ outer.T

@@ -27,7 +27,14 @@ from sfumato.streams.weave.observations import (
     refuse_strangers,
     weighted,
 )
-from sfumato.streams.weave.scoring import along, less_sampled, or_infinite, spread_at, summed
+from sfumato.streams.weave.scoring import (
+    along,
+    each_along,
+    less_sampled,
+    or_infinite,
+    spread_at,
+    summed,
+)
 from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -118,7 +125,7 @@ class Curve:
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the two ends of the interval of each entry in each period."""
-        ends = [self.entry(place).interval(level) for place in range(self.values.shape[1])]
+        ends = [estimate.interval(level) for estimate in each_along(self)]
         low, high = (np.column_stack(side) for side in zip(*ends, strict=True))
         return low, high
 

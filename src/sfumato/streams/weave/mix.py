@@ -85,6 +85,12 @@ class Network:
         """Selected queries, which stand for all."""
         return Selected(self)
 
+    def with_noise(self, ratios: Floats) -> Network:
+        """Return the graph if the reports of each span had a multiple of their noise."""
+        table = np.stack([self.start, self.end, self.span], axis=1).tolist()
+        unit = self.unit / ratios[self.span]
+        return Network(self.periods, self.spans, table, unit.tolist(), aligned=self.aligned)
+
     def fusion(self, shares: Floats) -> Fusion:
         """Return the least squares for one device that is split among the spans."""
         return Fusion(self.periods, self.start, self.end, self.unit * shares[self.span])

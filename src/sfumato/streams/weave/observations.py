@@ -81,8 +81,18 @@ class Observations:
         return replace(self, noise=noise)
 
     def variances(self, weights: Floats, *, final: bool = False) -> Floats:
-        """Return the variances of weighted sums of the edges, one for each row; nan if unknown."""
+        """Return the variances of weighted sums of the edges, one for each row; nan if unknown.
+
+        If ``final``, each row only uses its own edges, bit by bit.
+        """
         variances = weighted(weights**2, self.noise, final=final)
+        if not final and len(weights) > 1:
+            order, cuts = _grouped(self.thread)
+            for own in np.split(order, cuts[1:]):
+                if own.size > 1:
+                    parts, pull = weights[:, own], self.pull[own]
+                    variances -= (parts @ pull) ** 2 - parts**2 @ pull**2
+            return variances
         for row, used in enumerate(weights):
             own = np.flatnonzero(used)
             if not np.isnan(variances[row, 0]):

@@ -4,7 +4,9 @@ A mix is planned for streams that are as busy as a task allows. Where devices ha
 snapshots have far less noise than planned, and so have differences where hardly anything changes.
 *Regret* is the error of a mix over that of snapshots alone, both with the noise that a population
 really has. The mix of a stream is the one of least planned error, blended with as few snapshots as
-keep its regret bounded over a family of populations.
+keep its regret bounded over a family of populations. Where that costs much of the planned error,
+it is blended with a compromise instead: the mix of least error for the plan and the family
+together.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.streams.weave.mix import Workload, variance
+from sfumato.streams.weave.mix import Networks, Workload, best_shares, variance
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -28,7 +31,12 @@ __all__ = ["FAMILY", "Hypothetical", "MixErrors", "blended"]
 
 
 BLENDS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""The shares of snapshots that are tried beside the mix of least planned error, in order."""
+"""The shares of a safer mix that are tried beside the one of least planned error, in order."""
+DEAR: Final = 1.1
+"""The planned error of a blend with snapshots, relative to the least, above which a compromise is
+tried."""
+CONCERN: Final = 0.4
+"""The weight of each population of the family in a compromise, that of the plan being 1."""
 
 
 @dataclass(frozen=True)
@@ -121,20 +129,27 @@ class MixErrors:
             ratios = population.ratios(stream, block)
             self._blocks.append((share, network, ratios, population.spread(stream, block)))
 
+    @cached_property
+    def networks(self) -> Networks:
+        """The graphs of all blocks with the noise of this population."""
+        return [(share, network.with_noise(r)) for share, network, r, _ in self._blocks]
+
     def errors(self, shares: Floats) -> dict[str, float]:
         """Return n times the mean squared error of each kind of query."""
         return {query: self._error(shares, query) for query in self._queries}
 
     def _error(self, shares: Floats, query: str) -> float:
-        error = 0.0
-        for share, network, ratios, spread in self._blocks:
-            if self._learns:  # half the noise is worth as much as twice the devices
-                noise = variance(network, shares / ratios, query)[0]
-            else:
-                noise = float(variance(network, shares, query)[1] @ ratios)
-            # Threads are a partition of the crowd: all together they are everybody.
-            error += share * (noise - spread * (query in ("online", "history")))
-        return error
+        if self._learns:  # half the noise is worth as much as twice the devices
+            noise = variance(self.networks, shares, query)[0]
+        else:
+            noise = sum(
+                share * float(variance(network, shares, query)[1] @ ratios)
+                for share, network, ratios, _ in self._blocks
+            )
+        if query not in ("online", "history"):
+            return noise
+        # Threads are a partition of the crowd: all together they are everybody.
+        return noise - sum(share * spread for share, *_, spread in self._blocks)
 
     def regret(self, shares: Floats, unit: Mapping[str, float] | None = None) -> float:
         """Return the weighted mean of errors relative to other ones, by default snapshots alone."""
@@ -151,28 +166,39 @@ def _alone(stream: Weave) -> Floats:
 def blended(stream: Weave, shares: Floats, workload: Workload = "online") -> Floats:
     """Return the mix with the fewest additional snapshots whose regret is bounded.
 
-    It is snapshots alone if no blend is safe. With learnt weights, regret is a convex function of
-    the blend that ends at 1, so bisection finds the smallest safe one; in all cases the result is
-    safe.
+    It is snapshots alone if no blend is safe, or if they have less planned error. Where a blend is
+    dear, one with a compromise may be better. With learnt weights, regret is a convex function of
+    the blend, and its end is safe, so bisection finds the smallest safe blend; in all cases the
+    result is safe.
     """
-    alone = _alone(stream)
-    networks = stream.networks
-    if variance(networks, alone, workload)[0] <= variance(networks, shares, workload)[0]:
+
+    def planned(mix: Floats) -> float:
+        return variance(stream.networks, mix, workload)[0]
+
+    alone, least = _alone(stream), planned(shares)
+    if planned(alone) <= least:
         return alone
     families = [MixErrors(stream, population, workload) for population in FAMILY]
     units = [family.errors(alone) for family in families]
 
-    def mixed(blend: float) -> Floats:
-        return np.asarray((1 - blend) * shares + blend * alone)
-
-    def is_safe(blend: float) -> bool:
-        mix = mixed(blend)
+    def is_safe(mix: Floats) -> bool:
         return all(
             family.regret(mix, unit) <= family.population.most
             for family, unit in zip(families, units, strict=True)
         )
 
-    if is_safe(BLENDS[0]):
-        return shares
-    least = bisect_left(BLENDS, x=True, lo=1, key=is_safe)
-    return mixed(BLENDS[least]) if least < len(BLENDS) else alone
+    def first_safe(start: Floats, end: Floats) -> Floats:
+        """Return the first safe mix on the way to one that is safe."""
+        tried = [(1 - blend) * start + blend * end for blend in BLENDS]
+        first = 0 if is_safe(start) else bisect_left(tried, x=True, lo=1, key=is_safe)
+        return [*tried, end][first]
+
+    simple = first_safe(shares, alone)
+    if planned(simple) <= DEAR * least:
+        return simple
+    together = [(weight / least, network) for weight, network in stream.networks]
+    for family in families:
+        weight = CONCERN / family.population.most / variance(family.networks, alone, workload)[0]
+        together += [(weight * share, network) for share, network in family.networks]
+    compromise, _ = best_shares(together, workload, start=simple.tolist(), tolerance=0.02)
+    return min(simple, first_safe(shares, first_safe(compromise, alone)), key=planned)

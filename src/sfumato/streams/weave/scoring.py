@@ -8,6 +8,7 @@ intervals need of that is collected here, for the curator and for all questions
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,9 +21,8 @@ from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.curve import Curve
-    from sfumato.streams.weave.observations import Observations
 
-__all__ = ["along", "less_sampled", "looked", "or_infinite", "spread_at", "summed"]
+__all__ = ["Behind", "along", "each_along", "less_sampled", "or_infinite", "spread_at", "summed"]
 
 
 SLIGHT: Final = 1e-9
@@ -83,21 +83,8 @@ def _steadily(shares: Floats, weights: Floats) -> Floats:
 # ---- the snapshots behind an answer -------------------------------------------------------------
 
 
-def looked(
-    look: Snapshot,
-    weights: Floats,
-    edges: tuple[Any, Any, Any],
-    spread: Any,
-    shares: Floats,
-    kept: Floats,
-    *,
-    skewed: bool,
-) -> tuple[Looks, Floats]:
-    """Return the role of a block's snapshots in the noise of some answers, and noise to be added.
-
-    The noise at the estimated shares is too small on average, because f - f^2 is smaller at values
-    that vary about f. The variance of each share that the answer does not explain is therefore
-    added to it.
+class Behind:
+    """The role of a block's snapshots in the noise of some answers, for any shares.
 
     Parameters
     ----------
@@ -110,52 +97,79 @@ def looked(
         the variance of its period's estimate under that assumption.
     spread
         The variance of each answer under the variances that weights assume.
-    shares
-        The estimated share at each snapshot, for each answer.
-    kept
-        The part of each answer's variance that remains around the devices that take part.
     skewed
         Whether the answers are about one or two periods, so that their third moment is used.
 
     """
-    n, working, plan = (np.asarray(column, dtype=np.float64)[:, None] for column in edges)
-    squares = weights**2 / n
-    squares = np.where(squares > SLIGHT * squares.sum(axis=0), squares, 0.0)
-    used = squares.any(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        slopes = np.nan_to_num(weights * working / n / spread)
-    untold = np.clip((plan - slopes**2 * spread) / working, 0.0, 1.0)
-    larger = squares * kept * (1 + untold)
-    cubes = weights**3 / n**2 if skewed and look.skewed else np.zeros_like(weights)
-    rows = [row[used] for row in np.broadcast_arrays(shares, slopes, larger, cubes)]
-    bends = (np.full(kept.shape, part) for part in look.coefficients)
-    more = ((larger - squares * kept) * look.variance_at_share(np.clip(shares, 0.0, 1.0)))[used]
-    return Looks(*rows, *bends), more.sum(axis=0)
+
+    def __init__(
+        self,
+        look: Snapshot,
+        weights: Floats,
+        edges: tuple[Any, Any, Any],
+        spread: Any,
+        *,
+        skewed: bool,
+    ) -> None:
+        n, working, plan = (np.asarray(column, dtype=np.float64)[:, None] for column in edges)
+        squares = weights**2 / n
+        used = squares > SLIGHT * squares.sum(axis=0)
+        # The snapshots that an answer uses come first, and rows that no answer uses are left out.
+        self._order = np.argsort(~used, axis=0, kind="stable")[: used.sum(axis=0).max(initial=0)]
+        columns = (np.where(used, weights, 0.0), n, working, plan)
+        weights, n, working, plan = map(self._ordered, columns)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self._slopes = np.nan_to_num(weights * working / n / spread)
+        self._untold = np.clip((plan - self._slopes**2 * spread) / working, 0.0, 1.0)
+        self._squares = weights**2 / n
+        skewed = skewed and look.skewed
+        self._cubes = weights**3 / n**2 if skewed else np.zeros_like(weights)
+        self._look = look
+
+    def _ordered(self, rows: Floats) -> Floats:
+        if self._order.shape[1] == 1:
+            return rows[self._order[:, 0]]
+        each = np.broadcast_to(rows, (len(rows), self._order.shape[1]))
+        return np.take_along_axis(each, self._order, axis=0)
+
+    def looks(self, shares: Floats, kept: Floats) -> tuple[Looks, Floats]:
+        """Return the role of the snapshots at some shares, and noise to be added.
+
+        The noise at the estimated shares is too small on average, because f - f^2 is smaller at
+        values that vary about f. The variance of each share that the answer does not explain is
+        therefore added to it.
+
+        Parameters
+        ----------
+        shares
+            The estimated share at each snapshot, for each answer.
+        kept
+            The part of each answer's variance that remains around the devices that take part.
+
+        """
+        shares = self._ordered(shares)
+        squares = self._squares * kept
+        rows = (shares, self._slopes, squares * (1 + self._untold), self._cubes)
+        bends = (np.full(kept.shape, part) for part in self._look.coefficients)
+        one = self._look.variance_at_share(np.clip(shares, 0.0, 1.0))
+        more = (squares * self._untold * one).sum(axis=0)
+        return Looks(*np.broadcast_arrays(*rows), *bends), more
 
 
-def _looked(
-    seen: Observations,
-    look: Snapshot,
-    weights: Floats,
-    curve: Floats,
-    rows: Floats,
-    kept: Floats,
-    *,
-    skewed: bool,
-) -> tuple[Looks, Floats]:
-    """Return what ``looked`` returns for answers that weight all edges (one a row)."""
+def _behind(
+    curve: Curve, place: int, weights: Floats, *, skewed: bool
+) -> tuple[Behind, Floats] | None:
+    """Return the snapshots behind answers that weight a block's edges (one a row), and shares."""
+    if not curve.looks:
+        return None
+    entries, rows, seen = curve.blocks[place]
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
-    snapshots = snapshots[seen.end[snapshots] <= len(curve)]
+    snapshots = snapshots[seen.end[snapshots] <= curve.periods]
     ends, planned = seen.end[snapshots] - 1, seen.working / seen.n
-    return looked(
-        look,
-        weights[:, snapshots].T,
-        (seen.n[snapshots], seen.working[snapshots], rows[ends] ** 2 @ planned),
-        weights**2 @ planned,
-        curve[ends],
-        kept,
-        skewed=skewed,
-    )
+    edges = (seen.n[snapshots], seen.working[snapshots], rows[ends] ** 2 @ planned)
+    spread = weights**2 @ planned
+    behind = Behind(curve.looks[place], weights[:, snapshots].T, edges, spread, skewed=skewed)
+    return behind, curve.values[ends, entries]
 
 
 def _kept(less: Floats, whole: Floats) -> Floats:
@@ -178,13 +192,13 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
     low, high = np.zeros((2, width))
     missing: set[int] = set()
     looks = []
-    behind = np.broadcast_to(curve.devices, (curve.periods,))[asked].max(initial=1.0)
+    devices = np.broadcast_to(curve.devices, (curve.periods,))[asked].max(initial=1.0)
     for place, (entries, rows, seen) in enumerate(curve.blocks):
         there = ~np.isnan(curve.values[asked, entries.start])
         own, gone = asked[there], asked[~there]
         omega = weights[own] @ rows[own]
         whole = seen.variances(omega[None])[0]
-        noise[entries] = less_sampled(whole, spread_of(curve, own, weights[own], entries), behind)
+        noise[entries] = less_sampled(whole, spread_of(curve, own, weights[own], entries), devices)
         stated[entries] = noise[entries]
         known[entries] = weights[own] @ curve.values[own, entries]
         values[entries] = known[entries] + weights[gone] @ _between(curve.values[:, entries], gone)
@@ -194,12 +208,9 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
             if not own.size:
                 values[entries] = np.nan
         looks.append(Looks.none(len(whole)))
-        if curve.looks:
-            shares = curve.values[:, entries]
-            kept = _kept(noise[entries], whole)
-            looks[-1], more = _looked(
-                seen, curve.looks[place], omega[None], shares, rows, kept, skewed=asked.size <= 2
-            )
+        if behind := _behind(curve, place, omega[None], skewed=asked.size <= 2):
+            snapshots, shares = behind
+            looks[-1], more = snapshots.looks(shares, _kept(noise[entries], whole))
             noise[entries] += more
     least, most = possible(weights, curve.lowest)
     return ScoredEstimate(
@@ -237,20 +248,50 @@ def along(curve: Curve, place: int) -> ScoredEstimate:
     block = next(index for index, part in enumerate(curve.blocks) if place < part[0].stop)
     entries, rows, seen = curve.blocks[block]
     whole = seen.covariance(rows, place - entries.start)
-    matrix = _among(curve, whole, place)
+    covariance = Covariance.dense(_among(curve, whole, place))
+    behind = _behind_periods(curve, block)
+    return _one_entry(curve, place, place - entries.start, behind, whole.diagonal(), covariance)
+
+
+def each_along(curve: Curve) -> Iterator[ScoredEstimate]:
+    """Yield each entry in all periods of a curve, without the covariance between periods."""
+    devices = np.broadcast_to(curve.devices, (curve.periods,))[:, None]
+    for block, (entries, rows, seen) in enumerate(curve.blocks):
+        behind = _behind_periods(curve, block)
+        whole = seen.variances(rows, final=curve.as_of is None)
+        less = less_sampled(whole, spread_at(curve.values[:, entries]), devices)
+        for column in range(whole.shape[1]):
+            covariance = Covariance(less[:, column], joint=False)
+            place = entries.start + column
+            yield _one_entry(curve, place, column, behind, whole[:, column], covariance)
+
+
+def _behind_periods(curve: Curve, block: int) -> tuple[Behind, Floats] | None:
+    entries, rows, _ = curve.blocks[block]
+    there = ~np.isnan(curve.values[:, entries.start])
+    return _behind(curve, block, np.where(there[:, None], rows, 0.0), skewed=True)
+
+
+def _one_entry(
+    curve: Curve,
+    place: int,
+    column: int,
+    behind: tuple[Behind, Floats] | None,
+    whole: Floats,
+    covariance: Covariance,
+) -> ScoredEstimate:
+    """Return an entry (a column of its block), with its variances for a large population."""
     there = ~np.isnan(curve.values[:, place])
-    noise = np.where(there, matrix.diagonal(), 0.0)
+    noise = np.where(there, covariance.variances(), 0.0)
     looks = Looks.none(curve.periods)
-    if curve.looks:
-        kept = _kept(noise, whole.diagonal())
-        weights = np.where(there[:, None], rows, 0.0)
-        shares = curve.values[:, place, None]
-        looks, more = _looked(seen, curve.looks[block], weights, shares, rows, kept, skewed=True)
+    if behind:
+        snapshots, shares = behind
+        looks, more = snapshots.looks(shares[:, column, None], _kept(noise, whole))
         noise = noise + more
     ones = np.ones(curve.periods)
     return ScoredEstimate(
         values=curve.values[:, place],
-        covariance=Covariance.dense(matrix),
+        covariance=covariance,
         labels=tuple(range(1, curve.periods + 1)),
         n=curve.n,
         guarantee=curve.guarantee,
@@ -265,8 +306,8 @@ def along(curve: Curve, place: int) -> ScoredEstimate:
 
 def _among(curve: Curve, matrix: Floats, place: int) -> Floats:
     """Return an entry's covariance around the devices that take part."""
-    behind = np.broadcast_to(curve.devices, (curve.periods,))
-    spread = np.sqrt(spread_at(curve.values[:, place]) / behind)
+    devices = np.broadcast_to(curve.devices, (curve.periods,))
+    spread = np.sqrt(spread_at(curve.values[:, place]) / devices)
     taken = spread[:, None] * kernel(curve.persistence, np.arange(curve.periods)) * spread
     most = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) * 3 / 4)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Floats
 from sfumato.core.fleet import Population
 from sfumato.core.outlook import Notice, Outlook, Sent
@@ -22,7 +21,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_wide
-from sfumato.streams.amplification import shuffled
+from sfumato.streams.amplification import requirement, shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.pilot import Pilot
 from sfumato.streams.weave import choosing, expected, weave_admission
@@ -304,9 +303,9 @@ class Weave(WeaveDesign):
         promise about shuffled reports.
         """
         stream = cls._chosen(task, task["epsilon"])
-        if "shuffle" not in task:
+        required = requirement(task)
+        if required is None:
             return stream
-        required = Requirement.of(dict(task["shuffle"]))
         # The best mix at the lower epsilon may hide slightly less, so it is calibrated once more.
         lower = shuffled(stream, required).epsilon
         return shuffled(cls._chosen(task, lower), required)

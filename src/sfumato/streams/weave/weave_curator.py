@@ -15,7 +15,7 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.streams.weave.fusion import Growing
 from sfumato.streams.weave.observations import Reader, Turnout, grown, in_range, refuse_strangers
-from sfumato.streams.weave.scoring import less_sampled, looked, spread_at
+from sfumato.streams.weave.scoring import Behind, less_sampled, spread_at
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.threads import Thread
@@ -200,15 +200,9 @@ class _Block:
             return Looks.none(self._width), np.zeros(self._width)
         edges, n, working, plans, growths, shares = zip(*self._snapshots, strict=True)
         weights = self._weights[list(edges)] * np.array(growths) / self._growth
-        return looked(
-            self._look,
-            weights[:, None],
-            (n, working, plans),
-            self._plan,
-            np.array(shares),
-            kept,
-            skewed=True,
-        )
+        edges = n, working, plans
+        behind = Behind(self._look, weights[:, None], edges, self._plan, skewed=True)
+        return behind.looks(np.array(shares), kept)
 
 
 class _Along:

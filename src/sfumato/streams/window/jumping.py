@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.streams.bank import FIRST_SLOPE, ROUNDS, upper_tail
+from sfumato.core.intervals import upper_tail
+from sfumato.streams.bank import FIRST_SLOPE, ROUNDS
 
 __all__ = ["HAZARD", "JumpingBank"]
 
@@ -41,12 +42,12 @@ LAWS: Final = np.array(
     ]
 )
 """The laws of motion: deviations of step, change of slope and jitter."""
-STILL, STEPPING, BENDING, JITTERING = 0.58, 0.14, 0.07, 0.21
+STILL, STEPPING, BENDING, JITTERING = 0.88, 0.04, 0.02, 0.06
 """The probabilities that a curve stands still, takes steps, bends or jitters."""
 
 HAZARD: Final = 0.01
 """The probability that a curve which jumps at all does so in the next period."""
-JUMPY_SHARE: Final = 0.1
+JUMPY_SHARE: Final = 0.02
 """The probability that a curve jumps at all."""
 JUMP: Final = 0.3
 """The deviation of a jump, in parts of the range."""
@@ -54,7 +55,7 @@ SURE: Final = 0.95
 """The probability of a jump from which on it is taken for certain."""
 OWN: Final = 1.0
 """The number of entries that the laws' own probabilities count for where entries are pooled."""
-WARY: Final = 40.0
+WARY: Final = 800.0
 """The factor of the probability of jitter in variances, because weak answers cannot exclude it."""
 
 

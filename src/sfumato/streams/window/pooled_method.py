@@ -23,10 +23,10 @@ from sfumato.streams.window.shares import ShareMixture
 
 __all__ = ["FIRST", "Pooled"]
 
-UNLIKELY: Final = 0.32
+UNLIKELY: Final = 0.42
 """The probability of an answer below which its interval reaches as far as a jump might have gone.
 
-That is one deviation. Jumps of less than about two and a half deviations of an answer cannot be
+That is 0.8 deviations. Jumps of less than about two and a half deviations of an answer cannot be
 told from noise in time, and their intervals hold less often.
 """
 REACH: Final = 1.6

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.streams.bank import upper_tail
+from sfumato.core.intervals import upper_tail
 
 __all__ = ["ShareMixture", "log_inside", "truncated"]
 

@@ -72,7 +72,7 @@ class Tiers(AskedStream):
 
     tiers: tuple[Window, ...]
 
-    foreseen: ClassVar[type[Outlook]] = WindowOutlook
+    outlook_class: ClassVar[type[Outlook]] = WindowOutlook
     name: ClassVar[str] = "tiers"
     needed: ClassVar[Mapping[str, str]] = {
         **task_fields.NEEDED,

@@ -119,7 +119,7 @@ class Window(WindowValues):
     name: ClassVar[str] = "window"
     needed: ClassVar[Mapping[str, str]] = task_fields.NEEDED
     optional: ClassVar[tuple[str, ...]] = task_fields.OPTIONAL
-    foreseen: ClassVar[type[Outlook]] = WindowOutlook
+    outlook_class: ClassVar[type[Outlook]] = WindowOutlook
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless all fields are in their ranges."""
