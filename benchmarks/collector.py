@@ -35,7 +35,8 @@ from sfumato.service.running_task import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.streams.weave.threads import Thread as Look
 from sfumato.wire.reports import BATCH_TYPE, Batch
-from sfumato.wire.sealing import new_key, open_sealed, seal
+from sfumato.wire.sealing import new_key, seal
+from sfumato.wire.unsealing import open_sealed
 
 __all__ = ["main", "measure"]
 

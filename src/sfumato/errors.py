@@ -2,6 +2,7 @@
 
     SfumatoError
     ├── ConfigurationError   a parameter that no mechanism, task or query can have
+    │   └── SpentError       a release that failed after a private choice, which stays paid for
     ├── InputError           a value, column or file that was handed in and cannot be used
     │   └── ExistingFile     a file that is there already and would be replaced
     ├── ReportError          bytes that are not a report of this mechanism
@@ -27,6 +28,7 @@ __all__ = [
     "MissingExtra",
     "ReportError",
     "SfumatoError",
+    "SpentError",
 ]
 
 LONGEST: Final = 600
@@ -56,6 +58,13 @@ class SfumatoError(Exception):
 
 class ConfigurationError(SfumatoError, ValueError):
     """A parameter has a value that is not allowed."""
+
+
+class SpentError(ConfigurationError):
+    """A release failed because of a private choice, so that the failure itself tells of values.
+
+    The message has nothing of what was chosen, and what the choice has cost stays spent.
+    """
 
 
 class InputError(SfumatoError, ValueError):

@@ -12,7 +12,8 @@ from sfumato.device.transport import Unreachable
 from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, Layout
-from sfumato.wire.sealing import OVERHEAD, new_key, open_sealed
+from sfumato.wire.sealing import OVERHEAD, new_key
+from sfumato.wire.unsealing import open_sealed
 
 HOUR = 3600
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from tests.device import enumerating
+from tests.device.app import ALWAYS, Clock, opened
 from tests.device.collecting import Collector, published
 from tests.device.enumerating import PeriodTape, Tape, law_of
-from tests.device.test_sdk import ALWAYS, Clock, opened
 
 from sfumato.core.exact import exp_below
 from sfumato.core.mechanism import Mechanism

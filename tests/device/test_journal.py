@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.device.app import ALWAYS, Clock, lived, opened
 from tests.device.collecting import Collector, published
-from tests.device.test_sdk import ALWAYS, Clock, lived, opened
 
 from sfumato.device.enrolment import ROOT
 from sfumato.device.journal import Journal

@@ -10,6 +10,7 @@ import numpy as np
 from sfumato import catalog
 from sfumato.service import Collector, RunningTask, page
 from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.rereading import Lens, Rereader
 from sfumato.store import Release, SQLiteStore
 
 START = 1_000_000
@@ -23,6 +24,7 @@ class House:
         self.store = SQLiteStore(folder / "collector.db")
         self.collector = Collector(self.store, "http://here", lambda: self.now)
         self.metrics = CollectorMetrics(self.collector)
+        self.rereader = Rereader()
 
     def publish(self, task: dict[str, Any], **more: Any) -> RunningTask:
         given = catalog.task({"title": "A task"} | task)
@@ -44,5 +46,7 @@ class House:
             running.releases.append(Release(period, 900 * period, values, variances, ends))
             self.now = running.closes_at(period) + 1
 
-    def page(self, running: RunningTask) -> str:
-        return page.of_task(running, self.now, self.metrics)
+    def page(self, running: RunningTask, **lens: str) -> str:
+        chosen = Lens.of(running, lens)
+        seen = self.rereader.read(running, chosen)
+        return page.of_task(running, self.now, self.metrics, chosen, seen)

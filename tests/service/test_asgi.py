@@ -1,3 +1,5 @@
+"""from __future__ import annotations"""
+
 from __future__ import annotations
 
 import base64
@@ -11,62 +13,14 @@ from typing import Any
 
 import pytest
 import structlog
-from starlette.testclient import TestClient
-from tests.service.fleets import LISTENING, Fleet
+from tests.service.fleets import Fleet
+from tests.service.world import START, TASK, VALUES, World
 
-from sfumato.service import Collector, RunningTask, logs
-from sfumato.service.access import new_token, set_token
-from sfumato.service.asgi import Service, make_app
-from sfumato.store import SQLiteStore
+from sfumato.service.asgi import make_app
+from sfumato.web import logs
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
-from sfumato.wire.reports import BATCH_TYPE, Batch
-
-START = 1_000_000
-TASK = {
-    "title": "Lights",
-    "epsilon": 1.0,
-    "periods": 4,
-    "period": "1 hour",
-    "changes": 2,
-    "values": {"kind": "binary"},
-}
-
-
-class World:
-    """A collector whose clock is ours, behind its addresses."""
-
-    def __init__(self, folder: Path, **settings: Any) -> None:
-        self.now = START + 11.0
-        self.store = SQLiteStore(folder / "collector.db")
-        self.tokens = {role: new_token() for role in ("operator", "analyst", "shuffler")}
-        for role, token in self.tokens.items():
-            set_token(self.store, role, token)
-        self.collector = Collector(self.store, "http://testserver", lambda: self.now)
-        self.open = self.collector.publish(LISTENING, START, grace=5, public=True)
-        self.hidden = self.collector.publish(LISTENING, START, grace=6, public=False)
-        self.service = Service(self.collector, **settings)
-        self.client = TestClient(make_app(self.service), raise_server_exceptions=False)
-
-    def headers(self, role: str | None) -> dict[str, str]:
-        if role is None:
-            return {}
-        token = self.tokens.get(role, role)
-        return {"Authorization": f"Bearer {token}"}
-
-    def upload(
-        self,
-        running: RunningTask,
-        body: bytes,
-        kind: str = BATCH_TYPE,
-        role: str | None = None,
-    ) -> Any:
-        url = f"/v1/tasks/{running.name}/reports"
-        headers = {"Content-Type": kind} | self.headers(role)
-        return self.client.post(url, content=body, headers=headers)
-
-    def close_periods(self) -> None:
-        self.service.writer.call(self.collector.close_due).result()
+from sfumato.wire.reports import BATCH_TYPE
 
 
 @pytest.fixture
@@ -83,9 +37,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with made.client:
         yield made
     made.store.close()
-
-
-VALUES = ["home"] * 30 + ["work"] * 20 + ["road"] * 10
 
 
 def test_a_batch_is_acknowledged_once_it_is_on_disk(world: World) -> None:
@@ -192,29 +143,6 @@ def test_every_address_is_tried_with_each_role(world: World) -> None:
         for method in route.methods - {"HEAD"}
     }
     assert there == known
-
-
-def test_reports_of_a_mixed_task_come_through_its_shuffler_only(world: World) -> None:
-    shuffle = {"epsilon": 1.0, "delta": 1e-6, "min_batch": 1000}
-    asked = {"task": TASK | {"shuffle": shuffle}, "start": int(world.now) - 3601, "sealed": False}
-    headers = world.headers("operator")
-    elsewhere = "https://shuffler.example/v1/reports"
-    given = asked | {"endpoint": elsewhere}
-    made = world.client.post("/v1/tasks", json=given, headers=headers).json()
-    running = world.collector.running_task(made["task_id"])
-    assert running.published.endpoint == elsewhere
-    body = Fleet(running, 40).body([1] * 40)
-    n = Batch.head(body)[2]
-    for role in (None, "analyst", "operator"):
-        refused = world.upload(running, body, role=role).json()
-        assert refused["accepted"] == 0
-        assert {one["reason"] for one in refused["refused"]} == {"direct"}
-    assert world.upload(running, body, role="shuffler").json()["accepted"] == n
-    page = world.client.get(f"/tasks/{running.name}", headers=headers).text
-    assert "is protected with epsilon 1, delta 1e-06 (shuffle" in page
-    assert "at least 1,000 devices take part in the whole horizon" in page
-    bad = world.client.post("/v1/tasks", json=asked | {"endpoint": "ftp://x"}, headers=headers)
-    assert "endpoint is 'ftp://x'" in _is_problem(bad, 400, "not-a-task")
 
 
 def test_what_is_asked_now_is_told_to_anybody(world: World) -> None:

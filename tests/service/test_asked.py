@@ -8,7 +8,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 from tests.service.fleets import Fleet
-from tests.service.test_asgi import START, VALUES, World
+from tests.service.world import START, VALUES, World
 
 WRITTEN = [
     *("", "0", "1", "2", "-1", "-0", "-0.0", "+1", "01", "1.0", "1e0", "1e3", "1e308", "1e-320"),

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 from tests.service.running import TOKENS, Running
-from tests.service.test_asgi import TASK, World
 from tests.service.test_page import NEEDS_BROWSER, browser, launched
+from tests.service.world import TASK, World
 
 from sfumato.service.browsers import refuse_foreign_pages
-from sfumato.service.problems import Refused
+from sfumato.web.problems import Refused
 
 __all__ = ["browser", "launched"]
 

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.service.fleets import LISTENING, Fleet, joined
 from tests.service.running import TOKENS, Running
-from tests.service.test_asgi import START, VALUES, World
+from tests.service.world import START, VALUES, World
 
 from sfumato.errors import InputError, ReportError
 from sfumato.service import openapi

@@ -8,16 +8,22 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 from tests.service.fleets import Fleet, joined
 from tests.service.houses import House
 from tests.service.running import Running
 
 from sfumato.service import page as static
+from sfumato.service import rereading
 from sfumato.service.running_task import RunningTask
+from sfumato.store import Release
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -161,22 +167,23 @@ def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefac
         assert weight < 150_000
 
 
-def _served(page: Page, house: House, running_task: RunningTask) -> None:
+def _served(page: Page, house: House, running_task: RunningTask, query: str = "") -> None:
     """Show the page of a task without a network."""
     written = Path(static.__file__).parent / "static"
 
     def serve(route: Any) -> None:
-        name = route.request.url.rpartition("/")[2]
+        name, _, asked = route.request.url.rpartition("/")[2].partition("?")
         if name in static.FILES:
             route.fulfill(path=written / name, content_type=static.FILES[name])
         elif name == "page":
-            route.fulfill(body=house.page(running_task), content_type="text/html; charset=utf-8")
+            text = house.page(running_task, **dict(parse_qsl(asked)))
+            route.fulfill(body=text, content_type="text/html; charset=utf-8")
         else:
             route.abort()
 
     page.route("**/*", serve)
-    page.goto("http://collector.test/page")
-    page.wait_for_selector("#chart canvas")
+    page.goto(f"http://collector.test/page{query}")
+    page.wait_for_selector("#state.waiting, #chart canvas")
 
 
 @NEEDS_BROWSER
@@ -194,6 +201,61 @@ def test_a_share_below_zero_is_read_out_inside_of_its_interval(
     page.keyboard.press("ArrowLeft")
     assert "the <road> 0.0% (0.0% to 0.5%, raw -1.5%)" in page.inner_text("#read")
     page.screenshot(path=artefacts / "page-below-zero.png", full_page=True)
+    house.store.close()
+
+
+@NEEDS_BROWSER
+def test_ways_to_look_at_curves_are_chosen_by_keyboard_and_come_by_themselves(
+    tmp_path: Path, browser: Any, artefacts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = House(tmp_path)
+    running_task = house.publish(TASK | {"periods": 12})
+    steps = np.linspace(0, 0.2, 8)[:, None]
+    house.release(running_task, *(np.array([0.6, 0.3, 0.1]) + steps * [-1, 0.5, 0.5]))
+    door = Event()
+
+    def calm(task: RunningTask, _lens: rereading.Lens) -> tuple[Release, ...]:
+        assert door.wait(60)
+        return tuple(replace(each, values=each.values.round(1)) for each in task.releases)
+
+    monkeypatch.setattr(rereading, "reread", calm)
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    _served(page, house, running_task)
+    assert page.inner_text("[aria-current]") == "As released"
+    page.focus("a:text('As released')")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#state.waiting")
+    assert page.inner_text("[aria-current]") == "Smoothed"
+    assert "by all reports so far" in page.inner_text("#explained")
+    assert "The curves up to period 8 are being computed" in page.inner_text("#said")
+    page.screenshot(path=artefacts / "page-waiting.png", full_page=True)
+    door.set()
+    page.wait_for_selector("#chart canvas", timeout=20_000)
+    assert "waiting" not in page.get_attribute("#state", "class")
+    assert page.inner_text("#table tbody td:nth-child(2)").split() == ["40.0%"]
+    page.screenshot(path=artefacts / "page-smoothed.png", full_page=True)
+    door.clear()
+    house.release(running_task, [0.3, 0.5, 0.2])
+    page.reload()
+    assert "These curves go up to period 8" in page.inner_text("#said")
+    page.uncheck("#table tbody tr:last-child input")
+    door.set()
+    page.wait_for_selector("#state:not(.waiting)", timeout=20_000)
+    page.focus("#chart .uplot")
+    page.keyboard.press("ArrowLeft")
+    assert "Period 9, " in page.inner_text("#read")
+    assert "the <road>" not in page.inner_text("#read")  # what was chosen stays chosen
+    for scheme in ("light", "dark"):
+        phone = browser.new_context(
+            color_scheme=scheme, viewport={"width": 390, "height": 844}, device_scale_factor=2
+        ).new_page()
+        _served(phone, house, running_task, "?decoder=smoothed")
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+        phone.screenshot(path=artefacts / f"page-phone-{scheme}.png", full_page=True)
+    assert wrong == []
     house.store.close()
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tests.service.fleets import Fleet
 from tests.service.houses import START, House
+from tests.service.test_rereading import WINDOW
 
 from sfumato.cli import query
 from sfumato.cli.command import Result, show
@@ -21,15 +22,7 @@ from sfumato.service import page, query_parameters
 from sfumato.service.view import MOST_POINTS, View
 
 HORIZON: dict[str, Any] = {"epsilon": 4.0, "periods": 6, "period": "10 seconds", "changes": 3}
-WINDOW: dict[str, Any] = {
-    "kind": "window",
-    "epsilon": 4.0,
-    "window": 3,
-    "devices": 60,
-    "periods": 6,
-    "period": "10 seconds",
-}
-NUMBER = {"kind": "number", "low": 0, "high": 120}
+NUMBER = WINDOW["values"]
 ITEMS = {"kind": "category", "items": ["home", "work"]}
 KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "binary": (HORIZON | {"values": {"kind": "binary"}}, "share", "Share of devices"),
@@ -279,7 +272,7 @@ def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:
     assert "The 200 largest of 20,000 items" in text
     assert len(text) < 2_000_000
     largest = int(np.argmax(running.releases[-1].values))
-    view = View.of(running)
+    view = View.of(running, running.releases)
     assert view.labels[0] == str(largest)
     assert view.history[-1]["value"][0] == pytest.approx(running.releases[-1].values[largest])
 
@@ -290,7 +283,7 @@ def test_so_many_items_are_shown_as_a_browser_can_draw(
 ) -> None:
     running = house.publish(WINDOW | {"periods": 16_384, "values": ITEMS | {"items": 300}})
     house.release(running, *np.full((periods, 1), 0.1))
-    view = View.of(running)
+    view = View.of(running, running.releases)
     assert len(view.places) == items
     assert len(view.places) * periods <= MOST_POINTS
 

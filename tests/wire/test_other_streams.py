@@ -76,6 +76,10 @@ def test_it_is_published_and_read_again() -> None:
     assert stream_of(spec_of(task, chosen, start=0)) == chosen
 
 
+def test_amounts_are_asked_for_by_their_bound() -> None:
+    assert catalog.stream(catalog.parse(AMOUNTS)) == ToPL(1.0, 500.0, learning=2)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
@@ -86,28 +90,23 @@ def test_it_is_published_and_read_again() -> None:
         ("pages = 4", "pagse = 4", "line 6: pagse is no field of a task; did you mean 'pages'?"),
         ('"memo"', '"memos"', "n.toml, line 1: stream is 'memos'; there are flat, memo, tiers,"),
         ('"memo"', "3", "n.toml, line 1: stream is '3'; there are flat, memo, tiers,"),
-        ("epsilon = 1", "epsilon = 0", "n.toml, line 3: epsilon is 0; a number in 1e-06..20"),
-    ],
-)
-def test_a_mistake_in_its_fields_gets_one_sentence(before: str, after: str, sentence: str) -> None:
-    with pytest.raises(ConfigurationError, match=re.escape(sentence)):
-        catalog.parse(MEMO.replace(before, after), "n.toml")
-
-
-def test_amounts_are_asked_for_by_their_bound() -> None:
-    assert catalog.stream(catalog.parse(AMOUNTS)) == ToPL(1.0, 500.0, learning=2)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "sentence"),
-    [
+        (
+            'title = "Notes"\nepsilon = 1',
+            'title = "Notes"\nepsilon = 0',
+            "n.toml, line 3: epsilon is 0; a number in 1e-06..20",
+        ),
         ("low = 0", "low = 1", "line 7: values is {'clip': False, 'high': 500.0, 'kind': 'number'"),
         ("learning = 2", "learning = 6", "line 6: learning is 6; a whole number in 1..5"),
         ("learning = 2", "limit = 0", "line 6: limit is 0; a whole number in 1.."),
         ("learning = 2", "variant = 'grey'", "line 6: variant is 'grey'; white or plain"),
-        ("periods = 6", "periods = 1", "line 4: periods is 1; a whole number in 2..16384"),
+        (
+            'periods = 6\nperiod = "1 hour"\nlearning',
+            'periods = 1\nperiod = "1 hour"\nlearning',
+            "line 4: periods is 1; a whole number in 2..16384",
+        ),
     ],
 )
-def test_a_mistake_in_a_task_of_amounts(before: str, after: str, sentence: str) -> None:
+def test_a_mistake_in_its_fields_gets_one_sentence(before: str, after: str, sentence: str) -> None:
+    (text,) = (text for text in (MEMO, AMOUNTS) if before in text)
     with pytest.raises(ConfigurationError, match=re.escape(sentence)):
-        catalog.parse(AMOUNTS.replace(before, after), "n.toml")
+        catalog.parse(text.replace(before, after), "n.toml")

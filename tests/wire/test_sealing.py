@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato.errors import ReportError
 from sfumato.wire.reports import Layout, report_id
-from sfumato.wire.sealing import OVERHEAD, Context, new_key, open_sealed, seal
+from sfumato.wire.sealing import OVERHEAD, Context, new_key, seal
+from sfumato.wire.unsealing import open_sealed
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "reports"
 TASK, SPEC, NAME = bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 16

@@ -34,6 +34,9 @@ __all__ = ["demo"]
 
 LEVEL: Final = 0.95
 OPERATOR: Final = "SFUMATO_OPERATOR_TOKEN"
+SHUFFLER: Final = "SFUMATO_SHUFFLER_TOKEN"
+TOGETHER: Final = 100
+"""The devices of which one, in a period, is sure to report: so many are hidden by the others."""
 CHANGES: Final = 13
 """A plane has its first city and at most six others; of 300 planes one has more."""
 FLEETS: Final = 2
@@ -45,31 +48,22 @@ BEGAN: Final = time.monotonic() - time.process_time()
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """The devices that take part, and for how long.
-
-    Parameters
-    ----------
-    devices
-        How many devices to simulate.
-    epsilon
-        Privacy of everything a device sends, over the whole year.
-    periods
-        Into how many periods the year is cut.
-    port
-        The port to listen on; 0 takes a free one.
-    seed
-        The seed of who flies where; coins are always secret.
-    exit_
-        End when the year is over.
-
-    """
+    """The devices that take part, and for how long."""
 
     devices: Annotated[int, typer.Option(min=100, max=100_000)] = 3000
+    """How many devices to simulate."""
     epsilon: float = 4.0
+    """Privacy of everything a device sends, over the whole year."""
     periods: Annotated[int, typer.Option(min=4, max=365)] = 26
+    """Into how many periods the year is cut."""
     port: Annotated[int, typer.Option(min=0, max=65_535)] = 0
+    """The port to listen on; 0 takes a free one."""
     seed: int = 1
+    """The seed of who flies where; coins are always secret."""
+    shuffle: bool = False
+    """Put a shuffler between devices and collector, as a third process."""
     exit_: bool = False
+    """End when the year is over."""
     as_json: bool = False
 
 
@@ -84,11 +78,13 @@ def demo(asked: DemoOptions) -> None:
 
     Example:  sfumato demo
               sfumato demo --epsilon 2 --devices 8000 --exit
+              sfumato demo --shuffle   reports are mixed on their way
               sfumato demo once        one question, no collector
     """
     performance = Show(asked)
     folder = Path(tempfile.mkdtemp(prefix="sfumato-demo-"))
-    os.environ[OPERATOR] = secrets.token_urlsafe(32)  # for the collector, and to publish the task
+    for variable in (OPERATOR, SHUFFLER):  # for the processes, and to publish the task
+        os.environ[variable] = secrets.token_urlsafe(32)
     try:
         with commands() as running:
             performance.start(folder, running)
@@ -119,6 +115,7 @@ class Show:
     asked: DemoOptions
     page: str = ""
     address: str = ""
+    shuffler: str = ""
     guarantee: str = ""
     labels: tuple[str, ...] = ()
     truth: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -136,11 +133,18 @@ class Show:
             lives = self._lives()
             measured = self._pace(lives)
             base = collector.next_record()["url"]
+            if self.asked.shuffle:
+                words = ["shuffle", "serve", "--store", str(folder / "shuffler.db"), "--port", "0"]
+                shuffler = Command([*words, "--collector", base], folder / "shuffler.log")
+                running.append(shuffler)
+                self.shuffler = shuffler.next_record()["url"]
         with console.waiting("Choosing the protocol of least error, and publishing the task"):
             published = self._publish(base, measured)
         for number, share in enumerate(self._shares()):
             seed = self.asked.seed + number
-            words = ["fleet", self.address, "--devices", str(share), "--seed", str(seed)]
+            join = f"{self.shuffler}/v1/tasks/{published.task_id.hex()}"
+            address = join if self.shuffler else self.address
+            words = ["fleet", address, "--devices", str(share), "--seed", str(seed)]
             running.append(Command(words, folder / f"fleet{number}.log"))
         self._know(published, lives)
         if not self.asked.as_json:
@@ -193,8 +197,14 @@ class Show:
         # Room for the collector, for the other fleet, and for a machine that has more to do.
         seconds = max(1, math.ceil(2.5 * share * measured.period))
         start = math.ceil(time.time() + 6 + 2.5 * share * measured.join)
+        mixed = {
+            "url": self.shuffler,
+            "epsilon": self.asked.epsilon / 2,
+            "delta": 1e-6,
+            "min_batch": max(10, self.asked.devices // TOGETHER),
+        }
         body = {
-            "task": self._task(seconds),
+            "task": self._task(seconds) | ({"shuffle": mixed} if self.shuffler else {}),
             "start": start,
             "grace": seconds + 2,
             "public": True,
@@ -225,6 +235,13 @@ class Show:
             f"second{'s' * (seconds > 1)} each.\n"
         )
         console.say(f"{self.guarantee}\n")
+        if self.shuffler:
+            from sfumato.streams.amplification import promised, requirement
+            from sfumato.streams.registry import stream_of
+
+            required = requirement(published.spec)
+            assert required is not None  # noqa: S101 -- the task was published with it
+            console.say(f"{promised(stream_of(published.spec), required)}\n")
         console.say(f"The page:  {self.page}\n", "bold")
 
     # ---- following ---------------------------------------------------------------------------
@@ -249,9 +266,9 @@ class Show:
                 since = release["period"]
                 yield release
 
-    def answers(self, place: int) -> Answers:
+    def answers(self, index: int) -> Answers:
         """Return what one period has released."""
-        release = self.released[place]
+        release = self.released[index]
         values, low, high = (np.array(release[side], dtype=float) for side in SIDES)
         return Answers(
             self.labels,

@@ -22,45 +22,27 @@ __all__ = ["erase", "leave", "log"]
 
 @dataclass(frozen=True)
 class JournalOptions:
-    """The device to look at.
-
-    Parameters
-    ----------
-    journal
-        The device's journal.
-
-    """
+    """The device to look at."""
 
     journal: Path
+    """The device's journal."""
 
 
 @dataclass(frozen=True)
 class EraseOptions(JournalOptions):
-    """The device to erase.
-
-    Parameters
-    ----------
-    yes
-        Do not ask whether this is meant.
-
-    """
+    """The device to erase."""
 
     yes: bool = False
+    """Do not ask whether this is meant."""
     as_json: bool = False
 
 
 @dataclass(frozen=True)
 class LeaveOptions(EraseOptions):
-    """The task to leave.
-
-    Parameters
-    ----------
-    task
-        The task's id, or how it begins.
-
-    """
+    """The task to leave."""
 
     task: str | None = None
+    """The task's id, or how it begins."""
 
 
 def log(asked: JournalOptions) -> Result:

@@ -36,6 +36,7 @@ ADVICE: Final = {
     "machines right.",
     "stale": "their period was closed before they came; start the fleet before the task begins, "
     "take fewer devices, or publish the task with a longer --grace.",
+    "too_few": "the shuffler mixed them with too few others to keep the task's promise.",
     "direct": "the task takes reports only from its shuffler; send them on that way.",
 }
 """What to do about each reason for which a collector refuses reports."""
@@ -53,29 +54,19 @@ PATIENCE: Final = 60
 
 @dataclass(frozen=True)
 class FleetOptions:
-    """The task, and the devices that take part in it.
-
-    Parameters
-    ----------
-    address
-        The address of the task, or of a collector that has only one.
-    devices
-        How many devices to simulate.
-    data
-        CSV or Parquet with device, period and value (for sets item, for moves item and move, for
-        attributes one column each); drawn with replacement.
-    journals
-        A folder for the journals; in memory if none.
-    seed
-        The seed of made-up streams; coins are always secret.
-
-    """
+    """The task, and the devices that take part in it."""
 
     address: Annotated[str, typer.Argument()]
+    """The address of the task, or of a collector that has only one."""
     devices: Annotated[int, typer.Option(min=1, max=1_000_000)] = 1000
+    """How many devices to simulate."""
     data: Path | None = None
+    """CSV or Parquet with device, period and value (for sets item, for moves item and move, for
+    attributes one column each); drawn with replacement."""
     journals: Path | None = None
+    """A folder for the journals; in memory if none."""
     seed: int = 1
+    """The seed of made-up streams; coins are always secret."""
     dialect: Dialect = USUAL
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,31 +32,20 @@ ON_REQUEST = "shuffler"
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where a collector keeps what it receives, and where it listens.
-
-    Parameters
-    ----------
-    store
-        The file that keeps everything; made if there is none.
-    host
-        The address to listen on.
-    port
-        The port to listen on; 0 takes a free one.
-    url
-        The address devices see, if it is another one.
-    rate
-        Uploads a second from one client; 0 for no limit.
-    new_tokens
-        Replace the tokens of operator and analyst.
-
-    """
+    """Where a collector keeps what it receives, and where it listens."""
 
     store: Path = Path("collector.db")
+    """The file that keeps everything; made if there is none."""
     host: str = "127.0.0.1"
+    """The address to listen on."""
     port: Annotated[int, typer.Option(min=0, max=65_535)] = 8080
+    """The port to listen on; 0 takes a free one."""
     url: str | None = None
+    """The address devices see, if it is another one."""
     rate: Annotated[float, typer.Option(min=0)] = 100.0
+    """Uploads a second from one client; 0 for no limit."""
     new_tokens: bool = False
+    """Replace the tokens of operator and analyst."""
     as_json: bool = False
 
 
@@ -68,12 +58,12 @@ def serve(asked: ServeOptions) -> None:
 
     Example:  sfumato serve --store collector.db
     """
-    from sfumato.service import logs
-    from sfumato.service.asgi import Service
+    from sfumato.service.asgi import Service, make_app
     from sfumato.service.collector import Collector
-    from sfumato.service.serving import listening
-    from sfumato.service.serving import serve as run
     from sfumato.store import SQLiteStore
+    from sfumato.web import logs
+    from sfumato.web.serving import listening
+    from sfumato.web.serving import serve as run
 
     url, host = asked.url, asked.host
     if url is not None and not url.startswith(("http://", "https://")):
@@ -88,7 +78,8 @@ def serve(asked: ServeOptions) -> None:
         service = Service(collector, rate=asked.rate)
         logs.to_stderr()
         lost = _elsewhere(collector, base)
-        run(service, sock, ready=lambda: _say(asked, here, fresh, lost))
+        ready = partial(_say, asked, here, fresh, lost)
+        run(make_app(service), sock, ready, service.bell.stop)
 
 
 def _tokens(store: Store, *, renew: bool) -> dict[str, str]:

@@ -65,6 +65,19 @@ def enrol(
     with journal.transaction():
         journal.set_fact(ROOT, rest.encode())
         if len(paid.entries) > len(spent.entries):
-            journal.pay(task_id, units(guarantee.epsilon), title, int(now), guarantee.promise)
+            promise = guarantee.promise + _mixed(published)
+            journal.pay(task_id, units(guarantee.epsilon), title, int(now), promise)
         journal.add(Joined(task_id, published.encode(), machine.save(), ids, chain.key, None))
     parts.built[task_id] = part
+
+
+def _mixed(published: Published) -> str:
+    """Return what a task promises once its reports are mixed, as the end of a sentence."""
+    shuffle = published.shuffle
+    if shuffle is None:
+        return ""
+    return (
+        f"; once {published.addresses[0]} has mixed its reports with those of others, at least "
+        f"{shuffle['min_batch']:,} at a time, epsilon {shuffle['epsilon']:g} and delta "
+        f"{shuffle['delta']:g} hold against who sees no more than that"
+    )

@@ -29,6 +29,8 @@ __all__ = ["Exchanges"]
 
 FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unknown_key")
 """The reasons for a refusal after which a retry is useless."""
+EARLY: Final = 0.75
+"""The share of the grace in which shuffled reports are sent at a random moment."""
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 3600.0
 LARGEST_BATCH: Final = 1 << 20
@@ -55,6 +57,7 @@ class Exchanges:
     def __init__(self, journal: Journal, parts: Parts, clock: DeviceClock, rng: Source) -> None:
         self._journal, self._parts, self._clock, self._rng = journal, parts, clock, rng
         self._patience: dict[bytes, float] = {}
+        self._moments: dict[tuple[bytes, int], float] = {}
 
     def interview(self, errand: Errand) -> Flushed:
         """Fetch the open question, if there may be one, and store the answer to be sent."""
@@ -93,6 +96,30 @@ class Exchanges:
         if not self._is_due(errand):
             return Flushed(waiting=len(waiting))
         part = self._parts[errand.task_id]
+        due = [each for each in waiting if errand.force or self._may_leave(part, each)]
+        if len(due) < len(waiting):
+            sent = self._send_all(errand, part, due)
+            return replace(sent, waiting=sent.waiting + len(waiting) - len(due))
+        return self._send_all(errand, part, waiting)
+
+    def _may_leave(self, part: Part, report: Waiting) -> bool:
+        """Return whether a report may be sent now, if reports of its task are shuffled.
+
+        It leaves at a random moment of the grace after its period, so that those who see when
+        devices send cannot tell them apart by their habits. The moment does not follow from the
+        report's id, which the collector sees.
+        """
+        spec = part.published.spec
+        if part.published.shuffle is None:
+            return True
+        drawn = self._moments.setdefault(
+            (part.published.task_id, report.period),
+            int.from_bytes(self._rng.take(4), "little") / 2**32,
+        )
+        end = spec["start"] + report.period * spec["period_seconds"]
+        return bool(self._clock.now >= end + EARLY * drawn * spec["grace"])
+
+    def _send_all(self, errand: Errand, part: Part, waiting: list[Waiting]) -> Flushed:
         total = Flushed()
         by_key = attrgetter("key_id")
         for key_id, group in groupby(sorted(waiting, key=by_key), key=by_key):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import BudgetError
@@ -52,5 +53,26 @@ class Limits:
                 "the task promises its epsilon for a window of time only; the owner asks for one "
                 "that promises it for ever."
             )
+        _refuse_direct(published)
         if not published.keys and not self.unsealed:
             raise BudgetError("the task has no key to seal reports with; the owner asks for one.")
+
+
+def _refuse_direct(published: Published) -> None:
+    """Raise BudgetError if a task promises that reports are shuffled, and asks for them directly.
+
+    The shuffler's address and the collector's are both in the spec, and lead to two places.
+    """
+    if published.shuffle is None:
+        return
+    shuffler, collector = published.addresses
+    hosts = [urlsplit(address).netloc for address in (shuffler, collector)]
+    where = f"{shuffler.rstrip('/')}/v1/tasks/{published.task_id.hex()}/reports"
+    numbers = [published.shuffle.get(name) for name in ("epsilon", "delta", "min_batch")]
+    elsewhere = not all(hosts) or hosts[0] == hosts[1] or published.endpoint != where
+    if elsewhere or not published.keys or not all(type(each) in (int, float) for each in numbers):
+        raise BudgetError(
+            f"the task promises that reports are shuffled, and asks for them at "
+            f"{published.endpoint[:80]!r}; sealed reports to a shuffle.url that is not the "
+            "collector's are expected."
+        )

@@ -125,11 +125,21 @@ class Device:
         if isinstance(task, Published):
             task = task.encode()
         if isinstance(task, str):
-            try:
-                task = self.transport.fetch(task)
-            except Unreachable as error:
-                raise InputError(f"the task cannot be fetched: {error}.") from error
+            address, task = task, self._fetched(task)
+            shuffler = Published.parse(task).addresses[0].rstrip("/")
+            if shuffler and not address.startswith(f"{shuffler}/"):
+                # Keys come from the shuffler, which gives the same ones to everybody.
+                name = Published.parse(task).task_id
+                task = self._fetched(f"{shuffler}/v1/tasks/{name.hex()}")
+                if Published.parse(task).task_id != name:
+                    raise InputError(f"the shuffler {shuffler[:80]!r} has sent another task.")
         return Published.parse(task)
+
+    def _fetched(self, address: str) -> bytes:
+        try:
+            return self.transport.fetch(address)
+        except Unreachable as error:
+            raise InputError(f"the task cannot be fetched: {error}.") from error
 
     def observe(self, value: Any, task: str | None = None, *, strict: bool = False) -> None:
         """Observe the present value, which counts from this period on until the next value.

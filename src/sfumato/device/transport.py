@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, runtime_checkable
@@ -66,10 +67,13 @@ class Http:
     ----------
     timeout
         The longest time of an exchange in seconds.
+    credential
+        What a shuffler asks for before it takes reports; opaque bytes, sent with reports only.
 
     """
 
     timeout: float = 10.0
+    credential: bytes = field(default=b"", repr=False)
 
     def within(self, seconds: float) -> Self:
         """Return the same transport, with at most ``seconds`` seconds for each exchange."""
@@ -93,12 +97,14 @@ class Http:
 
     def _exchange(self, url: SplitResult, batch: bytes | None) -> bytes:
         # An app that has its own transport, or nothing to send yet, does not import this one.
-        from sfumato.device import http  # noqa: PLC0415
+        from sfumato.wire import exchanging  # noqa: PLC0415
 
         kind = {} if batch is None else {"Content-Type": BATCH_TYPE}
+        if batch is not None and self.credential:
+            kind["Authorization"] = f"Bearer {base64.b64encode(self.credential).decode()}"
         try:
-            status, body = http.exchange(url, batch, kind, self.timeout, LARGEST)
-        except (OSError, http.HTTPException, ValueError) as error:
+            status, body = exchanging.exchange(url, batch, kind, self.timeout, LARGEST)
+        except (OSError, exchanging.HTTPException, ValueError) as error:
             raise Unreachable(f"the collector cannot be reached ({str(error)[:120]})") from error
         if not 200 <= status < 300:
             raise Unreachable(f"the collector answered {status}")

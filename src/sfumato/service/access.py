@@ -10,8 +10,8 @@ from typing import Final
 from starlette.requests import Request
 
 from sfumato.errors import InputError
-from sfumato.service.problems import Refused
 from sfumato.store import Store
+from sfumato.web.problems import Refused
 
 __all__ = ["ROLES", "SHUFFLER", "Access", "new_token", "set_token"]
 

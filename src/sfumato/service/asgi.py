@@ -26,18 +26,19 @@ from sfumato.errors import ConfigurationError, InputError, MismatchError, Report
 from sfumato.service import openapi, page, query_parameters
 from sfumato.service.access import Access
 from sfumato.service.browsers import refuse_foreign_pages
-from sfumato.service.collector import Collector, ScreenedBatch
+from sfumato.service.collector import Collector, ScreenedBatch, TooFew
 from sfumato.service.event_stream import Bell, stream
-from sfumato.service.intake_limits import Gate, Rate
-from sfumato.service.logs import log
 from sfumato.service.metrics import CollectorMetrics
-from sfumato.service.problems import Refused, handlers
+from sfumato.service.rereading import Lens, Rereader
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_submission import PublishRequest
 from sfumato.service.writer import WAITING, Busy, Writer
 from sfumato.store.buckets import Full
+from sfumato.web.intake_limits import LARGEST_BODY, Gate, Rate
+from sfumato.web.logs import log
+from sfumato.web.problems import Refused, handlers
 from sfumato.wire.questions import Question
-from sfumato.wire.reports import BATCH_TYPE
+from sfumato.wire.reports import BATCH_TYPE, LARGEST_MIXED
 
 __all__ = ["Service", "make_app"]
 
@@ -85,6 +86,7 @@ class Service:
         # Answers may take long, and must not delay reports.
         self._doors = ThreadPoolExecutor(DOORS, "door")
         self._running_tasks = ThreadPoolExecutor(DESKS, "running")
+        self._rereader = Rereader()
         self._clock: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -101,6 +103,7 @@ class Service:
             with suppress(asyncio.CancelledError):
                 await self._clock
             await asyncio.to_thread(self.writer.stop)
+            self._rereader.stop()
             for pool in (self._doors, self._running_tasks):
                 pool.shutdown(wait=False, cancel_futures=True)
 
@@ -149,13 +152,15 @@ class Service:
             raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
         try:
             self.rate.check(request)
-            async with self.gate.body(request) as body:
-                mixed = self.access.is_shuffler(request)
+            mixed = self.access.is_shuffler(request)
+            largest = LARGEST_BODY + LARGEST_MIXED if mixed else LARGEST_BODY
+            async with self.gate.body(request, largest) as body:
                 receive = partial(self.collector.receive, running, body, mixed=mixed)
                 entry = await _in(self._doors, receive)
                 await self._written(entry)
         except ReportError as error:
-            raise Refused("not-a-batch", str(error)) from None
+            name = "too-few" if isinstance(error, TooFew) else "not-a-batch"
+            raise Refused(name, str(error)) from None
         except (Busy, Full) as error:
             raise Refused("too-many", str(error), {"Retry-After": "1"}) from None
         self.metrics.received(running, entry.receipt)
@@ -236,6 +241,8 @@ class Service:
         fields = _once(request)
         try:
             answer = await _in(self._running_tasks, query_parameters.answer, running, fields)
+        except TooFew as error:
+            raise Refused("too-few", str(error)) from None
         except MismatchError as error:
             raise Refused("too-early", str(error)) from None
         except ConfigurationError as error:
@@ -253,9 +260,13 @@ class Service:
     async def page(self, request: Request) -> Response:
         """Return the page of a task."""
         running = self._readable(request)
-        text = await _in(
-            self._running_tasks, page.of_task, running, self.collector.clock(), self.metrics
-        )
+        try:
+            lens = Lens.of(running, _once(request))
+        except ConfigurationError as error:
+            raise Refused("not-a-question", str(error)) from None
+        seen = await _in(self._running_tasks, self._rereader.read, running, lens)
+        now = self.collector.clock()
+        text = await _in(self._running_tasks, page.of_task, running, now, self.metrics, lens, seen)
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def front(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from sfumato.service.problems import Refused
+from sfumato.web.problems import Refused
 
 __all__ = ["refuse_foreign_pages"]
 

@@ -27,10 +27,15 @@ COLOURS: Final = (
 WIDTH: Final = 960
 HEIGHT: Final = 320
 LEFT: Final = 64
+RIGHT: Final = 132
+"""The room for the items' names behind the ends of their lines."""
 BELOW: Final = 28
+LINE: Final = 15
+"""The least distance of two names."""
+LONGEST_NAME: Final = 16
 
 
-def chart(view: View, rows: Sequence[int], periods: int) -> str:
+def chart(view: View, rows: Sequence[int], periods: int, nothing: str) -> str:
     """Return the chart of some rows of a view as SVG, or a sentence if there is nothing to draw."""
     known = [
         one[side][row]
@@ -40,7 +45,7 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
         if one[side][row] is not None
     ]
     if not known:
-        return '<p class="nothing">The curve appears here when the first period has closed.</p>'
+        return f'<p class="nothing">{nothing}</p>'
     zero = [0.0] if view.quantity.from_zero else []
     low, high = min(known + zero), max(known + zero)
     if low == high:
@@ -48,11 +53,12 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
     span = high - low
 
     def point(period: int, value: float) -> str:
-        x = LEFT + (WIDTH - LEFT - 12) * (period - 1) / max(periods - 1, 1)
+        x = LEFT + (WIDTH - LEFT - RIGHT) * (period - 1) / max(periods - 1, 1)
         y = 8 + (HEIGHT - BELOW - 8) * (high - value) / span
         return f"{x:.1f},{y:.1f}"
 
     drawn = [_axis(low, high, point, periods, view.quantity)]
+    ends: list[tuple[float, float, str]] = []
     for turn, row in enumerate(rows):
         seen = [one for one in view.history if one["value"][row] is not None]
         if not seen:
@@ -62,17 +68,34 @@ def chart(view: View, rows: Sequence[int], periods: int) -> str:
         below = [point(one["period"], one["low"][row]) for one in reversed(seen)]
         points = [point(one["period"], _inside(one, row)) for one in seen]
         line, (x, y) = " ".join(points), points[-1].split(",")
+        ends.append((float(y), float(x), view.labels[row]))
         drawn.append(
             f'<polygon points="{" ".join(above + below)}" fill="{colour}" fill-opacity="0.16" '
             f'stroke="{colour}" stroke-opacity="0.16"/><circle cx="{x}" cy="{y}" r="4" '
             f'fill="{colour}"/>'
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
+    drawn.append(_names(ends))
     names = escape(", ".join(view.labels[row] for row in rows))
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{view.quantity.noun} over '
         f'time, estimated, with intervals: {names}">{"".join(drawn)}</svg>'
     )
+
+
+def _names(ends: Sequence[tuple[float, float, str]]) -> str:
+    """Return the items' names behind the ends of their lines, none upon another, as SVG."""
+    room = HEIGHT - BELOW - LINE * (len(ends) - 1)
+    drawn, free = [], 0.0
+    for turn, (y, x, name) in enumerate(sorted(ends)):
+        free = max(min(y, room + LINE * turn), free)
+        short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        drawn.append(
+            f'<text x="{x + 9:.1f}" y="{free:.1f}" class="name" dominant-baseline="middle">'
+            f"{escape(short)}</text>"
+        )
+        free += LINE
+    return "".join(drawn)
 
 
 def _inside(one: Mapping[str, Any], row: int) -> float:
@@ -108,7 +131,7 @@ def _axis(low: float, high: float, point: Any, periods: int, quantity: Quantity)
         tick = scaled / quantity.scale
         y = point(1, tick).split(",")[1]
         drawn.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - 12}" y1="{y}" y2="{y}" class="grid"/>'
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}" class="grid"/>'
             f'<text x="{LEFT - 8}" y="{y}" class="tick" text-anchor="end" '
             f'dominant-baseline="middle">{escape(quantity.text(tick, places))}</text>'
         )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -18,27 +18,19 @@ from sfumato import catalog
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import ConfigurationError, InputError, ReportError
 from sfumato.service.running_task import Key, RunningTask
+from sfumato.service.unkept_tasks import mixer_of, refuse_unkept, refuse_unmixable
 from sfumato.store import Buckets, Filled, Release, Store
 from sfumato.store.buckets import MOST
+from sfumato.streams.amplification import TOO_FEW, kept_among
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
+from sfumato.wire.receipts import Receipt
 from sfumato.wire.reports import Batch
-from sfumato.wire.sealing import new_key, open_sealed
+from sfumato.wire.sealing import new_key
 from sfumato.wire.task import Task
+from sfumato.wire.unsealing import open_sealed
 
-__all__ = ["REASONS", "Collector", "Receipt", "ScreenedBatch"]
-
-REASONS: Final = (
-    "malformed",
-    "wrong_task",
-    "unknown_key",
-    "unopened",
-    "invalid",
-    "future",
-    "stale",
-    "direct",
-)
-"""The reasons for refusing a report; these names never change."""
+__all__ = ["Collector", "ScreenedBatch", "TooFew"]
 
 PATIENCE: Final = 0.5
 """The longest time, in seconds, for which periods are closed before reports have their turn."""
@@ -47,37 +39,8 @@ OVERLAP: Final = 1
 """The number of periods after the present one whose reports a replaced key still opens."""
 
 
-@dataclass
-class Receipt:
-    """The result of a batch.
-
-    Parameters
-    ----------
-    accepted
-        The number of reports that were counted.
-    repeated
-        The number of reports that had been counted before.
-    refused
-        The index and reason of each refused report.
-    key_id
-        The number of the key for new reports; 0 if reports are not sealed.
-
-    """
-
-    accepted: int = 0
-    repeated: int = 0
-    refused: list[tuple[int, str]] = field(default_factory=list)
-    key_id: int = 0
-
-    def plain(self) -> dict[str, Any]:
-        """Return the receipt as plain data."""
-        refused = [{"index": place, "reason": why} for place, why in sorted(self.refused)]
-        return {
-            "accepted": self.accepted,
-            "repeated": self.repeated,
-            "refused": refused,
-            "key_id": self.key_id,
-        }
+class TooFew(ReportError):
+    """A batch of shuffled reports is so small that the promise about them could not be kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +116,7 @@ class Collector:
         Devices send to the address in the task or, if it has none, to this collector; the address
         becomes part of the task. Publishing the same task again changes nothing.
         """
-        _refuse_unkept(task, sealed=sealed)
+        refuse_unkept(task, sealed=sealed)
         length = task.period_seconds
         if start is None:
             start = (int(self.clock()) // length + 1) * length
@@ -164,8 +127,12 @@ class Collector:
                 f"grace is {grace}; the questions about a period are over before the next one "
                 f"ends, so 1..{length} seconds are expected."
             )
-        where = endpoint or f"{self.base}/v1/tasks/{{task}}/reports"
+        mixer = mixer_of(task, endpoint)
+        where = endpoint or f"{mixer or self.base}/v1/tasks/{{task}}/reports"
         spec = spec_of(task, stream, start, grace=grace, sealed=sealed, endpoint=where)
+        if mixer:
+            spec["collector"] = self.base
+        refuse_unmixable(spec)
         private = {1: new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
         published = Published.of(spec, keys)
@@ -221,10 +188,13 @@ class Collector:
     def receive(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> ScreenedBatch:
         """Return the valid reports of a batch; raise ReportError if it is malformed.
 
-        If the task's reports must be shuffled, only shuffled (``mixed``) batches count.
+        If the task's reports must be shuffled, only shuffled (``mixed``) batches count, and
+        TooFew is raised if one has fewer reports of some period than the task's promise needs.
         """
         batch = Batch.decode(body, running.layout)
         reports = batch.reports
+        if mixed:
+            _refuse_few(running, reports["period"])
         keys, until = running.keys, running.until  # keys may be renewed at the same time
         receipt = Receipt(key_id=running.published.key_id)
         alive = np.ones(len(reports), dtype=bool)
@@ -295,11 +265,17 @@ class Collector:
         task_id, key_id, period = bucket
         ids = b"".join(entry.ids[rows].tobytes() for entry, rows in shares)
         fresh = self._buckets.fresh(task_id, period, ids)
-        start = 0
-        for entry, rows in shares:
-            new = int(np.count_nonzero(fresh[start : start + len(rows)]))
-            found.append((entry.receipt, new, len(rows) - new))
-            start += len(rows)
+        ends = np.cumsum([len(rows) for _, rows in shares])
+        for (entry, rows), own in zip(shares, np.split(fresh, ends[:-1]), strict=True):
+            new = int(np.count_nonzero(own))
+            repeated = len(rows) - new
+            if 0 < new < entry.running.fewest_counted:
+                # The rest of the batch did not count, so that these would stand out.
+                few = rows[own]
+                self._buckets.remove(task_id, period, entry.ids[few].tobytes())
+                entry.receipt.refused += [(int(entry.places[row]), "too_few") for row in few]
+                own[:], new = False, 0
+            found.append((entry.receipt, new, repeated))
         if not fresh.any():
             return None
         contents = np.concatenate([entry.contents[rows] for entry, rows in shares])
@@ -333,31 +309,19 @@ class Collector:
         return entry.receipt
 
 
-def _refuse_unkept(task: Task, *, sealed: bool) -> None:
-    """Raise ConfigurationError if a task needs something that this collector does not do."""
-    if task.shuffler is not None:
-        raise ConfigurationError(
-            f"shuffler is {task.shuffler!r}; this collector does not work with one that a task "
-            "names, so leave it out and write where devices send as the endpoint."
-        )
-    if task.enrolment is not None:
-        raise ConfigurationError(
-            f"enrolment is {task.enrolment!r}; anybody may take part in the tasks of this "
-            "collector, so leave it out."
-        )
-    if task.counts is not None:
-        raise ConfigurationError(
-            f"counts is {task.counts!r}; this collector counts reports itself, so leave it out."
-        )
-    if task.keep is not None:
-        raise ConfigurationError(
-            f"keep is {task.keep} seconds; this collector keeps contents for good, so leave it out."
-        )
-    if task.renew is not None and not sealed:
-        raise ConfigurationError(
-            f"renew is {task.renew} seconds; the task's reports are not sealed, so that there is "
-            "no key to renew."
-        )
+def _refuse_few(running: RunningTask, periods: Array) -> None:
+    """Raise TooFew if a shuffled batch has too few reports of a period."""
+    required = running.required
+    if required is None:
+        return
+    for period, n in zip(*np.unique(periods, return_counts=True), strict=True):
+        if n < required.min_batch:
+            epsilon = kept_among(running.shuffled, required, int(n))
+            raise TooFew(
+                f"the batch has {n:,} reports of period {period}, {TOO_FEW}: at least "
+                f"{required.min_batch:,} are expected, and among {n:,} only epsilon {epsilon:.4g}, "
+                f"delta {required.delta:g} could be kept."
+            )
 
 
 def _by_bucket(entries: Sequence[ScreenedBatch]) -> dict[Bucket, list[Share]]:

@@ -15,6 +15,7 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_driving import LEVEL
 from sfumato.store import Release
+from sfumato.streams.amplification import TOO_FEW
 
 __all__ = ["Bell", "answers", "stream", "told"]
 
@@ -35,6 +36,12 @@ class Bell:
         self.stopping = self.stopping or stop
         event, self._event = self._event, asyncio.Event()
         event.set()
+
+    def stop(self, wake: bool) -> None:  # noqa: FBT001 -- as a server calls it
+        """Let no listener wait any more; wake those that do, unless a signal has just come."""
+        self.stopping = True
+        if wake:
+            self.ring()
 
     def next_ring(self) -> asyncio.Event:
         """Return the event of the next ring; fetch it before looking for news to miss no ring."""
@@ -73,11 +80,12 @@ def answers(running: RunningTask, release: Release, places: Sequence[int] | None
     return replace(answers, low=release.ends[0][chosen], high=release.ends[1][chosen])
 
 
-def told(answers: Answers, reports: int) -> dict[str, Any]:
+def told(answers: Answers, reports: int, *, is_mixed: bool) -> dict[str, Any]:
     """Return the release of a period as plain columns, with one number for each label."""
     columns = zip(SIDES, zip(*answers.known(), strict=True), strict=True)
     about = {"period": answers.as_of, "reports": reports, "n": answers.n, "level": answers.level}
-    return about | dict(columns)
+    few = {"problem": TOO_FEW} if is_mixed and not reports else {}
+    return about | few | dict(columns)
 
 
 async def stream(running: RunningTask, bell: Bell, since: int) -> AsyncIterator[str]:
@@ -90,9 +98,9 @@ async def stream(running: RunningTask, bell: Bell, since: int) -> AsyncIterator[
             if since < running.closed:
                 reports = await asyncio.to_thread(running.participation)
                 for release in running.releases[since : running.closed]:
-                    data = json.dumps(
-                        told(answers(running, release), reports.get(release.period, 0))
-                    )
+                    released = answers(running, release)
+                    counted = reports.get(release.period, 0)
+                    data = json.dumps(told(released, counted, is_mixed=running.is_mixed))
                     yield f"id: {release.period}\nevent: period\ndata: {data}\n\n"
                     since = release.period
             if running.is_over:

@@ -6,8 +6,9 @@ from collections import Counter as Counts
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from sfumato.service.collector import REASONS, Collector, Receipt
+from sfumato.service.collector import Collector
 from sfumato.service.running_task import RunningTask
+from sfumato.wire.receipts import REASONS, Receipt
 
 __all__ = ["CollectorMetrics"]
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.core.quantity import Quantity
 from sfumato.queries.postprocessing import PROJECTIONS
-from sfumato.service.collector import REASONS, Receipt
-from sfumato.service.problems import MEDIA_TYPE
 from sfumato.service.query_parameters import QUERIES
 from sfumato.service.running_task import TaskSummary
 from sfumato.service.schemas import COUNT, TEXT, array, schema_of, table
 from sfumato.service.task_submission import LATEST, LONGEST_GRACE, PublishRequest
 from sfumato.streams.horizon import DECODERS
+from sfumato.web.problems import MEDIA_TYPE
 from sfumato.wire.questions import Question
+from sfumato.wire.receipts import REASONS, Receipt
 from sfumato.wire.reports import BATCH_TYPE
 
 __all__ = ["document"]
@@ -51,9 +51,9 @@ def _ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _in(place: str, name: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _in(where: str, name: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return a parameter of an address, in its path or in its query."""
-    return {"name": name, "in": place, "schema": schema} | more
+    return {"name": name, "in": where, "schema": schema} | more
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ _OPERATIONS: Final = (
         *("post", f"{_TASK}/reports", "uploadReports"),
         "Hand in a batch of reports; answered when all of them are safe.",
         "Receipt",
-        problems=(400, 403, 408, 411, 413, 415, 429),
+        problems=(400, 403, 408, 409, 411, 413, 415, 429),
         body=(BATCH_TYPE, {"type": "string", "format": "binary"}),
     ),
     _Operation(
@@ -181,7 +181,10 @@ _OPERATIONS: Final = (
         query=[_SINCE],
     ),
     _Operation(
-        *("get", "/tasks/{task_id}", "showTask", "The task's page.", "text/html"), secure=True
+        *("get", "/tasks/{task_id}", "showTask", "The task's page.", "text/html"),
+        problems=(400,),
+        secure=True,
+        query=[_in("query", name, _FIELDS[name]) for name in ("decoder", "projection")],
     ),
     _Operation("get", "/healthz", "health", "Whether the process lives.", "Status"),
     _Operation("get", "/readyz", "ready", "Whether reports can be taken.", "Status", (503,)),

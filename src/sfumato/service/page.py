@@ -13,13 +13,15 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from sfumato.accounting.shuffle import Requirement
 from sfumato.core.duration import ago, length
 from sfumato.service.chart import COLOURS, chart
+from sfumato.service.lens_switch import switch
 from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.query_parameters import kept
+from sfumato.service.rereading import PLAIN, Lens, Reread
 from sfumato.service.running_task import RunningTask
 from sfumato.service.view import View
-from sfumato.streams.amplification import promised
+from sfumato.streams.amplification import TOO_FEW
 
 __all__ = ["CSP", "FILES", "of_all", "of_task"]
 
@@ -37,6 +39,9 @@ FILES: Final = {
     "uPlot.LICENSE.txt": "text/plain",
 }
 
+SHORT: Final = 20
+"""The number of periods without a number that are listed."""
+
 SHOWN: Final = 4
 """The number of items in the chart at first."""
 
@@ -53,13 +58,34 @@ NOTES: Final = {
 """A note for each kind of quantity."""
 
 
-def of_task(running: RunningTask, now: float, metrics: CollectorMetrics) -> str:
-    """Return the page of a task as HTML."""
+AGAIN: Final = '\n<noscript><meta http-equiv="refresh" content="5"></noscript>'
+"""Loads a page again, without its script, while its curves are being read."""
+
+NOTHING: Final = (
+    "The curve appears here when the first period has closed.",
+    "The curves appear here when they are computed.",
+)
+"""What stands in place of the chart while there is none: for now, or while it is computed."""
+
+
+def of_task(
+    running: RunningTask,
+    now: float,
+    metrics: CollectorMetrics,
+    lens: Lens = PLAIN,
+    seen: Reread | None = None,
+) -> str:
+    """Return the page of a task as HTML, seen through a lens; by default what was released."""
     spec = running.published.spec
-    view = View.of(running)
+    seen = Reread(tuple(running.releases[: running.closed])) if seen is None else seen
+    view = View.of(running, seen.releases)
     shown = range(min(SHOWN, len(view.places)))
-    state, sentence = _state(running, now, view)
+    state, sentence = _waiting(running, seen) or _state(running, now, view)
     title = escape(spec["title"])
+    data = _data(running, view, shown) | {
+        "released": lens == PLAIN,
+        "waiting": sentence if seen.is_waiting else None,
+    }
     return _whole(
         title,
         f"""
@@ -77,27 +103,48 @@ def of_task(running: RunningTask, now: float, metrics: CollectorMetrics) -> str:
   </section>
   <section aria-labelledby="over-time">
     <h2 id="over-time">{view.quantity.noun} over time</h2>
-    <div id="chart">{chart(view, shown, running.periods)}</div>
+    {switch(running, lens)}
+    <div id="chart">{chart(view, shown, running.periods, NOTHING[seen.is_waiting])}</div>
     <p id="legend">{_legend(view, shown)}</p>
     <p id="read" class="quiet" aria-live="polite">Lines are estimates, soft bands their 95%
     intervals.{NOTES.get(view.quantity.kind, "")}</p>
   </section>
   <section aria-labelledby="items">
     <h2 id="items">{view.quantity.noun} now</h2>
-    {_table(running, view)}
+    {_table(running, view, "not computed yet" if seen.is_waiting else "no reports yet")}
   </section>
   <section aria-labelledby="health">
     <h2 id="health">Participation</h2>
-    {_participation(view.history, metrics.refused(running))}
+    {_participation(running, metrics.refused(running))}
   </section>
 </main>
-<footer><p><a href="/">All tasks</a> · <a href="/v1/tasks/{running.name}">The task as devices see
-it</a> · <a href="/v1/tasks/{running.name}/answers?query=mean&amp;period={max(running.closed, 1)}"
->The last answer as data</a></p></footer>
-<script type="application/json" id="data">{_embedded(_data(running, view, shown))}</script>
+{_footer(running, lens)}
+<script type="application/json" id="data">{_embedded(data)}</script>
 <script src="/static/uPlot.min.js" defer></script>
 <script src="/static/page.js" defer></script>""",
+        AGAIN if seen.is_waiting else "",
     )
+
+
+def _footer(running: RunningTask, lens: Lens) -> str:
+    """Return the links at the end of a task's page as HTML."""
+    task = f"/v1/tasks/{running.name}"
+    answer = f"{task}/answers?query=mean&period={max(running.closed, 1)}"
+    answer += f"&{lens.query}" if lens.query else ""
+    return (
+        f'<footer><p><a href="/">All tasks</a> · <a href="{task}">The task as devices see it</a> · '
+        f'<a href="{escape(answer)}">The last answer as data</a></p></footer>'
+    )
+
+
+def _waiting(running: RunningTask, seen: Reread) -> tuple[str, str] | None:
+    """Return state and sentence while periods are being read again; None if they are not."""
+    if not seen.is_waiting:
+        return None
+    if not seen.releases:
+        return "waiting", f"The curves up to period {running.closed:,} are being computed."
+    last = seen.releases[-1].period
+    return "waiting", f"These curves go up to period {last:,}; the periods since are being added."
 
 
 def _data(running: RunningTask, view: View, shown: range) -> dict[str, Any]:
@@ -111,7 +158,7 @@ def _data(running: RunningTask, view: View, shown: range) -> dict[str, Any]:
         "labels": view.labels,
         "start": spec["start"],
         "seconds": spec["period_seconds"],
-        "grace": spec["grace"],
+        "grace": running.closes_at(1) - running.ends_at(1),
         "periods": spec["periods"],
         "wide": WIDE * span if span else None,
         "apart": view.quantity.changed.unit,
@@ -132,10 +179,12 @@ def _promises(running: RunningTask) -> str:
 
 def _mixed(running: RunningTask) -> str:
     """Return the additional promise about shuffled reports as HTML; empty if there is none."""
-    if not running.is_mixed or running.is_interactive:
+    if not running.is_mixed:
         return ""
-    required = Requirement.of(dict(running.published.spec["shuffle"]))
-    return f"\n    <p>{escape(str(promised(running.protocol, required)))}</p>"
+    short = running.short_periods()
+    listed = ", ".join(map(str, short[:SHORT])) + ", ..." * (len(short) > SHORT)
+    few = f"\n    <p>Without a number, with {TOO_FEW}: period {listed}.</p>" if short else ""
+    return f"\n    <p>{escape(kept(running))}</p>{few}"
 
 
 def of_all(running_tasks: Sequence[RunningTask], metrics: CollectorMetrics) -> str:
@@ -163,7 +212,7 @@ def of_all(running_tasks: Sequence[RunningTask], metrics: CollectorMetrics) -> s
     return _whole("Tasks", f"<header><h1>Tasks</h1></header><main>{listed}</main>")
 
 
-def _whole(title: str, body: str) -> str:
+def _whole(title: str, body: str, head: str = "") -> str:
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -173,7 +222,7 @@ def _whole(title: str, body: str) -> str:
 <title>{title} · sfumato</title>
 <link rel="icon" href="/static/icon.svg">
 <link rel="stylesheet" href="/static/uPlot.min.css">
-<link rel="stylesheet" href="/static/page.css">
+<link rel="stylesheet" href="/static/page.css">{head}
 </head>
 <body>
 {body}
@@ -245,9 +294,10 @@ def _state(running: RunningTask, now: float, view: View) -> tuple[str, str]:
         )
     if all(value is None for value in last["value"]):
         known = "The table shows what was last known" if any(view.periods) else "Nothing is known"
+        there = last.get("problem", f"{last['reports']:,} reports")
         return "few", (
-            f"Period {last['period']} tells nothing: it has {last['reports']:,} reports. {known}; "
-            "it goes on when devices take part."
+            f"Period {last['period']} tells nothing: it has {there}. {known}; it goes on when "
+            "devices take part."
         )
     closed = f"Period {last['period']} of {running.periods:,} closed {ago(age)}."
     reach, span = view.latest.typical, _span(running)
@@ -257,7 +307,7 @@ def _state(running: RunningTask, now: float, view: View) -> tuple[str, str]:
     return "live", closed
 
 
-def _table(running: RunningTask, view: View) -> str:
+def _table(running: RunningTask, view: View, nothing: str) -> str:
     rows = []
     for row, (label, printed) in enumerate(zip(view.labels, view.latest.printed(), strict=True)):
         name = escape(label)
@@ -271,7 +321,7 @@ def _table(running: RunningTask, view: View) -> str:
             f"{escape(printed.value)}{_dated(running, period, view)}</td>"
             f'<td class="number">{between}</td></tr>'
         )
-    n = f"{view.latest.n:,} reports so far" if view.history else "no reports yet"
+    n = f"{view.latest.n:,} reports so far" if view.history else nothing
     few = len(view.places) < view.items
     cut = f"The {len(view.places):,} largest of {view.items:,} items; " if few else ""
     return (
@@ -294,12 +344,11 @@ def _dated(running: RunningTask, period: int, view: View) -> str:
     return f' <span class="quiet">in period {period}, until {when}</span>'
 
 
-def _participation(history: Sequence[dict[str, Any]], refused: Counter[str]) -> str:
+def _participation(running: RunningTask, refused: Counter[str]) -> str:
     sentence = "Nobody has taken part in a closed period yet."
-    if history:
-        last = history[-1]
-        noun = "report" if last["reports"] == 1 else "reports"
-        sentence = f"{last['reports']:,} {noun} in period {last['period']}."
+    if closed := running.closed:
+        reports = running.participation().get(closed, 0)
+        sentence = f"{reports:,} {'report' if reports == 1 else 'reports'} in period {closed}."
     return (
         f'<p id="reports">{sentence}</p><div id="bars" aria-hidden="true"></div>'
         f'<p class="quiet">Refused since the collector started: {_counted(refused)}.</p>'

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
+
+import numpy as np
 
 from sfumato.core.answers import Answers
 from sfumato.core.domain import shortened
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import History
+from sfumato.service.collector import TooFew
 from sfumato.service.running_task import RunningTask
+from sfumato.streams.amplification import TOO_FEW, promised
 
-__all__ = ["QUERIES", "answer"]
+__all__ = ["QUERIES", "answer", "kept"]
 
 _NUMBER: Final = re.compile(r"(?=.{1,32}$)[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.ASCII)
 _WHOLE: Final = ("period", "first", "last", "before", "after", "k")
@@ -61,10 +66,43 @@ def answer(running: RunningTask, given: Mapping[str, str]) -> dict[str, Any]:
         raise ConfigurationError(f"item is {item[:40]!r}; there are {shortened(running.labels)}.")
     if query == "curve":
         asked["item"] = labels[str(item)]
+    short = running.short_periods()
+    _refuse_short(running, short, asked, query)
     answers = _ask(history, query, asked)
+    if query == "curve":
+        answers = _without(answers, short)
     if item is not None and query != "curve":
         answers = answers.pick([answers.labels.index(labels[item])])
     return {"query": query} | answers.plain()
+
+
+def _refuse_short(
+    running: RunningTask, short: Sequence[int], asked: Mapping[str, Any], query: str
+) -> None:
+    """Raise TooFew if a question is about a period of which nothing is published."""
+    first = 1 if query == "prefix" else asked.get("first", 1)
+    spanned = range(first, asked["last"] + 1) if "last" in asked else ()
+    named = {asked[name] for name in ("period", "before", "after") if name in asked}
+    for period in short:
+        if period in named or period in spanned:
+            raise TooFew(
+                f"period {period} has {TOO_FEW}, so nothing is known of it. {kept(running)}"
+            )
+
+
+def kept(running: RunningTask) -> str:
+    """Return what a task promises about shuffled reports, which holds for all it publishes."""
+    assert running.required is not None  # noqa: S101 -- only asked of tasks with a shuffle
+    return str(promised(running.protocol, running.required))
+
+
+def _without(answers: Answers, periods: Sequence[int]) -> Answers:
+    """Return the answers of a curve without those of some periods."""
+    hidden = np.isin(answers.labels, periods)
+    values, low, high = (
+        np.where(hidden, np.nan, side) for side in (answers.values, answers.low, answers.high)
+    )
+    return replace(answers, values=values, low=low, high=high)
 
 
 def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers:

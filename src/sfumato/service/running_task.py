@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.service.task_driving import Driver
 from sfumato.store import Release, Store, StoredTask
+from sfumato.streams.amplification import Shuffled, fewest_counted, requirement
 from sfumato.streams.judging import Judge
 from sfumato.streams.registry import stream_of
 from sfumato.wire.published import Published
@@ -36,7 +38,7 @@ class Key:
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
-        """Return a key of a task, as if it were the only one published."""
+        """Return one key of a task, with the context in which reports are sealed to it."""
         key = X25519PrivateKey.from_private_bytes(private)
         published = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
         return cls(key, published.context)
@@ -119,6 +121,7 @@ class RunningTask:
             self.layout,
             periods=self.periods,
             closed=len(released),
+            silent_if_short=self.is_mixed,
         )
         self.releases = [
             replace(release, ends=ends)
@@ -156,7 +159,23 @@ class RunningTask:
     @property
     def is_mixed(self) -> bool:
         """Whether reports come through a shuffler, and from nobody else."""
-        return self.published.spec.get("shuffle") is not None
+        return self.required is not None
+
+    @cached_property
+    def required(self) -> Requirement | None:
+        """The promise about shuffled reports; None if reports are not shuffled."""
+        return requirement(self.published.spec)
+
+    @cached_property
+    def fewest_counted(self) -> int:
+        """The smallest number of valid reports of one batch and period that are counted."""
+        return fewest_counted(self.published.spec)
+
+    @property
+    def shuffled(self) -> Shuffled:
+        """The stream of a task whose reports are shuffled."""
+        stream: Any = self.protocol  # a task with a `shuffle` has a stream of this kind
+        return cast("Shuffled", stream)
 
     @property
     def is_interactive(self) -> bool:
@@ -188,7 +207,8 @@ class RunningTask:
 
     def closes_at(self, period: int) -> float:
         """Return the time after which no report of a period is accepted."""
-        return self.ends_at(period) + float(self.published.spec["grace"])
+        # Devices have the grace for sending and, if there is a shuffler, it has as much again.
+        return self.ends_at(period) + float(self.published.spec["grace"]) * (1 + self.is_mixed)
 
     @property
     def next_at(self) -> float:
@@ -266,6 +286,13 @@ class RunningTask:
             np.diff([0, *(release.n for release in released)]).tolist(),
         )
         return History(self.protocol, decoded)
+
+    def short_periods(self) -> list[int]:
+        """Return the closed periods of which nothing is published, because too few reports came."""
+        if not self.is_mixed:
+            return []
+        counted = self.participation()
+        return [period for period in range(1, self.closed + 1) if not counted.get(period)]
 
     def participation(self) -> dict[int, int]:
         """Return the number of reports of each period."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.core.estimate import Estimate
+from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
 from sfumato.errors import MismatchError
 from sfumato.store import Release, Store
@@ -42,6 +42,8 @@ class Driver:
         The number of periods of the task.
     closed
         The last period that has closed.
+    silent_if_short
+        Whether nothing is released of a period without reports, even if other periods tell of it.
 
     """
 
@@ -54,12 +56,14 @@ class Driver:
         *,
         periods: int,
         closed: int,
+        silent_if_short: bool = False,
     ) -> None:
         self._stream = stream
         self._store = store
         self._task_id = task_id
         self._layout = layout
         self._periods = periods
+        self._silent_if_short = silent_if_short
         self.asked: dict[Place, Ask] = {}
         """All questions so far, by the place of their answers."""
         self.ends: list[tuple[Floats, Floats]] = []
@@ -114,7 +118,11 @@ class Driver:
         tallies = self._store.tallies(self._task_id, self.period)
         estimate = self._step.answer(self._step.brought(tallies))
         self._opened()
-        return estimate
+        if estimate is None or tallies or not self._silent_if_short:
+            return estimate
+        unknown = np.full(len(estimate.values), np.nan)
+        nothing = Covariance(np.full_like(unknown, np.inf))
+        return Estimate(unknown, nothing, estimate.labels, estimate.n, estimate.guarantee)
 
     def close_round(self) -> Release | None:
         """Close the open round; return what the period releases if it was the last one.

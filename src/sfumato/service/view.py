@@ -43,9 +43,8 @@ class View:
     """What each period has released of the shown items."""
 
     @classmethod
-    def of(cls, running: RunningTask) -> View:
-        """Return the view of a task now; its cost grows with what is shown only."""
-        releases = running.releases[: running.closed]
+    def of(cls, running: RunningTask, releases: Sequence[Release]) -> View:
+        """Return the view of some periods of a task; its cost grows with what is shown only."""
         fitting = max(FEWEST_ITEMS, min(MOST_ITEMS, MOST_POINTS // max(len(releases), 1)))
         known, periods = _last_known(running, releases)
         order = np.argsort(np.where(periods > 0, -known.values, np.inf), kind="stable")
@@ -57,6 +56,7 @@ class View:
             told(
                 answers(running, release, places).rounded(digits),
                 reports.get(release.period, 0),
+                is_mixed=running.is_mixed,
             )
             for release in releases
         )

@@ -66,6 +66,11 @@ class Buckets:
             bucket.add(one)
         return new
 
+    def remove(self, task_id: bytes, period: int, ids: bytes) -> None:
+        """Forget ids that were new, of reports that were refused after all."""
+        names = (ids[place : place + ID_BYTES] for place in range(0, len(ids), ID_BYTES))
+        self._bucket(task_id, period).difference_update(names)
+
     def forget(self, task_id: bytes, period: int) -> None:
         """Drop the ids of a period that has closed, or whose ids did not all reach the disk."""
         self._seen.pop((task_id, period), None)

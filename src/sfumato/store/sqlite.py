@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final
@@ -88,15 +88,8 @@ class SQLiteStore(Store):
 
     @contextmanager
     def _transaction(self) -> Iterator[Tables]:
-        with self._lock:
-            self._tables.run("BEGIN IMMEDIATE")
-            try:
-                yield self._tables
-                self._tables.run("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk may have caused a rollback already
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._lock, self._tables.transaction():
+            yield self._tables
 
     def _read(self, table: str, columns: str, rest: str = "", *given: Any) -> list[tuple[Any, ...]]:
         """Return some columns of some rows of a table, checked."""

@@ -86,6 +86,25 @@ class Published:
         return hashlib.sha256(self.task_id + canonical(self._plain_keys())).digest()
 
     @property
+    def shuffle(self) -> dict[str, Any] | None:
+        """The promise about shuffled reports as plain data; None if they are not shuffled.
+
+        It is empty if a stranger's task has something else there, which no device takes.
+        """
+        table = self.spec.get("shuffle")
+        if table is None:
+            return None
+        try:
+            return dict(table)  # a table, or the list of its pairs
+        except (TypeError, ValueError):
+            return {}
+
+    @property
+    def addresses(self) -> tuple[str, str]:
+        """The addresses of the shuffler and the collector, if the spec names them."""
+        return str((self.shuffle or {}).get("url", "")), str(self.spec.get("collector", ""))
+
+    @property
     def context(self) -> Context:
         """The task id and hash that the seals of reports are bound to."""
         return Context(self.task_id, self.spec_hash)

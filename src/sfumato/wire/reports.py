@@ -24,7 +24,7 @@ import numpy as np
 from sfumato.arrays import Array
 from sfumato.errors import ReportError
 
-__all__ = ["BATCH_TYPE", "Batch", "Layout", "report_id"]
+__all__ = ["BATCH_TYPE", "LARGEST_MIXED", "Batch", "Layout", "report_id"]
 
 BATCH_TYPE: Final = "application/vnd.sfumato.reports"
 """The media type of a batch."""
@@ -34,6 +34,8 @@ VERSION: Final = 1
 ID_BYTES: Final = 16
 LARGEST_PAYLOAD: Final = 1 << 16
 MOST_REPORTS: Final = 1 << 16
+LARGEST_MIXED: Final = 32 << 20
+"""The largest number of bytes of the reports that a shuffler hands on together."""
 
 _HEAD = struct.Struct("<4s32sII")
 _CONTENT = struct.Struct("<BHH")
@@ -144,14 +146,30 @@ class Batch:
     @classmethod
     def decode(cls, body: bytes, layout: Layout) -> Batch:
         """Return the batch in these bytes; raise ReportError unless they are exactly one batch."""
+        form = layout.report_dtype
+        task_id, key_id, _ = cls._whole(body, form.itemsize)
+        return cls(task_id, key_id, np.frombuffer(body, form, offset=_HEAD.size))
+
+    @classmethod
+    def records(cls, body: bytes, size: int) -> tuple[bytes, int, list[bytes]]:
+        """Return the task id, the key id and the reports of ``size`` bytes, each as bytes.
+
+        For a few reports this is much faster than an array. Raises ReportError unless the bytes
+        are exactly one batch.
+        """
+        task_id, key_id, _ = cls._whole(body, size)
+        return task_id, key_id, [body[at : at + size] for at in range(_HEAD.size, len(body), size)]
+
+    @classmethod
+    def _whole(cls, body: bytes, size: int) -> tuple[bytes, int, int]:
+        """Return the head of a batch; raise ReportError unless its reports have ``size`` bytes."""
         task_id, key_id, count = cls.head(body)
-        size = layout.report_dtype.itemsize
         if len(body) != _HEAD.size + count * size:
             raise ReportError(
                 f"the batch has {len(body)} bytes; {count} reports of {size} bytes and a head "
                 f"make {_HEAD.size + count * size}."
             )
-        return cls(task_id, key_id, np.frombuffer(body, layout.report_dtype, offset=_HEAD.size))
+        return task_id, key_id, count
 
     @staticmethod
     def head(body: bytes) -> tuple[bytes, int, int]:

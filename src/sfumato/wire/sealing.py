@@ -2,7 +2,8 @@
 
 They are hybrid public-key encryption (HPKE, RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM. The
 task, its whole spec, the report's id and its period are part of the seal's context, so a report
-that is moved to another task, id or period does not open.
+that is moved to another task, id or period does not open. Opening is a module of its own,
+:mod:`~sfumato.wire.unsealing`, which a shuffler does not have.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from sfumato.errors import InputError, ReportError
+from sfumato.errors import InputError
 
-__all__ = ["OVERHEAD", "Context", "new_key", "open_sealed", "recipient", "seal"]
+__all__ = ["OVERHEAD", "SUITE", "Context", "new_key", "recipient", "seal"]
 
 OVERHEAD: Final = 48
 """The number of bytes that a seal adds: the encapsulated key and the tag."""
 
-_SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+"""The algorithms of a seal."""
 
 
 @dataclass(frozen=True)
@@ -78,22 +79,6 @@ def seal(
     >>> sealed = seal(b"content", key.public_key(), context, bytes(16), 7)
     >>> len(sealed) - len(b"content") == OVERHEAD
     True
-    >>> open_sealed(sealed, key, context, bytes(16), 7)
-    b'content'
-    >>> open_sealed(sealed, key, context, bytes(16), 8)
-    Traceback (most recent call last):
-    ...
-    sfumato.errors.ReportError: the seal does not open as this report of this task.
 
     """
-    return _SUITE.encrypt(content, key, info=context.info(report_id, period))
-
-
-def open_sealed(
-    sealed: bytes, key: X25519PrivateKey, context: Context, report_id: bytes, period: int
-) -> bytes:
-    """Return the content; raise ReportError unless it was sealed to this key as this report."""
-    try:
-        return _SUITE.decrypt(sealed, key, info=context.info(report_id, period))
-    except (InvalidTag, ValueError):
-        raise ReportError("the seal does not open as this report of this task.") from None
+    return SUITE.encrypt(content, key, info=context.info(report_id, period))

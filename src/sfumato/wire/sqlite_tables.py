@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sfumato.errors import InputError
 
@@ -103,6 +104,18 @@ class Tables:
             return self.connection.execute(statement, given)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._translated(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Do all of what follows, or nothing of it."""
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield self
+            self.run("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # a full disk may have caused a rollback already
+                self.connection.execute("ROLLBACK")
+            raise
 
     def run_all(self, script: str) -> None:
         """Execute several statements, one after the other."""

@@ -97,19 +97,43 @@
       bands.push({ series: [at + 2, at + 1], fill: faded(colour(row)) });
     }
     plot = new uPlot({
-      width: box.clientWidth, height: 340, series, bands,
+      width: box.clientWidth, height: 340, series, bands, padding: [null, names(box) ? ROOM : null, null, null],
       legend: { show: false }, cursor: { y: false },
       scales: {
         x: { time: true, range: () => [endOf(1), Math.max(endOf(data.periods), endOf(2))] },
         y: { range },
       },
       axes: [axis(), { ...axis(), size: 70, values: ticks }],
-      hooks: { draw: [lone], setCursor: [(self) => self.cursor.idx != null && read(self.cursor.idx)] },
+      hooks: { draw: [lone, label], setCursor: [(self) => self.cursor.idx != null && read(self.cursor.idx)] },
     }, columns(), box);
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", `${quantity.noun} over time, estimated, with intervals; arrow keys read them out`);
     plot.root.tabIndex = 0;
     plot.root.addEventListener("keydown", walk);
+  }
+
+  // Names stand behind the ends of their lines, none upon another; where it is narrow, the legend has to do.
+  const [ROOM, LINE, LONGEST] = [132, 15, 16]; // as in service/chart.py
+  const names = (box) => box.clientWidth > 600;
+  function label(self) {
+    if (!names(byId("chart"))) return;
+    const ends = drawn().filter((row) => latest[row]).map((row) => {
+      const { value, low, high, period } = latest[row];
+      const [x, y] = [self.valToPos(endOf(period), "x", true), self.valToPos(inside(value, low, high), "y", true)];
+      return { x, y, name: data.labels[row] };
+    }).sort((a, b) => a.y - b.y);
+    const line = LINE * devicePixelRatio;
+    let room = self.bbox.top + self.bbox.height - line * (ends.length - 1);
+    let free = 0;
+    self.ctx.save();
+    Object.assign(self.ctx, { fillStyle: style("--ink"), font: `${13 * devicePixelRatio}px system-ui, sans-serif`, textBaseline: "middle", textAlign: "left" });
+    for (const { x, y, name } of ends) {
+      free = Math.max(Math.min(y, room), free);
+      self.ctx.fillText(name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name, x + 9 * devicePixelRatio, free);
+      free += line;
+      room += line;
+    }
+    self.ctx.restore();
   }
 
   // A period between unknown ones has no room for a band: its interval is a bar.
@@ -233,6 +257,7 @@
       if (byId("state").className !== name) byId("state").className = name;
       if (byId("said").textContent !== sentence) byId("said").textContent = sentence;
     };
+    if (data.waiting) return tell("waiting", data.waiting);
     if (last && last.period >= data.periods) return tell("over", `All ${data.periods} periods have closed; these numbers are final.`);
     if (connection === "lost") return tell("lost", "The collector cannot be reached; what you see may be old. Trying again.");
     if (!last) {
@@ -243,11 +268,41 @@
     if (age > 2 * data.seconds + 5) return tell("stale", `Period ${last.period} closed ${ago(age)} and none since; the collector may be behind.`);
     if (last.value.every((value) => value == null)) {
       const known = latest.some((one) => one) ? "The table shows what was last known" : "Nothing is known";
-      return tell("few", `Period ${last.period} tells nothing: it has ${last.reports.toLocaleString()} reports. ${known}; it goes on when devices take part.`);
+      return tell("few", `Period ${last.period} tells nothing: it has ${last.problem ?? `${last.reports.toLocaleString()} reports`}. ${known}; it goes on when devices take part.`);
     }
     const closed = `Period ${last.period} of ${data.periods.toLocaleString()} closed ${ago(age)}.`;
     if (data.wide && typical > data.wide) return tell("few", `${closed} Intervals are wide, ± ${(quantity.scale * typical).toFixed(places)}${data.apart}, until more devices have reported.`);
     return tell("live", closed);
+  }
+
+  // Curves that are read again come with the page: it is fetched again when a period has closed, or until they are there.
+  let renewing = false;
+  async function renew() {
+    if (renewing) return;
+    renewing = true;
+    try {
+      const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
+      const fresh = JSON.parse(page.getElementById("data").textContent);
+      const at = data.places.map((place) => fresh.places.indexOf(place));
+      if (!history.length && !fresh.history.length) data.waiting = fresh.waiting;
+      else if (!history.length || at.includes(-1)) return location.reload();
+      else take(fresh, at);
+    } catch { /* the collector cannot be reached; the state says so */ }
+    renewing = false;
+    if (data.waiting) setTimeout(renew, 2000);
+  }
+  function take(fresh, at) {
+    data.waiting = fresh.waiting;
+    history.splice(0, history.length, ...fresh.history.map((one) => {
+      for (const side of ["value", "low", "high"]) one[side] = at.map((place) => one[side][place]);
+      return one;
+    }));
+    latest.fill(null);
+    history.forEach(learn);
+    draw();
+    participation();
+    table();
+    state();
   }
 
   function listen() {
@@ -258,6 +313,7 @@
     source.addEventListener("error", () => { connection = "lost"; state(); });
     source.addEventListener("over", () => source.close());
     source.addEventListener("period", (event) => {
+      if (!data.released) return renew();
       const one = JSON.parse(event.data);
       if (one.period !== (history.length ? history[history.length - 1].period : 0) + 1) return;
       for (const side of ["value", "low", "high"]) one[side] = data.places.map((place) => one[side][place]);
@@ -283,6 +339,7 @@
   table();
   state();
   listen();
+  if (data.waiting) setTimeout(renew, 1000);
   setInterval(state, 1000);
   let waiting = 0;
   window.addEventListener("resize", () => {

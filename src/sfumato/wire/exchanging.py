@@ -88,7 +88,7 @@ def _addresses(host: str, port: int, end: float) -> list[Address]:
     """Return the addresses of a host; a lookup that takes too long is abandoned."""
     results: list[Any] = []
 
-    def look() -> None:
+    def resolve() -> None:
         try:
             results.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, ValueError) as error:
@@ -98,7 +98,7 @@ def _addresses(host: str, port: int, end: float) -> list[Address]:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
         pass  # the host is a name
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=resolve, daemon=True)
     thread.start()
     thread.join(_left(end))
     if not results:

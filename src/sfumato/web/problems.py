@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
-from sfumato.service.logs import log
+from sfumato.web.logs import log
 from sfumato.wire.sqlite_tables import Damaged
 
 __all__ = ["MEDIA_TYPE", "Refused", "handlers"]
@@ -33,6 +33,7 @@ _TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "wrong-method": (405, "Not with this method"),
     "too-slow": (408, "The body did not arrive in time"),
     "too-early": (409, "There is no answer yet"),
+    "too-few": (409, "Too few reports to keep the promise"),
     "no-key": (409, "The task has no key"),
     "length-needed": (411, "The length of the body is needed"),
     "too-large": (413, "The body is too large"),

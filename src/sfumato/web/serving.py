@@ -1,4 +1,4 @@
-"""Runs a collector in this process until it is told to stop."""
+"""Runs a server in this process until it is told to stop."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sfumato.errors import InputError
-from sfumato.service.asgi import Service, make_app
 
 __all__ = ["listening", "serve"]
 
@@ -52,10 +52,12 @@ class _Connection(HttpToolsProtocol):
 class _Server(uvicorn.Server):
     """A server that ends the streams of events before it waits for open connections."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], stopping: Callable[[bool], None]
+    ) -> None:
         super().__init__(config)
-        self._service = service
         self._ready = ready
+        self._stopping = stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Report that requests are now answered."""
@@ -65,12 +67,12 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop within seconds after a signal; everything accepted is written first."""
         del sig, frame
-        self._service.bell.stopping = True
+        self._stopping(False)  # noqa: FBT003 -- from a signal, where nobody can be woken
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wake the listeners to events, so that they end."""
-        self._service.bell.ring(stop=True)
+        self._stopping(True)  # noqa: FBT003
         await super().shutdown(sockets)
 
 
@@ -86,10 +88,28 @@ def listening(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def serve(service: Service, sock: socket.socket, ready: Callable[[], None] = lambda: None) -> None:
-    """Answer requests on a socket until a signal comes."""
+def serve(
+    app: ASGIApp,
+    sock: socket.socket,
+    ready: Callable[[], None],
+    stopping: Callable[[bool], None] = lambda _: None,
+) -> None:
+    """Answer requests on a socket until a signal comes.
+
+    Parameters
+    ----------
+    app
+        The app that answers.
+    sock
+        The listening socket.
+    ready
+        Called when requests are answered.
+    stopping
+        Called with False when a signal has come, and with True when nobody is let in any more.
+
+    """
     config = uvicorn.Config(
-        make_app(service),
+        app,
         http=_Connection,
         access_log=False,
         log_config=None,
@@ -101,4 +121,4 @@ def serve(service: Service, sock: socket.socket, ready: Callable[[], None] = lam
         timeout_keep_alive=30,
         timeout_graceful_shutdown=5,
     )
-    _Server(config, service, ready).run(sockets=[sock])
+    _Server(config, ready, stopping).run(sockets=[sock])

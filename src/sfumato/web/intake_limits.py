@@ -12,7 +12,7 @@ from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
 
-from sfumato.service.problems import Refused
+from sfumato.web.problems import Refused
 
 __all__ = ["LARGEST_BODY", "Gate", "Rate"]
 

@@ -1,0 +1,92 @@
+"""`sfumato shuffle serve`: a shuffler on this machine."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from sfumato.cli.command import Result, show
+from sfumato.errors import InputError
+
+__all__ = ["serve"]
+
+TOKEN: Final = "SFUMATO_SHUFFLER_TOKEN"  # noqa: S105 -- the name of a variable
+
+
+@dataclass(frozen=True)
+class ShuffleOptions:
+    """Whose reports a shuffler mixes, where it keeps them, and where it listens."""
+
+    collector: str = "http://127.0.0.1:8080"
+    """The address of the collector that mixed reports are handed on to."""
+    store: Path = Path("shuffler.db")
+    """The file that holds sealed reports until then; made if there is none."""
+    host: str = "127.0.0.1"
+    """The address to listen on."""
+    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8081
+    """The port to listen on; 0 takes a free one."""
+    url: str | None = None
+    """The address devices see, if it is another one."""
+    credentials: str | None = None
+    """The function that checks what devices show, as package.module:function; built-in tokens are
+    sfumato.shuffler.credentials:hmac_token. Without it, anybody may send."""
+    as_json: bool = False
+
+
+def serve(asked: ShuffleOptions) -> None:
+    """Take sealed reports, mix them, and hand them on to a collector until Ctrl-C.
+
+    It is meant to be run by somebody else than the collector. The collector knows it by the token
+    in SFUMATO_SHUFFLER_TOKEN. Nothing about senders is logged or written.
+
+    Example:  sfumato shuffle serve --collector https://collector.example
+    """
+    from sfumato.shuffler.credentials import anybody, check_named
+    from sfumato.shuffler.front import Front, make_front
+    from sfumato.shuffler.handing_on import Collecting
+    from sfumato.shuffler.holding import Holding
+    from sfumato.shuffler.mixing import Shuffler
+    from sfumato.web import logs
+    from sfumato.web.serving import listening
+    from sfumato.web.serving import serve as run
+
+    for name, address in (("url", asked.url), ("collector", asked.collector)):
+        if address is not None and not address.startswith(("http://", "https://")):
+            raise InputError(
+                f"--{name} is {address!r}; an address with http:// or https:// is expected."
+            )
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise InputError(f"{TOKEN} is not set; the token that the collector knows is expected.")
+    check = anybody if asked.credentials is None else check_named(asked.credentials)
+    with closing(Holding(asked.store)) as holding:
+        sock = listening(asked.host, asked.port)
+        name = f"[{asked.host}]" if ":" in asked.host else asked.host
+        here = f"http://{name}:{sock.getsockname()[1]}"
+        shuffler = Shuffler(holding, (asked.url or here).rstrip("/"), asked.collector.rstrip("/"))
+        logs.to_stderr()
+        front = Front(Collecting(shuffler, token), check)
+        run(make_front(front), sock, partial(_say, asked, here))
+
+
+def _say(asked: ShuffleOptions, here: str) -> None:
+    """Print where the shuffler is, and for whom."""
+    show(
+        Result(
+            {"url": here, "store": str(asked.store), "collector": asked.collector},
+            (
+                f"The shuffler is at {here}; it mixes reports for {asked.collector}.",
+                f"It holds them in {asked.store}, and erases them once they are handed on.",
+                "Ctrl-C stops it; nothing that was acknowledged is lost.",
+            ),
+            next_command=f'write  shuffle = {{url = "{here}", ...}}  into a task file\n'
+            f"sfumato task publish my-task.toml --to {asked.collector}",
+        ),
+        as_json=asked.as_json,
+    )

@@ -1,0 +1,230 @@
+"""The shuffler without its network: it takes sealed reports, and makes mixed batches of them.
+
+A report waits in the bucket of its task, key and period until no more reports of the period are
+taken. Then all reports of the bucket are put in random order, and leave in batches of at least
+``min_batch``. A bucket with fewer reports expires: it is erased and counted, and nothing of it ever
+leaves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from sfumato.errors import SfumatoError
+from sfumato.randomness import Source, secure
+from sfumato.shuffler.holding import Bucket, Holding
+from sfumato.shuffler.mixed_task import MixedTask
+from sfumato.wire.published import Published
+from sfumato.wire.receipts import Receipt
+from sfumato.wire.reports import ID_BYTES, Batch
+
+__all__ = ["Crowded", "Shuffler", "Taken"]
+
+MOST_IDS: Final = 4_000_000
+"""The largest number of ids of open periods in memory."""
+
+
+_FRONT: Final = ID_BYTES + 4
+"""The number of bytes of a report before its sealed content: the id and the period."""
+
+
+class Crowded(SfumatoError):
+    """There is no room for more reports until a period is over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """An upload that has been read: its task, key, reports, and the receipt to fill in."""
+
+    task: MixedTask
+    key_id: int
+    reports: list[bytes]
+    receipt: Receipt
+
+
+class _Arrived(NamedTuple):
+    """What came for a bucket: why it is not taken, the ids so far, and the new reports."""
+
+    reason: str
+    seen: set[bytes]
+    reports: list[bytes]
+
+
+class Shuffler:
+    """The tasks and reports of one shuffler.
+
+    Parameters
+    ----------
+    holding
+        The store.
+    here, collector
+        The addresses of this shuffler, as devices know it, and of the collector.
+    clock
+        A function that returns the time in seconds since 1970.
+    rng
+        The source of the random orders.
+    most_ids
+        The largest number of ids of open periods in memory.
+
+    """
+
+    def __init__(
+        self,
+        holding: Holding,
+        here: str,
+        collector: str,
+        clock: Callable[[], float] = time.time,
+        rng: Source | None = None,
+        most_ids: int = MOST_IDS,
+    ) -> None:
+        self.holding, self.here, self.collector = holding, here, collector
+        self.clock = clock
+        self._rng = rng or secure()
+        self._most_ids = most_ids
+        self._seen: dict[tuple[bytes, int], set[bytes]] = {}
+        self._over: dict[bytes, int] = {}
+        self.tasks: dict[bytes, MixedTask] = {}
+        for task_id, encoded in holding.tasks().items():
+            self.tasks[task_id] = MixedTask.of(Published.parse(encoded), here, collector)
+
+    def learn(self, published: Published) -> MixedTask:
+        """Take over a task, or its newer key, from the collector; raise InputError if it is bad."""
+        known = self.tasks.get(published.task_id)
+        if known is None:
+            task = MixedTask.of(published, self.here, self.collector)
+        else:
+            task = known.renewed(published)
+        if known is None or task.published != known.published:
+            self.holding.keep_task(task.task_id, task.published.encode())
+            self.tasks[task.task_id] = task
+        return task
+
+    # ---- taking ------------------------------------------------------------------------------
+
+    def read(self, task: MixedTask, body: bytes) -> Taken:
+        """Return the reports of an upload; raise ReportError if it is malformed."""
+        task_id, key_id, reports = Batch.records(body, task.report_bytes)
+        taken = Taken(task, key_id, reports, Receipt(key_id=task.key_id))
+        wrong = "wrong_task" if task_id != task.task_id else ""
+        # An earlier key may still be in use, and is a bucket of its own; the collector decides.
+        if not wrong and not 1 <= key_id <= task.key_id:
+            wrong = "unknown_key"
+        if wrong:
+            taken.receipt.refused += [(index, wrong) for index in range(len(reports))]
+        return taken
+
+    def hold(self, uploads: Sequence[Taken]) -> None:
+        """Store the new reports of some uploads and fill in their receipts, in one transaction.
+
+        Only one thread may call this at a time. If it raises, nothing has been stored.
+        """
+        arrived: dict[Bucket, _Arrived] = {}
+        now, before = self.clock(), len(self)
+        if before + sum(len(taken.reports) for taken in uploads) > self._most_ids:
+            raise Crowded(f"{before:,} reports are held; there is room when periods end.")
+        counts = [
+            self._sort_in(taken, arrived, now) if not taken.receipt.refused else (0, 0)
+            for taken in uploads
+        ]
+        try:
+            if arrived:
+                new = {bucket: each.reports for bucket, each in arrived.items() if each.reports}
+                self.holding.add({bucket: _packed(reports) for bucket, reports in new.items()})
+        except BaseException:
+            for each in arrived.values():
+                each.seen.difference_update(report[:ID_BYTES] for report in each.reports)
+            raise
+        for taken, (accepted, repeated) in zip(uploads, counts, strict=True):
+            taken.receipt.accepted, taken.receipt.repeated = accepted, repeated
+
+    def __len__(self) -> int:
+        """Return the number of ids of open periods in memory."""
+        return sum(map(len, self._seen.values()))
+
+    def _sort_in(
+        self, taken: Taken, arrived: dict[Bucket, _Arrived], now: float
+    ) -> tuple[int, int]:
+        """Put the new reports of an upload into their buckets; return how many are new and not."""
+        task, accepted, repeated = taken.task, 0, 0
+        for index, report in enumerate(taken.reports):
+            period = int.from_bytes(report[ID_BYTES:_FRONT], "little")
+            bucket = Bucket(task.task_id, taken.key_id, period)
+            there = arrived.get(bucket)
+            if there is None:
+                reason = _refusal(task, period, now)
+                seen = set() if reason else self._ids(task.task_id, period)
+                there = arrived[bucket] = _Arrived(reason, seen, [])
+            if there.reason:
+                taken.receipt.refused.append((index, there.reason))
+                continue
+            name = report[:ID_BYTES]
+            if name in there.seen:
+                repeated += 1
+                continue
+            there.seen.add(name)
+            there.reports.append(report)
+            accepted += 1
+        return accepted, repeated
+
+    def _ids(self, task_id: bytes, period: int) -> set[bytes]:
+        """Return the ids of a period's reports so far, read from the store the first time."""
+        key = (task_id, period)
+        if key not in self._seen:
+            blobs = self.holding.ids(task_id, period)
+            self._seen[key] = {
+                blob[at : at + ID_BYTES] for blob in blobs for at in range(0, len(blob), ID_BYTES)
+            }
+        return self._seen[key]
+
+    # ---- mixing ------------------------------------------------------------------------------
+
+    def mix_due(self) -> None:
+        """Mix the buckets of periods that are over; expire those that have stayed too small.
+
+        Only the thread that holds reports may call this.
+        """
+        now = self.clock()
+        for bucket, n in self.holding.waiting().items():
+            task = self.tasks[bucket.task_id]
+            if bucket.period > task.over(now):
+                continue
+            if n < task.min_batch:
+                self.holding.expire(bucket, n)
+            else:
+                self.holding.batch(bucket, self._mixed(task, self.holding.reports(bucket)))
+        for task in self.tasks.values():
+            over = task.over(now)
+            if over > self._over.get(task.task_id, 0):
+                self.holding.forget_ids(task.task_id, over)
+                self._over[task.task_id] = over
+                for key in list(self._seen):
+                    if key[0] == task.task_id and key[1] <= over:
+                        del self._seen[key]
+
+    def _mixed(self, task: MixedTask, reports: bytes) -> list[tuple[int, bytes]]:
+        """Return reports in random order, cut into as few batches as possible, alike in size."""
+        held = np.frombuffer(reports, dtype=task.layout.report_dtype)
+        mixed = held[self._rng.permutation(len(held))]
+        parts = np.array_split(mixed, -(-len(mixed) // task.most_together))
+        return [(len(part), part.tobytes()) for part in parts]
+
+
+def _refusal(task: MixedTask, period: int, now: float) -> str:
+    """Return why reports of a period are not taken now; empty if they are."""
+    if not 1 <= period <= task.published.spec["periods"]:
+        return "invalid"
+    if period > task.begun(now):
+        return "future"
+    return "stale" if period <= task.over(now) else ""
+
+
+def _packed(reports: list[bytes]) -> tuple[bytes, bytes, int]:
+    """Return the ids and the reports of a bucket, sorted by id, and their number."""
+    ordered = sorted(reports)
+    ids = b"".join(report[:ID_BYTES] for report in ordered)
+    return ids, b"".join(ordered), len(ordered)

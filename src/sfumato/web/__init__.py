@@ -1,0 +1,3 @@
+"""What every server of this package shares: limits, problem documents, logs, and the loop."""
+
+from __future__ import annotations

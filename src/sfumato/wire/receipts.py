@@ -1,0 +1,54 @@
+"""The receipt of a batch: what became of each of its reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = ["REASONS", "Receipt"]
+
+REASONS: Final = (
+    "malformed",
+    "wrong_task",
+    "unknown_key",
+    "unopened",
+    "invalid",
+    "future",
+    "stale",
+    "direct",
+    "too_few",
+)
+"""The reasons for refusing a report; these names never change."""
+
+
+@dataclass
+class Receipt:
+    """The result of a batch.
+
+    Parameters
+    ----------
+    accepted
+        The number of reports that were counted.
+    repeated
+        The number of reports that had been counted before.
+    refused
+        The index and reason of each refused report.
+    key_id
+        The number of the key for new reports; 0 if reports are not sealed.
+
+    """
+
+    accepted: int = 0
+    repeated: int = 0
+    refused: list[tuple[int, str]] = field(default_factory=list)
+    key_id: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """Return the receipt as plain data."""
+        refused = [{"index": place, "reason": why} for place, why in sorted(self.refused)]
+        return {
+            "accepted": self.accepted,
+            "repeated": self.repeated,
+            "refused": refused,
+            "key_id": self.key_id,
+        }

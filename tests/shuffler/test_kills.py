@@ -1,0 +1,206 @@
+"""Shuffler and collector in processes of their own, killed again and again, over a watched line.
+
+Devices send everything twice, in any order, for as long as it is not acknowledged. Between shuffler
+and collector is a line that loses responses, and notes how many reports leave in each batch.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+from tests.service.fleets import Fleet, batch
+from tests.service.running import TOKENS, Running
+
+from sfumato.cli.processes import Command
+from sfumato.device.transport import Http, Unreachable
+from sfumato.shuffler.holding import Holding
+from sfumato.store import SQLiteStore
+from sfumato.streams.registry import stream_of
+from sfumato.wire.published import Published
+from sfumato.wire.reports import Batch, Layout
+from sfumato.wire.sealing import OVERHEAD
+
+LEAST, DEVICES = 20, 60
+WEEK = 604_800
+TASK: dict[str, Any] = {
+    "title": "Killed",
+    "epsilon": 2.0,
+    "periods": 2,
+    "period": "1 week",
+    "changes": 2,
+    "values": {"kind": "binary"},
+    "mix": {"1": 1.0},
+}
+
+
+class Line(ThreadingHTTPServer):
+    """The way from the shuffler to a collector that may be gone; responses are lost at times."""
+
+    daemon_threads = True
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.collector = ""
+        self.rng = rng
+        self.sizes: list[int] = []
+        self.lossy = True
+        Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a line that broke."""
+
+
+class _Passing(BaseHTTPRequestHandler):
+    server: Line
+
+    def do_GET(self) -> None:
+        self._pass(None)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.sizes.append(Batch.head(body)[2])
+        self._pass(body)
+
+    def _pass(self, body: bytes | None) -> None:
+        line = HTTPConnection(self.server.collector.removeprefix("http://"), timeout=30)
+        line.request(self.command, self.path, body, dict(self.headers))
+        answered = line.getresponse()
+        content = answered.read()
+        if self.server.lossy and self.server.rng.random() < 0.3:
+            raise OSError("lost")
+        self.send_response(answered.status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return int(sock.getsockname()[1])
+
+
+class Scene:
+    """Both processes, each of which can be killed and started again."""
+
+    def __init__(self, folder: Path, rng: random.Random) -> None:
+        self.folder, self.port, self.line = folder, _free_port(), Line(rng)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.kills = 0
+
+    def start_collector(self) -> None:
+        self.collector = Running(self.folder / "collector.db", "--url", self.line.url)
+        self.line.collector = self.collector.url
+
+    def start_shuffler(self) -> None:
+        words = ["shuffle", "serve", "--collector", self.line.url, "--port", str(self.port)]
+        words += ["--store", str(self.folder / "shuffler.db")]
+        self.shuffler = Command(words, self.folder / "shuffler.log")
+        self.shuffler.next_record()
+
+    def kill_shuffler(self) -> None:
+        self.shuffler._process.kill()  # noqa: SLF001
+        self.shuffler.stop()
+        self.kills += 1
+        self.start_shuffler()
+
+    def kill_collector(self) -> None:
+        self.collector.kill()
+        self.kills += 1
+        self.start_collector()
+
+
+def _joined(collector: Running, name: str) -> Any:
+    """Return what a fleet needs to know of a task, without the keys that open reports."""
+    published = Published.parse(collector.read(f"/v1/tasks/{name}"))
+    stream = stream_of(published.spec)
+    layout = Layout(stream.payload, OVERHEAD)
+    return SimpleNamespace(
+        published=published, task_id=published.task_id, protocol=stream, layout=layout
+    )
+
+
+def _survives(folder: Path, kills: int) -> None:
+    rng = random.Random(11)  # noqa: S311
+    scene = Scene(folder, rng)
+    try:
+        _lived(folder, kills, rng, scene)
+    finally:
+        scene.shuffler.stop()
+        scene.collector.kill()
+        scene.line.shutdown()
+        scene.line.server_close()
+
+
+def _lived(folder: Path, kills: int, rng: random.Random, scene: Scene) -> None:
+    sending, handing = 10 + 6 * kills, 20 + 4 * kills
+    scene.start_collector()
+    end = int(time.time()) + sending
+    shuffle = {"url": scene.url, "epsilon": 2.0, "delta": 1e-6, "min_batch": LEAST}
+    start = end - 2 * WEEK  # the first period is over, the second one goes on until `end`
+    name = scene.collector.publish(
+        TASK | {"shuffle": shuffle}, start=start, grace=handing, public=True
+    )["task_id"]
+    scene.start_shuffler()
+    task = _joined(scene.collector, name)
+    fleet = Fleet(task, DEVICES)
+    fleet.messages([1] * DEVICES)  # nobody takes the first period any more
+    messages = fleet.messages([1] * DEVICES)
+    bodies = 2 * [batch(task, [message]) for message in messages]
+    rng.shuffle(bodies)
+    http, waiting, turn = Http(timeout=10.0), list(bodies), 0
+    while waiting:
+        turn += 1
+        if turn % max(1, len(bodies) // kills) == 0:
+            scene.kill_shuffler()
+        body = waiting.pop(rng.randrange(len(waiting)))
+        try:
+            assert not http.send(f"{scene.url}/v1/tasks/{name}/reports", body).refused
+        except Unreachable:
+            waiting.append(body)
+    assert time.time() < end + handing, "the machine was too slow for this test"
+    while time.time() < end + handing:
+        time.sleep(0.2)
+    # Now the bucket is mixed and handed on, while both are killed.
+    while time.time() < end + 2 * handing - 15 and scene.kills < 2 * kills:
+        scene.kill_collector()
+        scene.kill_shuffler()
+        time.sleep(rng.random())
+    scene.line.lossy = False
+    time.sleep(10)
+    scene.shuffler.stop()
+    scene.collector.stop()
+    store = SQLiteStore(folder / "collector.db")
+    assert store.participation(bytes.fromhex(name)) == {2: DEVICES}
+    store.close()
+    holding = Holding(folder / "shuffler.db")
+    counts = holding.counts(bytes.fromhex(name))
+    holding.close()
+    assert counts == {"acknowledged": DEVICES, "counted": DEVICES}
+    assert min(scene.line.sizes) >= LEAST
+    assert scene.kills >= kills
+
+
+@pytest.mark.slow
+def test_no_report_is_lost_or_counted_twice_however_often_both_are_killed(tmp_path: Path) -> None:
+    kills = int(os.environ.get("SFUMATO_KILLS", "60"))
+    tokens = TOKENS | {"SFUMATO_SHUFFLER_TOKEN": "a-shuffler-of-tests-only"}
+    with mock.patch.dict(os.environ, tokens):
+        _survives(tmp_path, kills)
