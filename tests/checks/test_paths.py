@@ -57,7 +57,7 @@ def _numbers(coins: Coins) -> Any:
 
 RAW = {"take", "words", "simulator"}
 SAME = {"bound"}  # the same source for another value: nothing is drawn
-NOISE = {"geometric", "discrete_laplace"}
+NOISE = {"geometric", "discrete_laplace", "discrete_gaussian"}
 
 
 def test_every_draw_of_a_source_is_followed_or_refused() -> None:
@@ -95,6 +95,7 @@ def test_raw_bytes_are_refused(take: Callable[[Source], Any]) -> None:
         lambda rng: rng.subset_lanes(60, 30, 1),
         lambda rng: rng.bits(60),
         lambda rng: rng.discrete_laplace(1, 1),
+        lambda rng: rng.discrete_gaussian(4, 1),
     ],
 )
 def test_what_is_too_much_to_follow_is_not_taken_for_right(draw: Callable[[Source], Any]) -> None:

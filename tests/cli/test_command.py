@@ -24,31 +24,20 @@ from sfumato.streams.published.smoothers import SMOOTHERS
 
 @dataclass(frozen=True)
 class MixOptions:
-    """Paints to mix.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    parts
-        How many of each.
-    color
-        A color.
-    plot
-        Draw it.
-    output
-        Write it.
-    certificate
-        Sign it.
-
-    """
+    """Paints to mix."""
 
     name: Annotated[str, typer.Argument()]
+    """What it is called."""
     parts: Count = 2
+    """How many of each."""
     color: tuple[str, ...] = ()
+    """A color."""
     plot: Picture | None = None
+    """Draw it."""
     output: TableFile | None = None
+    """Write it."""
     certificate: Annotated[Path, Target((".json",))] | None = None
+    """Sign it."""
     force: bool = False
     dialect: Dialect = USUAL
 

@@ -44,6 +44,19 @@ def test_sparse_vectors_are_compared_too() -> None:
     assert "Best: privset" in run(*question, "--goal", "frequency").stdout
 
 
+def test_sums_and_maxima_of_absolute_errors_are_columns_of_several_values() -> None:
+    for question in (["--domain", "10"], ["--dimension", "40", "--sparsity", "3"]):
+        asked = ["compare", *question, "--epsilon", "1", "--devices", "500"]
+        shown = run(*asked).stdout
+        (heads,) = (line for line in shown.splitlines() if line.startswith("mechanism "))
+        assert [word for word in heads.split() if word in ("TVE", "MAE")] == ["TVE", "MAE"]
+        best = answer(*asked)[0]
+        (row,) = (line for line in shown.splitlines() if line.split()[:1] == [best["mechanism"]])
+        assert f"{best['expected_tve']:.3g}" in row.split()
+        assert f"{best['expected_mae']:.3g}" in row.split()
+    assert "TVE" not in run("compare", "--interval", "0", "1", "--epsilon", "1").stdout
+
+
 def test_it_draws_the_errors_over_epsilon(tmp_path: Path) -> None:
     picture = tmp_path / "errors.png"
     run("compare", "--domain", "red,green,blue", "--epsilon", "1", "--plot", picture)

@@ -88,3 +88,45 @@ def test_a_table_of_one_s_own_and_a_picture(tmp_path: Path) -> None:
 )
 def test_bad_words_get_one_sentence(arguments: list[object], sentence: str) -> None:
     assert sentence in refused(*SMALL, *arguments)
+
+
+def test_a_sweep_compares_at_each_value_of_one_option(tmp_path: Path) -> None:
+    small = [*SMALL, "--methods", "lpd,lpa", "--stream", "lns"]
+    for sweep in ("pace=0.02,0.001", "share=0.2,0.5"):
+        name, _, values = sweep.partition("=")
+        swept = answer(*small, "--sweep", sweep)
+        assert [point[name] for point in swept["points"]] == sorted(map(float, values.split(",")))
+        for point in swept["points"]:
+            alone = answer(*small, f"--{name}", f"{point[name]:g}")
+            assert [row["mse"] for row in alone["rows"]] == [
+                row["mse"] for row in point["compared"]["rows"]
+            ]
+    picture = tmp_path / "sweep.png"
+    shown = run(*small, "--sweep", "epsilon=0.5,2", "--plot", picture).stdout
+    assert "epsilon 0.5" in shown
+    assert "lns, lpa" in shown
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_mechanisms_are_swept_too() -> None:
+    swept = answer("compare", "--domain", 8, "--epsilon", 1, "--sweep", "epsilon=1,0.5")
+    assert [point["epsilon"] for point in swept["points"]] == [0.5, 1.0]
+    best = swept["points"][1]["compared"][0]
+    assert best["mse"] == answer("compare", "--domain", 8, "--epsilon", 1)[0]["mse"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--domain", 8, "--sweep", "window=3,4"], "one of epsilon, devices, dimension, sparsity"),
+        (["--domain", 8, "--sweep", "epsilon=1"], "two or more different numbers"),
+        (["--domain", 8, "--sweep", "epsilon=a,b"], "numbers such as epsilon=1,2"),
+        (["--domain", 8, "--pace", 1], "--window is needed, too"),
+        (["--window", 4, "--stream", "drifting", "--pace", 1], "have a pace"),
+        (["--window", 4, "--methods", "lbu", "--share", 0.5], "lbu has no parameter 'share'"),
+    ],
+)
+def test_what_cannot_be_swept_is_said_in_one_sentence(
+    arguments: list[object], sentence: str
+) -> None:
+    assert sentence in refused("compare", "--epsilon", 1, *arguments)

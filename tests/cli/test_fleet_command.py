@@ -11,7 +11,7 @@ from tests.cli.running import answer, refused, run
 from tests.service.running import Running
 
 from sfumato.cli.fleet_command import ADVICE
-from sfumato.service.collector import REASONS
+from sfumato.wire.receipts import REASONS
 
 TASK = {
     "title": "Lights",

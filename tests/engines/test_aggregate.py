@@ -12,7 +12,7 @@ import pytest
 from tests.cli.running import answer
 from tests.service.fleets import batch
 from tests.vectors import stores
-from tests.vectors.keeping import FOLDER
+from tests.vectors.keeping import database
 from tests.vectors.machines import Asking, key_of
 
 from sfumato import catalog, engines
@@ -66,8 +66,8 @@ def _order(count: int) -> list[int]:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[stores.Scene]:
-    script = (FOLDER / "stores" / "schema_3.sql").read_bytes()
-    opened = stores.Scene(stores.opened(tmp_path, script), stores.AS_OF)
+    path = database(tmp_path / "collector.db", stores.kept_store())
+    opened = stores.Scene(path, stores.AS_OF)
     yield opened
     opened.close()
 

@@ -68,9 +68,7 @@ def test_ranges_of_plain_trees_are_drawn_with_the_law_of_published_ones() -> Non
     for way in (_quickly, _really):
         keys = (bytes(seeded(seed).take(32)) for seed in range(150))
         errors.append(np.mean([(way(release, key, first, last) - truth) ** 2 for key in keys]))
-    expected = release.noise(200).law().variance * np.mean(
-        release.tree.mean_square(first - 1, last)
-    )
+    expected = release.noise(200).variance * np.mean(release.tree.mean_square(first - 1, last))
     assert errors == pytest.approx([expected] * 2, rel=0.1)
     assert errors != pytest.approx([1.2 * expected] * 2, rel=0.1)
 

@@ -136,7 +136,7 @@ class _Gambler:
         """The number of outputs of each value that are kept."""
         return sum(map(len, self.kept[0]))
 
-    def look(self) -> None:
+    def search(self) -> None:
         """Look for events in what is kept, and bet on them from the next output on."""
         pool = [joined([outputs.table for outputs in own]) for own in self.kept]
         events = search(pool, self.claim, self.delta)
@@ -225,14 +225,14 @@ def audit(
     """
     _check(values, claim, delta, level, samples)
     each = samples // len(values)
-    looks = _looks(each)
-    needed = math.log(len(looks) * EVENTS / (1 - level))
+    searches = _searches(each)
+    needed = math.log(len(searches) * EVENTS / (1 - level))
     gambler = _Gambler(values, claim, delta, [[] for _ in values])
     drawn, refuted = 0, False
     while drawn < each and not refuted:
-        if drawn in looks and drawn == gambler.kept_of_each:
-            gambler.look()
-        until = min(stop for stop in (*looks, each) if stop > drawn)
+        if drawn in searches and drawn == gambler.kept_of_each:
+            gambler.search()
+        until = min(stop for stop in (*searches, each) if stop > drawn)
         n = min(LARGEST_BATCH, max(SMALLEST_BATCH, drawn // 8), until - drawn)
         gambler.take([draw(value, n) for value in values])
         drawn += n
@@ -261,9 +261,9 @@ def _check(values: Sequence[Any], claim: float, delta: float, level: float, samp
         )
 
 
-def _looks(each: int) -> list[int]:
+def _searches(each: int) -> list[int]:
     """Return after how many outputs events are looked for: half of all, a quarter, and so on."""
-    looks = [each // 2]
-    while looks[-1] >= 2 * FIRST:
-        looks.append(looks[-1] // 2)
-    return looks[::-1]
+    searches = [each // 2]
+    while searches[-1] >= 2 * FIRST:
+        searches.append(searches[-1] // 2)
+    return searches[::-1]

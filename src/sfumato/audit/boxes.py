@@ -164,20 +164,20 @@ def _takes_rng(function: Callable[..., Any], name: str) -> bool:
     return len(required) == 2 or any(each.name == "rng" for each in places[1:2])
 
 
-def function_at(place: str) -> Callable[..., Any]:
+def function_at(address: str) -> Callable[..., Any]:
     """Return the function at ``package.module:function``; raise InputError if there is none."""
-    module, colon, attribute = place.partition(":")
+    module, colon, attribute = address.partition(":")
     if not (module and colon and attribute):
-        raise InputError(f"module is {place!r}; package:function is expected.")
+        raise InputError(f"module is {address!r}; package:function is expected.")
     try:
         function: Any = import_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(
-            f"module is {place!r}; {module} cannot be imported ({type(error).__name__}: {error})."
+            f"module is {address!r}; {module} cannot be imported ({type(error).__name__}: {error})."
         ) from error
     for name in attribute.split("."):
         if not hasattr(function, name):
-            raise InputError(f"module is {place!r}; {module} has no {attribute}.")
+            raise InputError(f"module is {address!r}; {module} has no {attribute}.")
         function = getattr(function, name)
     _takes_rng(function, attribute)
     return function  # type: ignore[no-any-return]

@@ -151,22 +151,14 @@ def tally_of(stream: Stream, message: Message, ask: Ask | None) -> Tally:
 
 @dataclass(frozen=True)
 class Run:
-    """The record of a curator that was led through the periods.
-
-    Parameters
-    ----------
-    estimates
-        The estimate that each period released.
-    recorded
-        The tallies of each period.
-    asked
-        The questions of each period.
-
-    """
+    """The record of a curator that was led through the periods."""
 
     estimates: tuple[Estimate, ...]
+    """The estimate that each period released."""
     recorded: tuple[Tallies[Place], ...]
+    """The tallies of each period."""
     asked: tuple[Asks, ...]
+    """The questions of each period."""
 
 
 def run(

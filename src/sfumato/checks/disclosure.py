@@ -39,27 +39,18 @@ Values = tuple[int, ...]
 
 @dataclass
 class Disclosure:
-    """The results for everything that devices of one tier can send.
-
-    Parameters
-    ----------
-    ratio
-        The largest likelihood ratio of two neighbouring streams at one transcript; None if some
-        transcript is possible with one stream and not with another.
-    told
-        A description of the streams and questions with the largest ratio.
-    outlines
-        A description of a stream whose messages differ from others' in place or length; None if
-        there is no such stream.
-    heard
-        All payloads that were heard, by place and question.
-
-    """
+    """The results for everything that devices of one tier can send."""
 
     ratio: Fraction | None = Fraction(1)
+    """The largest likelihood ratio of two neighbouring streams at one transcript; None if some
+    transcript is possible with one stream and not with another."""
     told: str = ""
+    """A description of the streams and questions with the largest ratio."""
     outlines: str | None = None
+    """A description of a stream whose messages differ from others' in place or length; None if
+    there is no such stream."""
     heard: dict[tuple[Place, Ask | None], set[bytes]] = field(default_factory=dict)
+    """All payloads that were heard, by place and question."""
 
 
 @lru_cache(maxsize=64)

@@ -70,9 +70,9 @@ class Path:
         return None
 
 
-def _following(weights: Sequence[int], place: int) -> int:
+def _following(weights: Sequence[int], index: int) -> int:
     """Return the index of the next possible outcome, or the number of outcomes if there is none."""
-    return next((i for i in range(place + 1, len(weights)) if weights[i]), len(weights))
+    return next((i for i in range(index + 1, len(weights)) if weights[i]), len(weights))
 
 
 @lru_cache(maxsize=256)

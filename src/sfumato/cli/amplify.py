@@ -45,39 +45,26 @@ def whole(text: str, name: str) -> int:
 
 @dataclass(frozen=True)
 class AmplifyOptions:
-    """The mechanism whose reports are shuffled, and the people among whom they are.
-
-    Parameters
-    ----------
-    n
-        People whose reports are shuffled.
-    delta
-        How likely epsilon may be exceeded.
-    bound
-        A bound by name, best, or all.
-    colluding
-        Fraction of people who may collude.
-    dropout
-        Chance that a person does not report.
-    times
-        Batches in which one person sends a fresh report.
-    plot
-        Draw all bounds: a .png, .svg or .pdf.
-    over
-        What the picture has on its axis.
-
-    """
+    """The mechanism whose reports are shuffled, and the people among whom they are."""
 
     name: Annotated[str, typer.Argument()]
     n: str
+    """People whose reports are shuffled."""
     delta: float
+    """How likely epsilon may be exceeded."""
     typed: TypedParameters
     bound: str = "all"
+    """A bound by name, best, or all."""
     colluding: float = 0.0
+    """Fraction of people who may collude."""
     dropout: float = 0.0
+    """Chance that a person does not report."""
     times: Count = 1
+    """Batches in which one person sends a fresh report."""
     plot: Picture | None = None
+    """Draw all bounds: a .png, .svg or .pdf."""
     over: Literal["n", "epsilon"] = "n"
+    """What the picture has on its axis."""
     force: bool = False
 
 

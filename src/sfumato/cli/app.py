@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import task_commands
+from sfumato.cli import shuffle_command, task_commands
 from sfumato.cli.amplify import amplify
 from sfumato.cli.audit_command import audit_
 from sfumato.cli.calibrate import calibrate
@@ -57,6 +57,8 @@ add(app, check, audit_)
 operator = (task_commands.new, task_commands.check, task_commands.publish)
 add_group(app, "task", "Write, check and publish task files.", *operator)
 add(app, serve, query, export, doctor)
+mixer = "Mix the sealed reports of many devices for a collector."
+add_group(app, "shuffle", mixer, shuffle_command.serve)
 
 
 @app.callback(invoke_without_command=True)

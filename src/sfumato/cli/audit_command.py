@@ -27,41 +27,28 @@ __all__ = ["audit_"]
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What to audit.
-
-    Parameters
-    ----------
-    name
-        A mechanism, a noise or a stream: its small examples, or a mechanism with these parameters;
-        everything in the catalogue if left out.
-    module
-        A function of your own instead, such as package.module:function; it is called with a value,
-        or with a value and a numpy generator.
-    values
-        The values to compare, such as yes,no or [[0,1],[1,0]].
-    claim
-        The epsilon to contradict; by default the one that is promised.
-    delta
-        The delta that is promised beside it.
-    level
-        The confidence: a true claim is refuted with a probability of 1 - level at most, over all
-        that is audited.
-    samples
-        The largest number of outputs, for each example.
-    seed
-        The seed of all coins, of a function of your own those of its generator.
-
-    """
+    """What to audit."""
 
     name: Annotated[str | None, typer.Argument()] = None
+    """A mechanism, a noise or a stream: its small examples, or a mechanism with these parameters;
+    everything in the catalogue if left out."""
     typed: TypedParameters = field(default_factory=TypedParameters)
     module: str | None = None
+    """A function of your own instead, such as package.module:function; it is called with a value,
+    or with a value and a numpy generator."""
     values: str | None = None
+    """The values to compare, such as yes,no or [[0,1],[1,0]]."""
     claim: float | None = None
+    """The epsilon to contradict; by default the one that is promised."""
     delta: float = 0.0
+    """The delta that is promised beside it."""
     level: Annotated[float, typer.Option(min=0, max=1)] = 0.99
+    """The confidence: a true claim is refuted with a probability of 1 - level at most, over all
+    that is audited."""
     samples: Count = 100_000
+    """The largest number of outputs, for each example."""
     seed: int = 1
+    """The seed of all coins, of a function of your own those of its generator."""
 
 
 def audit_(asked: AuditOptions) -> Result:

@@ -22,29 +22,19 @@ __all__ = ["calibrate"]
 
 @dataclass(frozen=True)
 class CalibrateOptions:
-    """The promise that shuffled reports have to keep, and the mechanisms that may keep it.
-
-    Parameters
-    ----------
-    names
-        A mechanism, or several: exsub,concord.
-    central_epsilon
-        What is promised once reports are shuffled.
-    delta
-        The probability with which epsilon may be exceeded.
-    n
-        The number of reports in the smallest batch; without it, it is searched for.
-    colluding
-        Fraction of people who may collude.
-
-    """
+    """The promise that shuffled reports have to keep, and the mechanisms that may keep it."""
 
     names: Annotated[str, typer.Argument(metavar="NAME")]
+    """A mechanism, or several: exsub,concord."""
     central_epsilon: float
+    """What is promised once reports are shuffled."""
     delta: float
+    """The probability with which epsilon may be exceeded."""
     typed: TypedParameters
     n: str | None = None
+    """The number of reports in the smallest batch; without it, it is searched for."""
     colluding: float = 0.0
+    """Fraction of people who may collude."""
 
 
 def calibrate(asked: CalibrateOptions) -> Result:
@@ -73,16 +63,9 @@ def calibrate(asked: CalibrateOptions) -> Result:
 
 
 def _calibrated(name: str, typed: TypedParameters, required: Requirement) -> Mechanism:
-    from sfumato.accounting.shuffle import calibrated
+    from sfumato.accounting.shuffle import sized
 
-    rest = {key: text for key, text in typed.items() if key != "epsilon"}
-    most = build(name, rest | {"epsilon": typed.get("epsilon", "20")}).epsilon
-    return calibrated(
-        lambda epsilon: build(name, rest | {"epsilon": repr(epsilon)}),
-        required,
-        most,
-        assuming=True,
-    )
+    return sized(build(name, {"epsilon": "20"} | dict(typed)), required, assuming=True)
 
 
 def _record(mechanism: Mechanism, required: Requirement) -> dict[str, Any]:
@@ -99,8 +82,22 @@ def _record(mechanism: Mechanism, required: Requirement) -> dict[str, Any]:
         "bound": reached.bound,
         "assumes": reached.assumes,
         "mse": mechanism.mse,
+        "floor": _floor(mechanism, required),
         "report_bytes": mechanism.report_bytes,
     }
+
+
+def _floor(mechanism: Mechanism, required: Requirement) -> float | None:
+    """Return the least error under the central promise, where one is known."""
+    from sfumato import planner
+    from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
+
+    if not isinstance(mechanism, SparseMechanism) or mechanism.goal != "value":
+        return None
+    if required.colluding or not required.delta:
+        return None
+    promise = required.epsilon, required.delta, required.min_batch
+    return planner.least_shuffled_error(*promise, mechanism.dimension, mechanism.sparsity)
 
 
 def _text(records: list[dict[str, Any]], guarantee: str) -> Parts:
@@ -114,6 +111,11 @@ def _text(records: list[dict[str, Any]], guarantee: str) -> Parts:
         ">central epsilon": "{reached:.6g}",
     }
     yield text_tables.listing(records, columns, best)
+    if best["floor"]:
+        yield (
+            f"\nFloor: in a large crowd no mechanism that keeps this promise has an n x MSE below "
+            f"{best['floor']:.6g}."
+        )
     yield f"\n{guarantee}"
     yield "If shuffler and collector collude, the local epsilon is what holds."
     for clause in dict.fromkeys(record["assumes"] for record in records if record["assumes"]):

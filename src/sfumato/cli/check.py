@@ -31,23 +31,15 @@ SHOWN: Final[dict[str, Callable[[Any], str]]] = {
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What to check.
-
-    Parameters
-    ----------
-    name
-        A mechanism or a stream; all of them if left out.
-    jobs
-        Processes; by default two, if there are two processors.
-    certificate
-        A JSON file to write: the digest of every law and its exact epsilon, for `python -m
-        sfumato.checks.verify`.
-
-    """
+    """What to check."""
 
     name: Annotated[str | None, typer.Argument()] = None
+    """A mechanism or a stream; all of them if left out."""
     jobs: Count | None = None
+    """Processes; by default two, if there are two processors."""
     certificate: Annotated[Path, Target((".json",))] | None = None
+    """A JSON file to write: the digest of every law and its exact epsilon, for `python -m
+    sfumato.checks.verify`."""
     force: bool = False
 
 

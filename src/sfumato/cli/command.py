@@ -1,10 +1,9 @@
 """Commands as functions: the options come in as one dataclass, and a result goes out.
 
 A command is a function of a dataclass, or of nothing. Each field is an option or an argument: its
-name, type and default are those of the field, and its help is what the docstring of the dataclass
-says about it. The function returns a :class:`Result`. Whatever all commands share is done here,
-once: ``--json``, ``--plot``, ``--output``, files that must not be replaced, exit codes, and what to
-try next.
+name, type and default are those of the field, and its help is the text below the field. The
+function returns a :class:`Result`. Whatever all commands share is done here, once: ``--json``,
+``--plot``, ``--output``, files that must not be replaced, exit codes, and what to try next.
 """
 
 from __future__ import annotations
@@ -38,7 +37,13 @@ SHARED: Final = {
 """The help of options that mean the same to every command."""
 SHORT: Final = {"output": "-o", "jobs": "-j"}
 """Options that also have a letter."""
-NAMES: Final = {"as_json": "--json", "all_": "--all", "exit_": "--exit", "k": "-k"}
+NAMES: Final = {
+    "as_json": "--json",
+    "all_": "--all",
+    "exit_": "--exit",
+    "from_": "--from",
+    "k": "-k",
+}
 """Options whose fields have other names: a letter, or a word that Python keeps for itself."""
 
 
@@ -180,7 +185,7 @@ def _written(result: Result, asked: Any = None) -> Iterator[Path]:
 
 def _parameters(kind: Any, panel: str | None = None) -> Iterator[inspect.Parameter]:
     """Yield a parameter for each option of a dataclass, and of the dataclasses in its fields."""
-    described = SHARED | docstrings.read(kind).parameters
+    described = SHARED | docstrings.read(kind).parameters | docstrings.below_fields(kind)
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         hint = hints[field.name]

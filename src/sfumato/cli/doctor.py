@@ -84,7 +84,8 @@ def _randomness() -> str:
 
 
 def _seals() -> str:
-    from sfumato.wire.sealing import Context, new_key, open_sealed, seal
+    from sfumato.wire.sealing import Context, new_key, seal
+    from sfumato.wire.unsealing import open_sealed
 
     key, context = new_key(), Context(bytes(32), bytes(32))
     sealed = seal(b"content", key.public_key(), context, bytes(16), 1)

@@ -33,35 +33,23 @@ _DRAWN: Final = 30
 
 @dataclass(frozen=True)
 class EstimateOptions:
-    """The reports to add up.
-
-    Parameters
-    ----------
-    source
-        The file of reports, as `sfumato randomize` writes it.
-    top
-        Show this many of the largest values only.
-    band
-        Wider intervals that hold all truths at once.
-    project
-        The nearest possible shares, which sum to one or, of sparse vectors, to what people hold.
-    plot
-        Draw the values: a .png, .svg or .pdf.
-    answer
-        Of keys with values: only this one.
-    output
-        Write the table to a .csv or .parquet file.
-
-    """
+    """The reports to add up."""
 
     source: Annotated[Path, typer.Argument(metavar="REPORTS")]
+    """The file of reports, as `sfumato randomize` writes it."""
     level: float = 0.95
     top: Count | None = None
+    """Show this many of the largest values only."""
     band: bool = False
+    """Wider intervals that hold all truths at once."""
     project: bool = False
+    """The nearest possible shares, which sum to one or, of sparse vectors, to what people hold."""
     plot: Picture | None = None
+    """Draw the values: a .png, .svg or .pdf."""
     answer: Literal["frequency", "mean", "conditional_mean"] | None = None
+    """Of keys with values: only this one."""
     output: TableFile | None = None
+    """Write the table to a .csv or .parquet file."""
     force: bool = False
 
 

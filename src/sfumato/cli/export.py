@@ -23,22 +23,14 @@ __all__ = ["export"]
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The reports to write.
-
-    Parameters
-    ----------
-    target
-        A Parquet file to write.
-    store
-        The store of a collector, which must not be running meanwhile.
-    task
-        The id of a task; needed if there are several.
-
-    """
+    """The reports to write."""
 
     target: Annotated[Path, typer.Argument(), Target((".parquet",))]
+    """A Parquet file to write."""
     store: Path
+    """The store of a collector, which must not be running meanwhile."""
     task: str | None = None
+    """The id of a task; needed if there are several."""
     force: bool = False
 
 
@@ -54,6 +46,7 @@ def export(asked: ExportOptions) -> Result:
 
     from sfumato.service.running_task import RunningTask
     from sfumato.store import SQLiteStore
+    from sfumato.streams.amplification import TOO_FEW
 
     store, target = asked.store, asked.target
     if not store.is_file():
@@ -65,13 +58,17 @@ def export(asked: ExportOptions) -> Result:
             listed = ", ".join(tasks) or "no tasks"
             raise InputError(f"--task is {asked.task!r}; {store} has {listed}.")
         running = RunningTask(tasks[name], opened)
-        table = _table(opened, running)
+        table, short = _table(opened, running), running.short_periods()
         with files.complete_or_absent(target, force=asked.force) as written:
             pq.write_table(table, written)
     rows, closed = table.num_rows, running.closed
+    few = f"Nothing is there of {len(short)} of them, with {TOO_FEW}."
     return Result(
-        {"file": str(target), "reports": rows, "periods": closed},
-        [f"Written: {target}, {rows:,} blurred reports of {closed} closed periods."],
+        {"file": str(target), "reports": rows, "periods": closed, "short_periods": short},
+        [
+            f"Written: {target}, {rows:,} blurred reports of {closed} closed periods.",
+            *[few] * bool(short),
+        ],
     )
 
 

@@ -21,25 +21,16 @@ __all__ = ["HeldColumns"]
 
 @dataclass(frozen=True)
 class HeldColumns:
-    """Tables with a row for each key of each person.
-
-    Parameters
-    ----------
-    person
-        The column that says to whom a row belongs.
-    key
-        The column of keys, or of the items of a set.
-    value
-        The column of values, from --low to --high.
-    keys
-        The public list of keys: a number, cat,dog,fish or @labels.txt.
-
-    """
+    """Tables with a row for each key of each person."""
 
     person: str | None = None
+    """The column that says to whom a row belongs."""
     key: str | None = None
+    """The column of keys, or of the items of a set."""
     value: str | None = None
+    """The column of values, from --low to --high."""
     keys: str | None = None
+    """The public list of keys: a number, cat,dog,fish or @labels.txt."""
 
     @property
     def named(self) -> bool:

@@ -45,7 +45,7 @@ def doubted(named: Named, estimate: KeyValueEstimate) -> Named:
 
 
 def text(named: Named, estimate: KeyValueEstimate) -> Parts:
-    """Yield the answers that fit beside each other; the middle one may have to go."""
+    """Yield a table of the answers; a narrow terminal gets it without the value per person."""
     out, shown = console.out(), doubted(named, estimate)
     boundless = out.options.update(max_width=1 << 16)
     if Measurement.get(out, boundless, table(shown)).maximum > out.width:

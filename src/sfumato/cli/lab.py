@@ -25,37 +25,24 @@ METRICS = ("mse", "mae", "mmse", "mmae")
 
 @dataclass(frozen=True)
 class ValuesOptions:
-    """The streams and methods to measure.
-
-    Parameters
-    ----------
-    data
-        A folder with pos.parquet and nyc_taxi_2023_01.parquet; made-up streams if none.
-    epsilon
-        A list of epsilons.
-    methods
-        A list of methods; zero and oracle are two more.
-    repeats
-        How often each is repeated.
-    holdout
-        Values held out for the threshold.
-    limit
-        The longest range.
-    example
-        Write a made-up stream to this CSV instead.
-    plot
-        Also draw the errors.
-
-    """
+    """The streams and methods to measure."""
 
     data: Path | None = None
+    """A folder with pos.parquet and nyc_taxi_2023_01.parquet; made-up streams if none."""
     epsilon: str = "0.01,0.03,0.1"
+    """A list of epsilons."""
     methods: str = "tuned,tops,smooth_quantile,pak_clipped,pak,zero"
+    """A list of methods; zero and oracle are two more."""
     repeats: Count = 20
+    """How often each is repeated."""
     holdout: int = 1 << 16
+    """Values held out for the threshold."""
     limit: int = 1 << 20
+    """The longest range."""
     example: Annotated[Path, Target()] | None = None
+    """Write a made-up stream to this CSV instead."""
     plot: Picture | None = None
+    """Also draw the errors."""
     force: bool = False
 
 

@@ -21,31 +21,20 @@ _WAYS: Final = ("tree with ExSub", "tree", "snapshots", "online", "smoothed")
 
 @dataclass(frozen=True)
 class AccuracyOptions:
-    """The streams to compare on.
-
-    Parameters
-    ----------
-    data
-        A list of binary, category and sets.
-    changes
-        A list of how many changes a stream has.
-    periods
-        A list of horizons; 1024 takes minutes.
-    epsilon
-        A list of the privacy of a device's whole stream.
-    simulated
-        Also simulate each so often, 20,000 devices at a time.
-    sums
-        Sums over prefixes and ranges instead of means.
-
-    """
+    """The streams to compare on."""
 
     data: str = ",".join(_DATA)
+    """A list of binary, category and sets."""
     changes: str = "4,8,20"
+    """A list of how many changes a stream has."""
     periods: str = "32,128"
+    """A list of horizons; 1024 takes minutes."""
     epsilon: str = "1"
+    """A list of the privacy of a device's whole stream."""
     simulated: Annotated[int, typer.Option(min=0)] = 0
+    """Also simulate each so often, 20,000 devices at a time."""
     sums: bool = False
+    """Sums over prefixes and ranges instead of means."""
 
 
 def accuracy(asked: AccuracyOptions) -> Result:

@@ -95,6 +95,7 @@ def _rounds(
                     oracle=asked.oracle,
                     watch=_watch(asked.item, stream),
                     seed=asked.seed + 1000 * repeat,
+                    share=asked.share,
                     progress=lambda _: update(advance=1),
                 )
                 rounds[name].append(rows)
@@ -133,10 +134,16 @@ def _stream(name: str, asked: CompareOptions) -> Stream:
 
     devices = asked.devices or endless.DEVICES
     periods = asked.periods or endless.PERIODS
+    curve, drawn = name.removesuffix(CONTINUOUS), (devices, periods, asked.seed)
     if name in endless.CURVES:
-        return endless.DrawnBits(name, devices, periods, asked.seed)
-    if name.removesuffix(CONTINUOUS) in endless.CURVES:
-        return endless.NoisyNumbers(name.removesuffix(CONTINUOUS), devices, periods, asked.seed)
+        return endless.DrawnBits(name, *drawn, asked.pace)
+    if curve in endless.CURVES:
+        return endless.NoisyNumbers(curve, *drawn, pace=asked.pace)
+    if asked.pace is not None:
+        raise ConfigurationError(
+            f"--pace is {asked.pace:g} where --stream names {name!r}; only "
+            f"{', '.join(endless.CURVES)} have a pace."
+        )
     if name in DRIFTING:
         size, power = DRIFTING[name]
         size = asked.items if isinstance(asked.items, int) else size

@@ -24,16 +24,10 @@ __all__ = ["list_", "report", "run"]
 
 @dataclass(frozen=True)
 class ListOptions:
-    """The experiments to list.
-
-    Parameters
-    ----------
-    paper
-        Only those of one paper: 000 to 004, or own.
-
-    """
+    """The experiments to list."""
 
     paper: str = ""
+    """Only those of one paper: 000 to 004, or own."""
 
 
 def list_(asked: ListOptions) -> Result:
@@ -72,40 +66,26 @@ def list_(asked: ListOptions) -> Result:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The experiments to run.
-
-    Parameters
-    ----------
-    names
-        Experiments by name, such as 000/table-2, or by the number of a paper.
-    all_
-        Run all experiments.
-    quick
-        Fewer repetitions and shorter streams, for all in minutes.
-    jobs
-        Processes that measure at the same time.
-    data
-        A folder with the papers' own files; made-up data that resembles them if none.
-    seed
-        The seed of all coins.
-    out
-        A folder for tables, figures and the report.
-    plot
-        Also draw figures, as PNG and SVG; needs --out.
-    fresh
-        Measure again what was measured before.
-
-    """
+    """The experiments to run."""
 
     names: Annotated[tuple[str, ...], typer.Argument(metavar="NAME...")] = ()
+    """Experiments by name, such as 000/table-2, or by the number of a paper."""
     all_: bool = False
+    """Run all experiments."""
     quick: bool = False
+    """Fewer repetitions and shorter streams, for all in minutes."""
     jobs: Count = 1
+    """Processes that measure at the same time."""
     data: Path | None = None
+    """A folder with the papers' own files; made-up data that resembles them if none."""
     seed: int = 1
+    """The seed of all coins."""
     out: Path | None = None
+    """A folder for tables, figures and the report."""
     plot: bool = False
+    """Also draw figures, as PNG and SVG; needs --out."""
     fresh: bool = False
+    """Measure again what was measured before."""
 
 
 def run(asked: RunOptions) -> Result:
@@ -201,16 +181,10 @@ def _text(outcomes: list[Outcome]) -> Parts:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The run to report.
-
-    Parameters
-    ----------
-    folder
-        A folder that `sfumato lab run --out` has written.
-
-    """
+    """The run to report."""
 
     folder: Annotated[Path, typer.Argument()]
+    """A folder that `sfumato lab run --out` has written."""
 
 
 def report(asked: ReportOptions) -> Result:

@@ -38,16 +38,10 @@ def mechanisms() -> Result:
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """The mechanism to explain.
-
-    Parameters
-    ----------
-    name
-        A mechanism of the list.
-
-    """
+    """The mechanism to explain."""
 
     name: Annotated[str, typer.Argument()]
+    """A mechanism of the list."""
 
 
 def show(asked: ShowOptions) -> Result:

@@ -34,27 +34,18 @@ _UPLOAD: Final = 1000  # messages that reach the server together
 
 @dataclass(frozen=True)
 class OnceOptions:
-    """The devices that are asked once.
-
-    Parameters
-    ----------
-    devices
-        How many devices to simulate.
-    epsilon
-        Privacy of each device's message.
-    output
-        The folder for the picture and the reports.
-    seed
-        Repeatable coins, for simulated devices only.
-
-    """
+    """The devices that are asked once."""
 
     name: ClassVar[str] = "demo"
     force: ClassVar[bool] = True
     devices: Annotated[int, typer.Option(min=100, max=10_000_000)] = 100_000
+    """How many devices to simulate."""
     epsilon: float = 1.0
+    """Privacy of each device's message."""
     output: Path = Path("sfumato-demo")
+    """The folder for the picture and the reports."""
     seed: int | None = None
+    """Repeatable coins, for simulated devices only."""
     as_json: bool = False
 
     @property

@@ -38,30 +38,20 @@ _SHORT: Final = {"history": "later", "ranges": "range"}
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """The task to plan, and what is known about those who will take part.
-
-    Parameters
-    ----------
-    task
-        The task file.
-    devices
-        How many will take part; as many as the task file says, or 100,000.
-    pilot
-        What is known of people's streams: a CSV or Parquet file with the columns device, period and
-        value, or a histogram of how often they change, as `sfumato estimate -o` writes it (item,
-        estimate).
-    pilot_epsilon
-        What the histogram cost those who were asked.
-    target
-        How far a 95% interval may reach to each side: says what gets there.
-
-    """
+    """The task to plan, and what is known about those who will take part."""
 
     task: Annotated[Path, typer.Argument()]
+    """The task file."""
     devices: Annotated[int, typer.Option(min=1, max=MOST_PEOPLE)] | None = None
+    """How many will take part; as many as the task file says, or 100,000."""
     pilot: Path | None = None
+    """What is known of people's streams: a CSV or Parquet file with the columns device, period and
+    value, or a histogram of how often they change, as `sfumato estimate -o` writes it (item,
+    estimate)."""
     pilot_epsilon: float | None = None
+    """What the histogram cost those who were asked."""
     target: float | None = None
+    """How far a 95% interval may reach to each side: says what gets there."""
     dialect: Dialect = USUAL
 
 

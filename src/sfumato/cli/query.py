@@ -17,49 +17,34 @@ __all__ = ["query", "text"]
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """A question to a collector.
-
-    Parameters
-    ----------
-    address
-        The address of the task, or of a collector that has only one.
-    ask
-        mean, range, prefix, difference, top or curve.
-    period
-        The period to ask about; by default the last one.
-    item
-        Answer for one item only.
-    first
-        The first period of a range.
-    last
-        The last period of a range or a prefix.
-    before, after
-        The two periods of a difference.
-    k
-        The number of items in the top.
-    average
-        Return the average instead of the sum.
-    decoder
-        online (final), smoothed (by all reports so far), or under a prior on how curves move:
-        filtered (final) or posterior (by all reports so far).
-    projection
-        simplex moves shares of which each device has exactly one to the nearest ones that sum to
-        one, and their intervals with them.
-
-    """
+    """A question to a collector."""
 
     address: Annotated[str, typer.Argument()]
+    """The address of the task, or of a collector that has only one."""
     ask: str = "mean"
+    """mean, range, prefix, difference, top or curve."""
     period: Count | None = None
+    """The period to ask about; by default the last one."""
     item: str | None = None
+    """Answer for one item only."""
     first: Count | None = None
+    """The first period of a range."""
     last: Count | None = None
+    """The last period of a range or a prefix."""
     before: Count | None = None
+    """The two periods of a difference."""
     after: Count | None = None
+    """The two periods of a difference."""
     k: Count | None = None
+    """The number of items in the top."""
     average: bool = False
+    """Return the average instead of the sum."""
     decoder: str = "online"
+    """online (final), smoothed (by all reports so far), or under a prior on how curves move:
+    filtered (final) or posterior (by all reports so far)."""
     projection: str | None = None
+    """simplex moves shares of which each device has exactly one to the nearest ones that sum to
+    one, and their intervals with them."""
     level: float = 0.95
 
 

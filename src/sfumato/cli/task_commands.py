@@ -95,53 +95,35 @@ period = "{period}"
 
 @dataclass(frozen=True)
 class NewTaskOptions:
-    """The fields of a task file.
-
-    Parameters
-    ----------
-    file
-        The file to write.
-    title
-        What it is about.
-    kind
-        binary, category or set.
-    items
-        Labels, with commas between them.
-    epsilon
-        Privacy of a device's whole stream; with --window, of any such window.
-    periods
-        How many periods there are.
-    period
-        How long each period is.
-    changes
-        How often a device's value changes over all periods, at most: 4 if left out; with --stream
-        it is a --field.
-    window
-        Protect any so many consecutive periods, however often a value changes.
-    devices
-        With --window: how many devices take part; 10,000 if left out.
-    stream
-        Ask for any stream by its name; its own fields are given with --field.
-    field
-        With --stream, a field of the file as in learning=2.
-    guided
-        Ask for each of these, one after the other.
-
-    """
+    """The fields of a task file."""
 
     file: Annotated[Path, typer.Argument(), Target((".toml",))]
+    """The file to write."""
     title: str = "Where people listen"
+    """What it is about."""
     kind: str = "category"
+    """binary, category or set."""
     items: str = "home,work,road"
+    """Labels, with commas between them."""
     epsilon: float = 1.0
+    """Privacy of a device's whole stream; with --window, of any such window."""
     periods: int = 24
+    """How many periods there are."""
     period: str = "1 hour"
+    """How long each period is."""
     changes: int | None = None
+    """How often a device's value changes over all periods, at most: 4 if left out; with --stream it
+    is a --field."""
     window: int | None = None
+    """Protect any so many consecutive periods, however often a value changes."""
     devices: int | None = None
+    """With --window: how many devices take part; 10,000 if left out."""
     stream: str | None = None
+    """Ask for any stream by its name; its own fields are given with --field."""
     field: tuple[str, ...] = ()
+    """With --stream, a field of the file as in learning=2."""
     guided: bool = False
+    """Ask for each of these, one after the other."""
     force: bool = False
 
 
@@ -220,19 +202,12 @@ def _fields(options: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CheckTaskOptions:
-    """The task file to look at.
-
-    Parameters
-    ----------
-    file
-        A task file.
-    devices
-        How many will take part; as many as the task file says, or 10,000.
-
-    """
+    """The task file to look at."""
 
     file: Annotated[Path, typer.Argument()]
+    """A task file."""
     devices: Annotated[int, typer.Option(min=1, max=MOST_PEOPLE)] | None = None
+    """How many will take part; as many as the task file says, or 10,000."""
 
 
 def check(asked: CheckTaskOptions) -> Result:
@@ -277,31 +252,20 @@ def check(asked: CheckTaskOptions) -> Result:
 
 @dataclass(frozen=True)
 class PublishOptions:
-    """The task to publish, and the collector that gets it.
-
-    Parameters
-    ----------
-    file
-        A task file.
-    to
-        The collector's address.
-    start
-        When the first period begins, in seconds since 1970; the next full period by default.
-    grace
-        Seconds after its end in which a period takes reports; a period by default.
-    public
-        Anybody may read answers, not analysts alone.
-    unsealed
-        The way to the collector is trusted already.
-
-    """
+    """The task to publish, and the collector that gets it."""
 
     file: Annotated[Path, typer.Argument()]
+    """A task file."""
     to: str = "http://127.0.0.1:8080"
+    """The collector's address."""
     start: Annotated[int, typer.Option(min=0)] | None = None
+    """When the first period begins, in seconds since 1970; the next full period by default."""
     grace: Annotated[int, typer.Option(min=0)] | None = None
+    """Seconds after its end in which a period takes reports; a period by default."""
     public: bool = False
+    """Anybody may read answers, not analysts alone."""
     unsealed: bool = False
+    """The way to the collector is trusted already."""
 
 
 def publish(asked: PublishOptions) -> Result:

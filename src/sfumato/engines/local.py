@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from sfumato.arrays import Array
@@ -10,6 +11,7 @@ from sfumato.core.stream import Ask, Place
 from sfumato.core.tally import Tallies, Tally
 from sfumato.engines.rows import Row, Seen
 from sfumato.errors import MismatchError, ReportError
+from sfumato.streams.amplification import TOO_FEW, fewest_counted
 from sfumato.streams.judging import Judge
 from sfumato.streams.registry import stream_of
 from sfumato.wire.published import Published
@@ -32,7 +34,8 @@ def aggregate(
     """Return the tallies of a task's reports, by place.
 
     Rows may come in any order, and a repeated row counts once, by its number. Memory does not grow
-    with the number of reports.
+    with the number of reports. If the task's reports are shuffled, all rows of a period have to be
+    there: too few of them raise MismatchError.
 
     Parameters
     ----------
@@ -64,4 +67,17 @@ def aggregate(
             )
         if seen.add(row.sequence):
             totals = totals + judge.checked(row.period, layout.contents(row.contents))
+    _refuse_few(totals, fewest_counted(task.spec))
     return totals
+
+
+def _refuse_few(totals: Tallies[Place], fewest: int) -> None:
+    """Raise MismatchError if shuffled reports of a period are so few that none may be counted."""
+    counts: Counter[int] = Counter()
+    for place, each in totals.items():
+        counts[place.period] += each.n
+    for period, n in counts.items():
+        if n < fewest:
+            raise MismatchError(
+                f"period {period} has {n:,} reports, {TOO_FEW}; at least {fewest:,} are expected."
+            )

@@ -125,7 +125,7 @@ def mean_squares(protocol: Weave, workload: str, learnt: Learnt) -> Floats:
     return squares
 
 
-def _sums(protocol: Weave, workload: str, learnt: Learnt) -> Iterator[Floats]:
+def sum_weights(protocol: Weave, workload: str, learnt: Learnt) -> Iterator[Floats]:
     """Yield the weights of all sums that end in a period."""
     fusion = _fusion(protocol, learnt)
     along = path(fusion) if workload.endswith("of paths") else None
@@ -200,7 +200,7 @@ class Exact:
         """
         if workload in ("online", "history", "path"):
             return weights(self.protocol, workload, self.learnt) ** 2 @ self.noise
-        sums = _sums(self.protocol, workload, self.learnt)
+        sums = sum_weights(self.protocol, workload, self.learnt)
         return np.concatenate([row**2 @ self.noise for row in sums])
 
     def error(self, workload: str) -> float:

@@ -71,7 +71,9 @@ class Outcome:
         """The numbers that a figure shows, and the correction of the caption behind them."""
         for erratum in self.experiment.errata:
             if not erratum.only:
-                there = tuple(self.corrected.where(**erratum.fields))
+                wanted = {cell_key(erratum.applied(cell) or cell) for cell, _ in self.results.cells}
+                every = self.results.cells + self.corrected.cells
+                there = tuple(pair for pair in every if cell_key(pair[0]) in wanted)
                 return Results(there), erratum.why
         return self.results, ""
 
@@ -183,7 +185,7 @@ def _measure(job: Job) -> str:
     """Measure a cell and keep it; return the experiment's name."""
     name, cell, setting, file = job
     begun = time.process_time()
-    metrics = papers.experiment(name).measure(cell, setting)
+    metrics = papers.experiment(name).measured(cell, setting)
     record = {
         "experiment": name,
         "cell": dict(cell),

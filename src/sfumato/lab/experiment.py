@@ -221,7 +221,7 @@ class Drawing:
     log_y: bool = True
 
 
-Measure = Callable[[Cell, Setting], Mapping[str, Measured]]
+Measure = Callable[[Cell, Setting], Mapping[str, float | Measured]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,8 @@ class Experiment:
     cells
         A function of the setting that returns all cells as the caption describes them.
     measure
-        A function of a cell and a setting that returns the metrics there. It calls what users call.
+        A function of a cell and a setting that returns the metrics there, exact ones as plain
+        numbers. It calls what users call.
     data
         What the data of its rows stand for.
     drawing
@@ -269,6 +270,13 @@ class Experiment:
     spread: Mapping[str, float] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
     seconds: float = 0.05
+
+    def measured(self, cell: Cell, setting: Setting) -> Mapping[str, Measured]:
+        """Return the metrics of a cell, each with its standard error."""
+        return {
+            metric: number if isinstance(number, Measured) else Measured(number)
+            for metric, number in self.measure(cell, setting).items()
+        }
 
     @property
     def paper(self) -> str:

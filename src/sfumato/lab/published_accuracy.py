@@ -13,6 +13,7 @@ from sfumato.arrays import Floats, Ints
 from sfumato.datasets.amount_streams import KnownStream
 from sfumato.randomness import Keyed, Source, seeded
 from sfumato.streams.published import Publisher, PublishingPlan, Released, plan
+from sfumato.streams.published.noise_tree import Tree
 from sfumato.streams.published.thresholds import Fixed, candidates
 
 __all__ = [
@@ -96,7 +97,7 @@ def _best(stream: KnownStream, release: PublishingPlan, limit: int) -> int:
 
     def error(threshold: int) -> float:
         cut_off = truth - _cut_sums(stream.values, threshold, first, last)
-        noise = release.noise(threshold).law().variance * nodes
+        noise = release.noise(threshold).variance * nodes
         return float((cut_off.astype(np.float64) ** 2).mean()) + noise
 
     grid: list[int] = candidates(stream.bound, all_integers=False).tolist()
@@ -153,7 +154,7 @@ def measured(  # noqa: PLR0913 - what an experiment varies
         first, last = ranges or _ranges(stream.values.size, holdout, limit, rng)
         truth = prefix[last] - prefix[first - 1]
         answers = np.zeros(first.size)
-        if release is not None and not release.tree.consistent:
+        if release is not None and not getattr(release.tree, "consistent", True):
             threshold, answers = _drawn(stream, release, bytes(rng.take(32)), first, last)
             thresholds.append(threshold)
         elif release is not None:
@@ -190,7 +191,8 @@ def _drawn(
     """Return a threshold, and answers drawn from the law of each range's nodes."""
     held, skipped = stream.values[: release.holdout], release.skipped
     threshold = release.threshold.choose(held, release.bound, Keyed(key, "threshold"))
-    rate = release.noise(threshold).law().rate
+    law = release.noise(threshold)
+    assert isinstance(release.tree, Tree)  # noqa: S101 - the methods of the paper have trees
     ends = [(first - 1 - skipped) / release.block, (last - skipped) / release.block]
     ranges = [
         [*release.tree.weights(i, j)] for i, j in zip(*(e.tolist() for e in ends), strict=True)
@@ -198,7 +200,7 @@ def _drawn(
     weights = np.array([weight for nodes in ranges for weight, _ in nodes])
     counts = np.array([count for nodes in ranges for _, count in nodes], dtype=np.int64)
     whose = np.repeat(np.arange(len(ranges)), [len(nodes) for nodes in ranges])
-    drawn = Keyed(key, "ranges").discrete_laplace(rate, int(counts.sum()))
+    drawn = law.draw(int(counts.sum()), Keyed(key, "ranges"))
     noise = np.bincount(np.repeat(whose, counts), np.repeat(weights, counts) * drawn, len(ranges))
     true = _cut_sums(stream.values, threshold, first, last)
     return threshold, np.asarray(true + noise, dtype=np.float64)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from statistics import median
 
 from sfumato.lab.experiment import Plain, Results, Statement, cell_key
 
-__all__ = ["below", "falls", "gain", "rises"]
+__all__ = ["Statement", "below", "each_below", "falls", "gain", "lowest", "rises"]
 
 Check = Callable[[Results], tuple[bool, str]]
 
@@ -33,6 +33,32 @@ def below(
         return share >= least, text
 
     return Statement(words, "", check, why)
+
+
+def each_below(
+    words: str, metric: str, field: str, pairs: Iterable[tuple[str, str]], *, least: float = 1.0
+) -> tuple[Statement, ...]:
+    """Return the statements that the first of each pair is below the second, named in the words."""
+    return tuple(
+        below(words.format(low=low, high=high), metric, field, low, high, least=least)
+        for low, high in pairs
+    )
+
+
+def lowest(words: str, metric: str, field: str, member: str, rivals: Collection[str]) -> Statement:
+    """Return the statement that no rival's metric is below that of one member, in any cell."""
+
+    def check(results: Results) -> tuple[bool, str]:
+        present = [name for name in results.choices(field) if name in rivals] or [member]
+        ratio, rival = min(
+            (ratio, name)
+            for name in present
+            for ratio in results.ratios(metric, field, name, member).values()
+        )
+        text = f"the nearest rival, {rival}, has {ratio:.3f} times its {metric}"
+        return ratio >= 1 - 1e-9, text
+
+    return Statement(words, "", check)
 
 
 def gain(  # noqa: PLR0913 - the parts of a sentence

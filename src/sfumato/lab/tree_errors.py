@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.datasets.paper_streams import stock_records, trajectories
-from sfumato.lab.accuracy import Densities, Exact, weights
+from sfumato.lab.accuracy import Densities, Exact, sum_weights, weights
 from sfumato.lab.experiment import Cell, Measured, Setting
 from sfumato.lab.vector_errors import vectors
 from sfumato.simulation.made_up_lives import Synthetic
@@ -99,14 +99,25 @@ def tree_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
         devices = round(devices * levels / max(every, levels))
     noise = np.sqrt(exact.errors(decoding) / devices)
     metrics = {"TVE": Measured(float(noise.sum()) * sqrt(2 / pi))}
-    if decoding in ("path", "online"):
-        along = weights(exact.protocol, decoding, exact.learnt)
-        rng = np.random.default_rng(setting.coins(cell))
-        edges = np.sqrt(exact.noise / devices)
-        worst = [np.abs(along @ (rng.normal(size=edges.shape) * edges)).max() for _ in range(DRAWS)]
-        spread = float(np.std(worst)) / sqrt(DRAWS)
-        metrics["MAE"] = Measured(float(np.mean(worst)), spread)
+    worst = _worst(exact, decoding, devices, np.random.default_rng(setting.coins(cell)))
+    metrics["MAE"] = Measured(float(worst.mean()), float(worst.std()) / sqrt(DRAWS))
     return metrics
+
+
+def _worst(exact: Exact, decoding: str, devices: int, rng: np.random.Generator) -> Floats:
+    """Return the largest absolute error of all queries and entries, in some draws."""
+    edges = np.sqrt(exact.noise / devices)
+    draws = (rng.normal(size=edges.shape) * edges for _ in range(DRAWS))
+    if decoding in ("path", "online"):
+        rows = weights(exact.protocol, decoding, exact.learnt)
+    elif decoding.endswith("of paths"):  # sums are differences of two running totals
+        along = np.cumsum(weights(exact.protocol, "path", exact.learnt), axis=0)
+        rows = np.concatenate([np.zeros((1, along.shape[1])), along])
+    else:
+        rows = np.concatenate([*sum_weights(exact.protocol, decoding, exact.learnt)])
+    if decoding == "ranges of paths":
+        return np.array([np.ptp(rows @ draw, axis=0).max() for draw in draws])
+    return np.array([np.abs(rows @ draw).max() for draw in draws])
 
 
 # ---- without a hierarchy -----------------------------------------------------------------------

@@ -9,14 +9,15 @@ are projected afterwards are simulated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import pi, sqrt
+from math import ceil, pi, sqrt
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import catalog
-from sfumato.core.absolute_errors import largest
+from sfumato.accounting.shuffle import amplify
+from sfumato.core.absolute_errors import largest, largest_of
 from sfumato.core.projections import capped_simplex, simplex
 from sfumato.core.tally import Tally
 from sfumato.lab.experiment import SIMULATED, Cell, Measured, Setting
@@ -25,7 +26,14 @@ from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_pr
 from sfumato.mechanisms.sparse.ternary import encoded_dtype
 from sfumato.randomness import seeded
 
-__all__ = ["available", "drawn_vectors", "exact_errors", "simulated_errors", "vectors"]
+__all__ = [
+    "available",
+    "drawn_vectors",
+    "exact_errors",
+    "shuffled_epsilon",
+    "simulated_errors",
+    "vectors",
+]
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +43,8 @@ REPEATS: Final = 4
 """How often it is."""
 ENTRIES: Final = 1_280_000
 """How many entries of all people at most; errors of more people are smaller by a root."""
+SUPPORTS: Final = 5
+"""How many reports support an entry at least, before its error counts as normal."""
 
 
 def available(*names: str) -> tuple[str, ...]:
@@ -56,6 +66,13 @@ def vectors(cell: Cell, **more: Any) -> SparseMechanism:
     return built
 
 
+def shuffled_epsilon(mechanism: SparseMechanism, cell: Cell, delta: float) -> Mapping[str, float]:
+    """Return the central epsilon of a cell's reports by its bound, where that says anything."""
+    bounds = amplify(mechanism, int(cell["devices"]), delta, [str(cell["bound"])])
+    known = [bound.epsilon for bound in bounds if bound.epsilon is not None]
+    return {"epsilon": min(known)} if known else {}
+
+
 def _shrunk(mechanism: SparseMechanism) -> float:
     """Return by how much plain estimates, and with them their noise, are too small."""
     if isinstance(mechanism, Succinct) and not mechanism.debiased:
@@ -66,13 +83,15 @@ def _shrunk(mechanism: SparseMechanism) -> float:
 def exact_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
     """Return the expected TVE and MAE of the entries' means; in one cell of ten, simulated too."""
     mechanism = vectors(cell)
+    if "skew" in cell:
+        return _uneven_errors(mechanism, cell)
     devices, entries = int(cell["devices"]), mechanism.dimension
     part, spread = _shrunk(mechanism), largest(entries)[1]
     noise = part * mechanism.expected_noise(devices)
     tve, mae = part * mechanism.expected_tve(devices), part * mechanism.expected_mae(devices)
     metrics = {"TVE": Measured(tve), "MAE": Measured(mae)}
     if Setting(seed=0).coins(cell) % ONE_IN == 0:
-        people = min(devices, ENTRIES // entries)
+        people = min(devices, max(ENTRIES // entries, _people_for_normal_sums(mechanism)))
         errors = np.abs(_runs(mechanism, {**cell, "devices": people}, setting, REPEATS))
         errors *= sqrt(people / devices)
         seen = errors.sum(axis=1).mean(), errors.max(axis=1).mean()
@@ -80,6 +99,29 @@ def exact_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
         for name, value, doubt in zip(("TVE", "MAE"), seen, doubts, strict=True):
             metrics[name + SIMULATED] = Measured(float(value), doubt)
     return metrics
+
+
+def _people_for_normal_sums(mechanism: SparseMechanism) -> int:
+    """Return how many people it takes until some reports support each entry that nobody holds."""
+    return ceil(SUPPORTS / getattr(mechanism.probabilities, "p_false", 1.0))
+
+
+def _uneven_errors(mechanism: SparseMechanism, cell: Cell) -> Mapping[str, Measured]:
+    """Return TVE and MAE if how often entries are held falls with their rank, by a power of it."""
+    weights = np.arange(1.0, mechanism.dimension + 1) ** -float(cell["skew"])
+    low, high = 0.0, 1e9
+    for _ in range(100):  # s different entries, one after the other, with these weights
+        middle = (low + high) / 2
+        few = -np.expm1(-middle * weights).sum() < mechanism.sparsity
+        low, high = (middle, high) if few else (low, middle)
+    held = -np.expm1(-low * weights)
+    absent, present = mechanism.probabilities.value_variances()
+    variances = ((1 - held) * absent + held * present) / int(cell["devices"])
+    noise = _shrunk(mechanism) * np.sqrt(variances)
+    return {
+        "TVE": Measured(sqrt(2 / pi) * float(noise.sum())),
+        "MAE": Measured(largest_of(noise)),
+    }
 
 
 def drawn_vectors(cell: Cell, rng: np.random.Generator) -> NDArray[Any]:

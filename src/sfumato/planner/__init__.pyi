@@ -6,6 +6,8 @@ from sfumato.planner.comparison import Candidate as Candidate
 from sfumato.planner.comparison import answers as answers
 from sfumato.planner.comparison import candidates as candidates
 from sfumato.planner.comparison import compare as compare
+from sfumato.planner.floors import least_error as least_error
+from sfumato.planner.floors import least_shuffled_error as least_shuffled_error
 from sfumato.planner.planning import Plan as Plan
 from sfumato.planner.planning import plan as plan
 from sfumato.planner.shuffled import compare_shuffled as compare_shuffled

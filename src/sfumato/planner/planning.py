@@ -184,12 +184,12 @@ def plan(
             f"a pilot is given where the stream is {task.stream!r}; only a horizon takes one."
         )
     outlook = kind.outlook(task.plain(), devices, pilot, notice)
-    simulated, options = _foreseen(task, outlook)
+    simulated, options = _simulated_options(task, outlook)
     options.sort(key=lambda option: (not outlook.is_default(option), outlook.score(option)))
     return Plan(task, outlook, tuple(options), target, simulated)
 
 
-def _foreseen(task: Task, outlook: Outlook) -> tuple[Simulated | None, list[Option]]:
+def _simulated_options(task: Task, outlook: Outlook) -> tuple[Simulated | None, list[Option]]:
     """Return all ways to run a task with their errors, and the simulation that some come from."""
     options = list(outlook.options())
     unknown = [each for each in options if any(name not in each.errors for name in outlook.queries)]

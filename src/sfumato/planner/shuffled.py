@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from sfumato.accounting.shuffle import Requirement, calibrated
+from sfumato.accounting.shuffle import Requirement, sized
 from sfumato.core.exact import LARGEST_EPSILON
 from sfumato.core.mechanism import Mechanism
 from sfumato.planner.comparison import answers, candidates
@@ -22,8 +21,9 @@ def compare_shuffled(
 ) -> list[Mechanism]:
     """Return the mechanisms for a question at the local epsilon that a requirement allows.
 
-    The best one comes first. The most accurate mechanism at one local epsilon need not be so at one
-    central epsilon, because some mechanisms' reports are hidden better by shuffling.
+    The best one comes first, each in the size that is best for the requirement. The most accurate
+    mechanism or size at one local epsilon need not be so at one central epsilon, because some
+    reports are hidden better by shuffling.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def compare_shuffled(
 
     """
     compared = []
-    for mechanism in candidates(epsilon=min(1.0, most), **question):
+    for mechanism in candidates(epsilon=most, **question):
         progress(mechanism.name)
-        compared.append(calibrated(_remade(mechanism), required, most))
+        compared.append(sized(mechanism, required))
     return sorted(
         compared,
         key=lambda one: (
@@ -49,7 +49,3 @@ def compare_shuffled(
             one.report_bytes,
         ),
     )
-
-
-def _remade(mechanism: Mechanism) -> Callable[[float], Mechanism]:
-    return lambda epsilon: replace(mechanism, epsilon=epsilon)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -27,12 +28,21 @@ def test_the_docs_print_the_numbers_that_are_recomputed() -> None:
             assert number.digits in re.split(r"[ |]+", row), number
 
 
+def test_the_docs_print_how_close_shuffle_bounds_are() -> None:
+    lines = (DOCS.parent / "shuffle.md").read_text().splitlines()
+    for number in printed_numbers("own/shuffle"):
+        people, epsilon, delta = (number.cell[name] for name in ("devices", "epsilon", "delta"))
+        crowd = f"| 10^{len(str(people)) - 1}, {epsilon:g}, 1e-{-round(math.log10(float(delta)))} |"
+        (row,) = (line for line in lines if line.startswith(crowd))
+        assert f"{number.digits}%" in row.split(), number
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own/streams", "own/sums"])
+@pytest.mark.parametrize("name", ["own/streams", "own/sums", "own/shuffle"])
 def test_the_numbers_of_the_docs_are_recomputed(name: str) -> None:
     experiment = papers.experiment(name)
     for cell in experiment.cells(Setting()):
-        measured = experiment.measure(cell, Setting())
+        measured = experiment.measured(cell, Setting())
         for number in printed_numbers(name):
             if {**cell, **number.cell} == cell:
                 off = abs(measured[number.metric].value - number.value)

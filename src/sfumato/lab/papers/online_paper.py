@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from sfumato.lab.experiment import Cell, Drawing, Erratum, Experiment, Results, Statement, grid
-from sfumato.lab.statements import below, gain
+from sfumato.lab.experiment import Drawing, Erratum, Experiment, Plain, Results, grid
+from sfumato.lab.statements import Statement, below, gain, lowest
 from sfumato.lab.tree_errors import stock_errors, tree_errors
 from sfumato.lab.vector_errors import available
 
@@ -18,22 +17,20 @@ STREAMED: Final = (*RIVALS, "exsub", "concord")
 EPSILONS: Final = (0.1, 0.2, 0.4, 0.8, 1.0, 1.5, 2.0)
 TOTAL: Final = {"TVE": "total variation error"}
 LARGEST: Final = {"MAE": "maximum absolute error"}
+LABELS: Final = {"TVE": TOTAL, "MAE": LARGEST}
 STOCK: Final = "made-up random walks of prices with the 2% rule stand for STOCK"
+TRAJECTORY: Final[dict[str, Plain]] = {
+    "devices": 1_044_693,
+    "data": "trajectory",
+    "periods": 32,
+    "changes": 4,
+}
 WALKS: Final = "made-up lazy walks on 3 x 4 cells, at most four moves, stand for TRAJECTORY"
 
 
-def _lowest(results: Results) -> tuple[bool, str]:
-    """Return whether ExSub's TVE is lowest or equal among the papers' mechanisms."""
-    present = [name for name in results.choices("mechanism") if name in RIVALS] or ["exsub"]
-    ratio, rival = min(
-        (ratio, name)
-        for name in present
-        for ratio in results.ratios("TVE", "mechanism", name, "exsub").values()
-    )
-    return ratio >= 1 - 1e-9, f"the nearest rival, {rival}, has {ratio:.3f} times its TVE"
-
-
-LOWEST: Final = Statement("ExSub has the lowest TVE of the papers' mechanisms", "", _lowest)
+LOWEST: Final = lowest(
+    "ExSub has the lowest TVE of the papers' mechanisms", "TVE", "mechanism", "exsub", RIVALS
+)
 
 
 def _gains(printed: str, least: float, metric: str = "TVE") -> tuple[Statement, ...]:
@@ -51,16 +48,21 @@ def _gains(printed: str, least: float, metric: str = "TVE") -> tuple[Statement, 
 
 ABOUT: Final = 0.15
 """How far a share may be from a printed one that is said to be about so large."""
-OURS: Final = below("ours: Concord is never above ExSub", "TVE", "mechanism", "concord", "exsub")
+OURS: Final = below(
+    "ours: Concord is never above ExSub",
+    *("TVE", "mechanism", "concord", "exsub"),
+    why="at epsilon 2 it is up to 3% above: both sizes are for vectors with all s non-zeros, and "
+    "the few entries of long spans have fewer; Concord's noise on the zeros is then larger",
+)
 
 
 # ---- stocks ------------------------------------------------------------------------------------
 
 
-def _stock(name: str, alias: str, labels: dict[str, str], metric: str) -> Experiment:
+def _stock(number: int, metric: str) -> Experiment:
     return Experiment(
-        name=name,
-        aliases=(alias,),
+        name=f"000/figure-{number}",
+        aliases=(f"001/figure-{number - 1}",),
         title="Rises and drops of stock prices over 32 days",
         data=STOCK,
         cells=lambda _: grid(
@@ -71,7 +73,7 @@ def _stock(name: str, alias: str, labels: dict[str, str], metric: str) -> Experi
             sparsity=6,
         ),
         measure=stock_errors,
-        drawing=Drawing("epsilon", "epsilon", labels, "mechanism", log_x=True),
+        drawing=Drawing("epsilon", "epsilon", LABELS[metric], "mechanism", log_x=True),
         statements=(LOWEST, *_gains("30%", 0.3, metric), OURS),
         seconds=0.05,
     )
@@ -80,29 +82,20 @@ def _stock(name: str, alias: str, labels: dict[str, str], metric: str) -> Experi
 # ---- trajectories ------------------------------------------------------------------------------
 
 
-def _walks(mechanisms: Iterable[str], *queries: str) -> list[Cell]:
-    return grid(
-        mechanism=(*mechanisms,),
-        epsilon=EPSILONS,
-        devices=1_044_693,
-        data="trajectory",
-        periods=32,
-        changes=4,
-        queries=queries,
-    )
-
-
-def _trajectory(
-    name: str, alias: str, queries: str, labels: dict[str, str], metric: str
-) -> Experiment:
+def _trajectory(number: int, queries: str, metric: str) -> Experiment:
     return Experiment(
-        name=name,
-        aliases=(alias,),
+        name=f"000/figure-{number}",
+        aliases=(f"001/figure-{number - 1}",),
         title=f"Locations in 12 cells over 32 periods: {queries}",
         data=WALKS,
-        cells=lambda _: _walks((*available(*STREAMED), "weave"), queries),
+        cells=lambda _: grid(
+            mechanism=(*available(*STREAMED), "weave"),
+            epsilon=EPSILONS,
+            **TRAJECTORY,
+            queries=queries,
+        ),
         measure=tree_errors,
-        drawing=Drawing("epsilon", "epsilon", labels, "mechanism", log_x=True),
+        drawing=Drawing("epsilon", "epsilon", LABELS[metric], "mechanism", log_x=True),
         statements=(
             LOWEST,
             *_gains("50%", 0.5, metric),
@@ -141,59 +134,44 @@ FALSE_SHARES: Final = Statement(
 )
 
 
-def _shares(fields: dict[str, object], epsilons: tuple[float, ...]) -> list[Cell]:
-    return grid(
-        mechanism="exsub",
-        shares=SHARES,
-        queries=("means", "prefix", "ranges"),
-        epsilon=epsilons,
-        **fields,  # type: ignore[arg-type]
+def _shares(
+    number: int,
+    values: str,
+    data: str,
+    fields: dict[str, Plain],
+    epsilons: tuple[float, ...],
+    seconds: float,
+) -> Experiment:
+    """Return a figure of the shares of levels; the other version counts one figure less."""
+    return Experiment(
+        name=f"000/figure-{number}",
+        aliases=(f"001/figure-{number - 1}",),
+        title=f"Shares of the hierarchy's levels, on {values}",
+        data=data,
+        cells=lambda _: grid(
+            mechanism="exsub",
+            shares=SHARES,
+            queries=("means", "prefix", "ranges"),
+            epsilon=epsilons,
+            **fields,
+        ),
+        measure=tree_errors,
+        drawing=Drawing("epsilon", "epsilon", TOTAL, "shares", "queries", log_x=True),
+        statements=(FALSE_SHARES,),
+        seconds=seconds,
     )
 
 
-FIGURE_9 = Experiment(
-    name="000/figure-9",
-    aliases=("001/figure-8",),
-    title="Shares of the hierarchy's levels, on trajectories",
-    data=WALKS,
-    cells=lambda _: _shares(
-        {"devices": 1_044_693, "data": "trajectory", "periods": 32, "changes": 4}, EPSILONS
-    ),
-    measure=tree_errors,
-    drawing=Drawing("epsilon", "epsilon", TOTAL, "shares", "queries", log_x=True),
-    statements=(FALSE_SHARES,),
-    seconds=0.4,
-)
-FIGURE_10 = Experiment(
-    name="000/figure-10",
-    aliases=("001/figure-9",),
-    title="Shares of the hierarchy's levels, on sets over 128 periods",
-    data="synthetic, as in the paper: changes at random places",
-    cells=lambda _: _shares(
-        {"devices": 100_000, "data": "sets", "width": 8, "periods": 128, "changes": 20},
-        (0.5, 1.0, 2.0),
-    ),
-    measure=tree_errors,
-    drawing=Drawing("epsilon", "epsilon", TOTAL, "shares", "queries", log_x=True),
-    statements=(FALSE_SHARES,),
-    seconds=2.0,
-)
+SETS: Final[dict[str, Plain]] = {
+    "devices": 100_000,
+    "data": "sets",
+    "width": 8,
+    "periods": 128,
+    "changes": 20,
+}
 
 
 # ---- fan-outs ----------------------------------------------------------------------------------
-
-
-def _fan_outs(devices: int, periods: int) -> list[Cell]:
-    return grid(
-        mechanism=available("ddrm", "exsub", "concord"),
-        epsilon=(0.1, 1.0),
-        fan_out=(2, 4, 8, 16),
-        devices=devices,
-        data="binary",
-        periods=periods,
-        changes=8,
-        lost=True,
-    )
 
 
 def _fan_out(name: str, devices: int, errata: tuple[Erratum, ...]) -> Experiment:
@@ -201,7 +179,16 @@ def _fan_out(name: str, devices: int, errata: tuple[Erratum, ...]) -> Experiment
         name=name,
         title=f"Largest error of means by fan-out, {devices:,} devices",
         data="synthetic, as in the paper: eight changes at random places",
-        cells=lambda _: _fan_outs(devices, 128),
+        cells=lambda _: grid(
+            mechanism=available("ddrm", "exsub", "concord"),
+            epsilon=(0.1, 1.0),
+            fan_out=(2, 4, 8, 16),
+            devices=devices,
+            data="binary",
+            periods=128,
+            changes=8,
+            lost=True,
+        ),
         measure=tree_errors,
         drawing=Drawing("fan_out", "fan-out r", LARGEST, "mechanism", "epsilon", log_x=True),
         errata=errata,
@@ -219,12 +206,15 @@ COPIED: Final = Erratum(
 EXPERIMENTS: Final = (
     _fan_out("000/table-3", 50_000, (COPIED,)),
     _fan_out("001/table-3", 1_000_000, ()),
-    _stock("000/figure-6", "001/figure-5", TOTAL, "TVE"),
-    _trajectory("000/figure-7", "001/figure-6", "means", TOTAL, "TVE"),
-    _trajectory("000/figure-8", "001/figure-7", "ranges", TOTAL, "TVE"),
-    FIGURE_9,
-    FIGURE_10,
-    _stock("000/figure-12", "001/figure-11", LARGEST, "MAE"),
-    _trajectory("000/figure-13", "001/figure-12", "prefix", TOTAL, "TVE"),
-    _trajectory("000/figure-14", "001/figure-13", "means", LARGEST, "MAE"),
+    _stock(6, "TVE"),
+    _trajectory(7, "means", "TVE"),
+    _trajectory(8, "ranges", "TVE"),
+    _shares(9, "trajectories", WALKS, TRAJECTORY, EPSILONS, 0.4),
+    _shares(
+        *(10, "sets over 128 periods", "synthetic, as in the paper: changes at random places"),
+        *(SETS, (0.5, 1.0, 2.0), 2.0),
+    ),
+    _stock(12, "MAE"),
+    _trajectory(13, "prefix", "TVE"),
+    _trajectory(14, "means", "MAE"),
 )

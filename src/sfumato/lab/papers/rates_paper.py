@@ -7,18 +7,9 @@ from math import exp, log, log1p, sqrt
 from statistics import geometric_mean
 from typing import Final
 
-from sfumato.accounting.shuffle import amplify
-from sfumato.lab.experiment import (
-    Cell,
-    Drawing,
-    Experiment,
-    Measured,
-    Results,
-    Setting,
-    Statement,
-    grid,
-)
-from sfumato.lab.vector_errors import available, vectors
+from sfumato.lab.experiment import Cell, Drawing, Experiment, Results, Setting, grid
+from sfumato.lab.statements import Statement
+from sfumato.lab.vector_errors import available, shuffled_epsilon, vectors
 
 __all__ = ["EXPERIMENTS"]
 
@@ -27,16 +18,13 @@ __all__ = ["EXPERIMENTS"]
 DELTA: Final = 1e-5
 
 
-def _online(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
+def _online(cell: Cell, setting: Setting) -> Mapping[str, float]:
     """Return the central epsilon of ExSub with subsets of two, by one bound."""
     del setting
-    people, name = int(cell["devices"]), str(cell["bound"])
     mechanism = vectors(cell, subset_size=2)
-    if name == "classical":
-        return {"epsilon": Measured(_classical(mechanism.epsilon, people))}
-    bounds = amplify(mechanism, people, DELTA, [name])
-    known = [bound.epsilon for bound in bounds if bound.epsilon is not None]
-    return {"epsilon": Measured(min(known))} if known else {}
+    if cell["bound"] == "classical":
+        return {"epsilon": _classical(mechanism.epsilon, int(cell["devices"]))}
+    return shuffled_epsilon(mechanism, cell, DELTA)
 
 
 def _classical(epsilon: float, people: int) -> float:
@@ -103,9 +91,9 @@ RATES: Final = {
 """The printed powers of d' and of s in each mechanism's squared error."""
 
 
-def _squared(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
+def _squared(cell: Cell, setting: Setting) -> Mapping[str, float]:
     del setting
-    return {"MSE": Measured(vectors(cell).mse)}
+    return {"MSE": vectors(cell).mse}
 
 
 def _rate(name: str, entries: int, held: int) -> Statement:

@@ -20,11 +20,10 @@ from sfumato.lab.experiment import (
     Plain,
     Results,
     Setting,
-    Statement,
     grid,
 )
 from sfumato.lab.published_accuracy import PARTS, MethodErrors, measured
-from sfumato.lab.statements import below, falls
+from sfumato.lab.statements import Statement, below, falls
 from sfumato.streams.published import PublishingPlan, plan
 
 __all__ = [
@@ -143,9 +142,9 @@ def _orders(results: Results) -> tuple[bool, str]:
     return powers[0] >= 6.5 and powers[-1] <= 11.5, text
 
 
-def _figure(place: int, metrics: Mapping[str, str], *statements: Statement) -> Experiment:
+def _figure(number: int, metrics: Mapping[str, str], *statements: Statement) -> Experiment:
     return Experiment(
-        name=f"002/figure-{place}",
+        name=f"002/figure-{number}",
         title="Errors of range queries, from PAK to ToPS",
         data=DATA,
         cells=lambda setting: amount_cells(setting, method=WHOLE, epsilon=EPSILONS),

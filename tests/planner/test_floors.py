@@ -1,0 +1,82 @@
+"""No mechanism is below its floor, the best ones reach it, and a wrong law would be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.running import answer, run
+
+from sfumato import Concord, planner
+
+EPSILONS = (0.01, 0.3, 1.0, 1.2, 2.5, 4.0, 6.0)
+QUESTIONS: list[dict[str, Any]] = [
+    {"domain": 2},
+    {"domain": 5},
+    {"domain": 128},
+    {"low": -1.0, "high": 3.0},
+    {"dimension": 1, "sparsity": 1, "goal": "value"},
+    {"dimension": 64, "sparsity": 1, "goal": "value"},
+    {"dimension": 40, "sparsity": 5, "goal": "value"},
+    {"dimension": 6, "sparsity": 6, "goal": "value"},
+    {"dimension": 40, "sparsity": 5, "goal": "frequency"},
+]
+
+
+def _ratios(question: dict[str, Any], epsilon: float) -> dict[str, float]:
+    """Return the error of all mechanisms, rivals included, in multiples of the floor."""
+    floor = planner.least_error(epsilon, **question)
+    return {
+        each.name: each.mse / floor if floor else np.inf
+        for each in planner.candidates(rivals=True, epsilon=epsilon, **question)
+        if planner.answers(each, **question)
+    }
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=str)
+def test_no_mechanism_is_below_the_floor(question: dict[str, Any]) -> None:
+    for epsilon in EPSILONS:
+        assert min(_ratios(question, epsilon).values()) >= 1 - 1e-9
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_best_mechanisms_reach_it(epsilon: float) -> None:
+    for size in (2, 5, 128):
+        ratios = _ratios({"domain": size}, epsilon)
+        assert ratios["subset_selection"] == pytest.approx(1, rel=1e-9)
+    assert _ratios(QUESTIONS[4], epsilon)["concord"] == pytest.approx(1, rel=1e-6)
+    assert _ratios(QUESTIONS[5], epsilon)["concord"] < 1.01
+    if epsilon <= 4:  # at larger ones there is no floor for several non-zeros
+        assert min(_ratios(QUESTIONS[6], epsilon).values()) < 1.6
+
+
+def test_a_law_that_spends_more_than_it_says_falls_below() -> None:
+    honest = Concord(1.0, 64, 1)
+    spends_more = replace(honest, epsilon=1.02)
+    assert spends_more.mse < planner.least_error(1.0, dimension=64, sparsity=1) <= honest.mse
+
+
+def test_shuffled_vectors_have_the_floor_of_a_curator_with_normal_noise() -> None:
+    for crowd, entries, held, expected in (
+        ((0.05, 1e-6, 10_000), 256, 8, 3931),
+        ((0.25, 1e-6, 10_000), 256, 8, 195),
+        ((0.05, 1e-6, 100_000), 256, 4, 197),
+        ((0.05, 1e-6, 10_000), 1024, 8, 15724),
+    ):
+        assert round(planner.least_shuffled_error(*crowd, entries, held)) == expected - held
+
+
+def test_compare_and_calibrate_print_it() -> None:
+    question = ["--dimension", "40", "--sparsity", "5"]
+    rows = answer("compare", *question, "--epsilon", "1")
+    floor = planner.least_error(1.0, dimension=40, sparsity=5)
+    assert {row["floor"] for row in rows} == {floor}
+    shown = run("compare", *question, "--epsilon", "1").stdout
+    assert f"below {floor:.6g};" in shown.replace("\n", " ")
+    crowd = ["--central-epsilon", "0.1", "--delta", "1e-6", "--n", "10000"]
+    (row,) = answer("calibrate", "exsub", *question, *crowd)
+    assert 0 < row["floor"] < row["mse"]
+    (row,) = answer("calibrate", "exsub", *question, *crowd, "--goal", "frequency")
+    assert row["floor"] is None
