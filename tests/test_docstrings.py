@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import pytest
 
@@ -69,3 +69,33 @@ def test_every_parameter_of_a_mechanism_is_explained(name: str) -> None:
     mechanism = catalog.find(name)
     explained = docstrings.read(mechanism).parameters
     assert [field.name for field in fields(mechanism) if not explained.get(field.name)] == []
+
+
+@dataclass
+class Options:
+    """Some options."""
+
+    count: int
+    """The number of things,
+    in words."""
+    bare: bool = False
+    size: float = 1.0
+    """Their size."""
+
+    def doubled(self) -> float:
+        """Return twice the size."""
+        return 2 * self.size
+
+
+@dataclass
+class MoreOptions(Options):
+    """Some more."""
+
+    size: float = 2.0
+    """A size of its own."""
+
+
+def test_a_field_has_the_text_below_it_and_nothing_else_has() -> None:
+    texts = {"count": "The number of things, in words.", "size": "Their size."}
+    assert docstrings.below_fields(Options) == texts
+    assert docstrings.below_fields(MoreOptions) == texts | {"size": "A size of its own."}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +16,8 @@ import sfumato
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SUFFIXES = {".csv", ".parquet", ".toml", ".json", ".png", ".journal"}
+WRITES = {"-o", "--plot", "--certificate"}
 
 
 def test_the_version_is_in_one_place() -> None:
@@ -45,6 +49,22 @@ def test_commands_are_read_without_comments_and_over_several_lines() -> None:
     shown = release.commands((ROOT / "README.md").read_text())
     assert len(shown) > 10
     assert set(release.LEFT_OUT) | set(release.LASTING) <= {words[1] for words in shown}
+
+
+@pytest.mark.processes
+def test_the_files_that_commands_name_are_there(tmp_path: Path) -> None:
+    """Each file is one that the release makes, or one that an earlier command has written."""
+    task = ROOT / "docs/examples/listening.toml"
+    subprocess.run([sys.executable, "-c", release.FILES, task], cwd=tmp_path, check=True)  # noqa: S603
+    there = {path.name for path in tmp_path.iterdir()}
+    for words in release.commands((ROOT / "README.md").read_text()):
+        named = {word for word in words if Path(word).suffix in SUFFIXES}
+        named |= {
+            f"{word.partition(':')[0]}.py" for word in words if re.fullmatch(r"\w+:\w+", word)
+        }
+        written = {words[place + 1] for place, word in enumerate(words) if word in WRITES}
+        assert named - written <= there, words
+        there |= written
 
 
 def test_every_python_that_is_tested_is_declared() -> None:

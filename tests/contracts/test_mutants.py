@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.contracts.wrong import Wrong
 from tests.noise_free import NoiseFree
 
 from sfumato import catalog
@@ -27,15 +28,8 @@ from sfumato.mechanisms import GRR, OLH, OUE
 from sfumato.mechanisms.frequency.oracle import kept_threshold
 from sfumato.randomness import ONE, Source, seeded
 
-MUTANTS: list[tuple[type[Mechanism], str]] = []
-
-
-def caught_by(check: str) -> Callable[[type[Mechanism]], type[Mechanism]]:
-    def register(mutant: type[Mechanism]) -> type[Mechanism]:
-        MUTANTS.append((mutant, check))
-        return mutant
-
-    return register
+MUTANTS = Wrong()
+caught_by = MUTANTS.caught_by
 
 
 # ---- privacy --------------------------------------------------------------------------------
@@ -286,30 +280,29 @@ class ForgetsToDebias(GRR):
         return replace(super()._estimate(tally), values=tally.sums / tally.n)
 
 
+def _with_interval(right: FrequencyEstimate, ends: Callable[[], Any]) -> FrequencyEstimate:
+    """Return an estimate with the same interval at every level."""
+
+    class Other(type(right)):  # type: ignore[misc]
+        def interval(self, level: float = 0.95) -> Any:
+            del level
+            return ends()
+
+    return Other(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+
+
 @caught_by("estimates_are_unbiased_and_cover")
 class IntervalsOfOneSigma(GRR):
     def _estimate(self, tally: Tally) -> FrequencyEstimate:
         right = super()._estimate(tally)
-
-        class Narrow(type(right)):  # type: ignore[misc]
-            def interval(self, level: float = 0.95) -> Any:
-                del level
-                return right.interval(0.68)
-
-        return Narrow(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+        return _with_interval(right, lambda: right.interval(0.68))
 
 
 @caught_by("estimates_are_unbiased_and_cover")
 class IntervalsAreEndless(GRR):
     def _estimate(self, tally: Tally) -> FrequencyEstimate:
         right = super()._estimate(tally)
-
-        class Wide(type(right)):  # type: ignore[misc]
-            def interval(self, level: float = 0.95) -> Any:
-                del level
-                return self.values - 1e6, self.values + 1e6
-
-        return Wide(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+        return _with_interval(right, lambda: (right.values - 1e6, right.values + 1e6))
 
 
 @caught_by("estimates_are_unbiased_and_cover")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.contracts.test_mutants_streams import (
+from tests.contracts.test_mutants_curators import TooSure, TooUnsure, WithACoin
+from tests.contracts.wrong import (
     COPIES,
     COVER,
     EPSILON,
@@ -17,12 +18,13 @@ from tests.contracts.test_mutants_streams import (
     RESUME,
     SILENCE,
     STATES,
-    TooSure,
-    TooUnsure,
-    WithACoin,
-    _Unbound,
+    Unbound,
+    Wrong,
+    caught,
+    with_curator,
+    with_devices,
+    with_members,
 )
-from tests.contracts.wrong import caught, with_curator, with_devices, with_members
 
 from sfumato.accounting.ledger import units
 from sfumato.accounting.windows import WindowLedger
@@ -38,6 +40,7 @@ from sfumato.streams.window.window_device import WindowDevice
 WINDOW = Window(2, 1.0, 4_000, domain=2, method="lpu")
 TIERS = Tiers((WINDOW, Window(1, 0.5, 2_000, domain=2, method="lpu")))
 TOPL = next(iter(ToPL.examples()))
+WRONG_WINDOW, WRONG_TIERS, WRONG_TOPL = Wrong(), Wrong(), Wrong()
 
 
 # ---- ledgers --------------------------------------------------------------------------------
@@ -102,6 +105,7 @@ def test_a_ledger_with_one_payment_a_period_is_caught() -> None:
 # ---- devices of Window ----------------------------------------------------------------------
 
 
+@WRONG_WINDOW.caught_by(EPSILON)
 class Unpaid(WindowDevice):
     """Does not write down what it spends."""
 
@@ -112,6 +116,7 @@ class Unpaid(WindowDevice):
         return report
 
 
+@WRONG_WINDOW.caught_by(SILENCE, EPSILON)
 class LateCoin(WindowDevice):
     """Looks at its value before it tosses the coin, and rather stays silent with a 1."""
 
@@ -121,6 +126,7 @@ class LateCoin(WindowDevice):
         return super()._report(ask, coins)
 
 
+@WRONG_WINDOW.caught_by(SILENCE)
 class SilentBeforeItsFirstValue(WindowDevice):
     """Has nothing to answer for before it has seen anything."""
 
@@ -128,13 +134,15 @@ class SilentBeforeItsFirstValue(WindowDevice):
         return None if self.held is None else super()._report(ask, coins)
 
 
+@WRONG_WINDOW.caught_by(COPIES)
 class CoinsOfTheQuestion(WindowDevice):
     """Blurs with coins that are not bound to the value: two copies show both values."""
 
     def _blurred(self, ask: Ask, coins: Source) -> Any:
-        return super()._blurred(ask, _Unbound(coins))  # type: ignore[arg-type]
+        return super()._blurred(ask, Unbound(coins))  # type: ignore[arg-type]
 
 
+@WRONG_WINDOW.caught_by(RESUME, EPSILON)
 class ForgetsItsLedger(WindowDevice):
     """Saves an empty ledger."""
 
@@ -142,6 +150,7 @@ class ForgetsItsLedger(WindowDevice):
         return super().save() | {"ledger": {"period": self.tick, "spent": []}}
 
 
+@WRONG_WINDOW.caught_by(EPSILON)
 class AnswersAgain(WindowDevice):
     """Answers a question as often as it is asked, and pays for it once."""
 
@@ -152,6 +161,7 @@ class AnswersAgain(WindowDevice):
         return super().answer(ask, coins)
 
 
+@WRONG_WINDOW.caught_by(FORMS)
 class LongAnswers(WindowDevice):
     """Adds a byte to what it sends."""
 
@@ -160,22 +170,9 @@ class LongAnswers(WindowDevice):
         return message and replace(message, payload=message.payload + b"\0")
 
 
-@pytest.mark.parametrize(
-    ("device", "by"),
-    [
-        (Unpaid, EPSILON),
-        (LateCoin, SILENCE),
-        (LateCoin, EPSILON),
-        (SilentBeforeItsFirstValue, SILENCE),
-        (CoinsOfTheQuestion, COPIES),
-        (ForgetsItsLedger, RESUME),
-        (ForgetsItsLedger, EPSILON),
-        (AnswersAgain, EPSILON),
-        (LongAnswers, FORMS),
-    ],
-)
-def test_wrong_devices_of_a_window_are_caught(device: type[WindowDevice], by: str) -> None:
-    caught(with_devices(WINDOW, device), by)
+@WRONG_WINDOW.each
+def test_wrong_devices_of_a_window_are_caught(wrong: type[WindowDevice], by: str) -> None:
+    caught(with_devices(WINDOW, wrong), by)
 
 
 def test_states_of_a_window_that_are_not_looked_at_are_caught() -> None:
@@ -187,10 +184,10 @@ def test_states_of_a_window_that_are_not_looked_at_are_caught() -> None:
 
 
 @pytest.mark.parametrize(
-    ("curator", "by"), [(WithACoin, REPLAY), (TooSure, COVER), (TooUnsure, COVER)]
+    ("wrong", "by"), [(WithACoin, REPLAY), (TooSure, COVER), (TooUnsure, COVER)]
 )
-def test_wrong_curators_of_a_window_are_caught(curator: Any, by: str) -> None:
-    caught(with_curator(WINDOW, curator), by)
+def test_wrong_curators_of_a_window_are_caught(wrong: Any, by: str) -> None:
+    caught(with_curator(WINDOW, wrong), by)
 
 
 def test_plain_data_of_a_window_that_lose_something_are_caught() -> None:
@@ -203,6 +200,7 @@ def test_plain_data_of_a_window_that_lose_something_are_caught() -> None:
 # ---- devices of Tiers -----------------------------------------------------------------------
 
 
+@WRONG_TIERS.caught_by(EPSILON)
 class AnswersEveryTier(TieredDevice):
     """Answers the questions of other tiers too, and pays for those of its own."""
 
@@ -216,6 +214,7 @@ class AnswersEveryTier(TieredDevice):
         return message
 
 
+@WRONG_TIERS.caught_by(RESUME)
 class BackInTheFirstTier(TieredDevice):
     """Forgets which tier its owner has picked."""
 
@@ -223,13 +222,15 @@ class BackInTheFirstTier(TieredDevice):
         return super().save() | {"tier": 0}
 
 
+@WRONG_TIERS.caught_by(COPIES)
 class CoinsOfTheTier(TieredDevice):
     """Blurs with coins that are not bound to the value."""
 
     def _blurred(self, ask: Ask, coins: Source) -> Any:
-        return super()._blurred(ask, _Unbound(coins))  # type: ignore[arg-type]
+        return super()._blurred(ask, Unbound(coins))  # type: ignore[arg-type]
 
 
+@WRONG_TIERS.caught_by(SILENCE)
 class SilentInItsTier(TieredDevice):
     """Keeps silent with a 1."""
 
@@ -238,17 +239,9 @@ class SilentInItsTier(TieredDevice):
         return None if self.held == 1 else report
 
 
-@pytest.mark.parametrize(
-    ("device", "by"),
-    [
-        (AnswersEveryTier, EPSILON),
-        (BackInTheFirstTier, RESUME),
-        (CoinsOfTheTier, COPIES),
-        (SilentInItsTier, SILENCE),
-    ],
-)
-def test_wrong_devices_of_tiers_are_caught(device: type[TieredDevice], by: str) -> None:
-    caught(with_devices(TIERS, device), by)
+@WRONG_TIERS.each
+def test_wrong_devices_of_tiers_are_caught(wrong: type[TieredDevice], by: str) -> None:
+    caught(with_devices(TIERS, wrong), by)
 
 
 def test_the_epsilon_of_another_tier_is_caught() -> None:
@@ -270,6 +263,7 @@ def test_the_epsilon_of_another_tier_is_caught() -> None:
 # ---- devices of ToPL ------------------------------------------------------------------------
 
 
+@WRONG_TOPL.caught_by(EPSILON)
 class AnswersBothPhases(ToPLDevice):
     """Answers for one value while the range is learnt, and again when there is none to sum."""
 
@@ -283,6 +277,7 @@ class AnswersBothPhases(ToPLDevice):
         return report
 
 
+@WRONG_TOPL.caught_by(RESUME)
 class KeepsItsValue(ToPLDevice):
     """Answers for the last value for as long as no other comes."""
 
@@ -292,6 +287,7 @@ class KeepsItsValue(ToPLDevice):
         return self.last
 
 
+@WRONG_TOPL.caught_by(SILENCE)
 class SilentWithoutAValue(ToPLDevice):
     """Says nothing if there was nothing."""
 
@@ -299,6 +295,7 @@ class SilentWithoutAValue(ToPLDevice):
         return None if self.held is None else super()._report(ask, coins)
 
 
+@WRONG_TOPL.caught_by(EPSILON)
 class AnswersAnything(ToPLDevice):
     """Lets itself be asked with any epsilon."""
 
@@ -306,6 +303,7 @@ class AnswersAnything(ToPLDevice):
         pass
 
 
+@WRONG_TOPL.caught_by(COPIES)
 class CoinsOfTheAmount(ToPLDevice):
     """Blurs with coins that are not bound to the value."""
 
@@ -313,9 +311,10 @@ class CoinsOfTheAmount(ToPLDevice):
         held = self.protocol.default if self.held is None else self.held
         self._refuse(ask)
         high = ask.mechanism.high  # type: ignore[attr-defined]
-        return blurred(ask.mechanism, min(held, high), _Unbound(coins))  # type: ignore[arg-type]
+        return blurred(ask.mechanism, min(held, high), Unbound(coins))  # type: ignore[arg-type]
 
 
+@WRONG_TOPL.caught_by(RESUME)
 class ForgetsItsAnswer(ToPLDevice):
     """Saves the value that it has answered for."""
 
@@ -329,16 +328,6 @@ class ForgetsItsAnswer(ToPLDevice):
         return super().save() | {"round": -1}
 
 
-@pytest.mark.parametrize(
-    ("device", "by"),
-    [
-        (AnswersBothPhases, EPSILON),
-        (KeepsItsValue, RESUME),
-        (SilentWithoutAValue, SILENCE),
-        (AnswersAnything, EPSILON),
-        (CoinsOfTheAmount, COPIES),
-        (ForgetsItsAnswer, RESUME),
-    ],
-)
-def test_wrong_devices_of_topl_are_caught(device: type[ToPLDevice], by: str) -> None:
-    caught(with_devices(TOPL, device), by)
+@WRONG_TOPL.each
+def test_wrong_devices_of_topl_are_caught(wrong: type[ToPLDevice], by: str) -> None:
+    caught(with_devices(TOPL, wrong), by)

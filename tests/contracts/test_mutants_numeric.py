@@ -6,13 +6,14 @@ The decorator names the check that must catch the mutant.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.contracts.wrong import Wrong
 
 from sfumato.checks import MECHANISM_CHECKS, CheckFailed, check_mechanism
 from sfumato.checks.privacy import epsilon_is_spent_and_not_exceeded
@@ -26,15 +27,8 @@ from sfumato.randomness import ONE, Source, seeded
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MUTANTS: list[tuple[type[NumericMechanism], str]] = []
-
-
-def caught_by(check: str) -> Callable[[type[NumericMechanism]], type[NumericMechanism]]:
-    def register(mutant: type[NumericMechanism]) -> type[NumericMechanism]:
-        MUTANTS.append((mutant, check))
-        return mutant
-
-    return register
+MUTANTS = Wrong()
+caught_by = MUTANTS.caught_by
 
 
 # ---- floating point -------------------------------------------------------------------------

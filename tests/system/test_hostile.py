@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from tests.system.hostile import judging
@@ -54,11 +54,9 @@ def test_all_hostile_inputs_are_taken_or_refused(
     assert seen.after < seen.before + GROWTH
 
 
-class _Broken(Door):
+class _Broken(Door, name="broken", share=1):
     """A door that does with every input what it should not."""
 
-    name = "broken"
-    share: ClassVar[int] = 1
     doing: Callable[[], Any]
 
     def make(self, rng: Random) -> int:

@@ -22,7 +22,7 @@ from sfumato.streams.registry import spec_of, stream_of
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch
-from sfumato.wire.sealing import open_sealed
+from sfumato.wire.unsealing import open_sealed
 
 START, SECONDS = 1_000_000, 10
 

@@ -2,19 +2,19 @@
 
 The life has values, nothing new, values that are none, days away, a server that cannot be reached,
 one that is too early, a crash after a report was saved and before it was heard, and restarts. The
-journal in the middle of it is kept as it is on disk, in the form of today and in earlier ones.
+journal in the middle of it is kept as it is on disk; earlier forms are what is left of a kept one
+without what came later.
 """
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.vectors.keeping import FOLDER, Files, dumped, sql_of
+from tests.vectors.keeping import FOLDER, Files, changed, database, dumped, sql_of
 
 from sfumato import catalog
 from sfumato.catalog import parse
@@ -29,7 +29,7 @@ from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Batch, Layout
 
-__all__ = ["KEPT_AFTER", "STEPS", "Life", "files", "openable"]
+__all__ = ["KEPT_AFTER", "STEPS", "Life", "files", "kept_journal"]
 
 VERSION: Final = 1
 HOUR: Final = 3600
@@ -220,15 +220,6 @@ class Life:
         self.device.close()
 
 
-def openable(folder: Path, script: bytes) -> Path:
-    """Return a database that statements have made."""
-    path = folder / "journal"
-    base = sqlite3.connect(path)
-    base.executescript(script.decode())
-    base.close()
-    return path
-
-
 # ---- earlier forms of journals -----------------------------------------------------------------
 
 _TO_3: Final = f"""
@@ -261,13 +252,14 @@ Roots, which only new tasks need, are short in both.
 """
 
 
-def _changed(script: bytes, statements: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = openable(Path(folder), script)
-        base = sqlite3.connect(path)
-        base.executescript(statements)
-        base.close()
-        return sql_of(path)
+BEFORE: Final = {"1": ("format_1", _TO_1), "3": ("schema_4", _TO_3), "4": ("schema_4", "")}
+"""The kept journal that has all of each schema, and what the schema lacks of it."""
+
+
+def kept_journal(schema: str = "4") -> bytes:
+    """Return the statements of a journal in the middle of its life."""
+    name, statements = BEFORE[schema]
+    return changed((FOLDER / "journals" / f"{name}.sql").read_bytes(), statements)
 
 
 BAD: Final = {
@@ -289,10 +281,7 @@ BAD: Final = {
 def refusal(script: bytes, statement: str, published: Mapping[str, Published]) -> list[str]:
     """Return what is said of a journal that was spoilt: when it is opened, or used."""
     with tempfile.TemporaryDirectory() as folder:
-        path = openable(Path(folder), script)
-        base = sqlite3.connect(path)
-        base.executescript(statement)
-        base.close()
+        path = database(Path(folder) / "journal", script, statement)
         try:
             life = Life(path, published)
         except SfumatoError as error:
@@ -332,12 +321,9 @@ def files() -> Files:
         {"name": name, "statement": statement, "refused": refusal(middle, statement, published)}
         for name, statement in BAD.items()
     ]
-    format_1 = (FOLDER / "journals" / "format_1.sql").read_bytes()
     return {
         "devices/life.json": dumped(VERSION, "a device with all kinds of tasks", whole),
         "journals/schema_4.sql": middle,
-        "journals/schema_3.sql": _changed(middle, _TO_3),
-        "journals/schema_1.sql": _changed(format_1, _TO_1),
         "journals/bad_journals.json": dumped(
             VERSION, "what spoils a journal of schema 4, and what is said of it", {"cases": bad}
         ),

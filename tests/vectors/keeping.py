@@ -10,6 +10,7 @@ import io
 import json
 import math
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,19 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-__all__ = ["FOLDER", "Files", "cases", "dumped", "like", "load", "same", "sql_of", "write"]
+__all__ = [
+    "FOLDER",
+    "Files",
+    "cases",
+    "changed",
+    "database",
+    "dumped",
+    "like",
+    "load",
+    "same",
+    "sql_of",
+    "write",
+]
 
 FOLDER: Final = Path(__file__).parent
 CLOSE: Final = 1e-9
@@ -55,10 +68,13 @@ def _text(data: Any, depth: int) -> str:
 
 
 def sql_of(path: Path) -> bytes:
-    """Return a database as the statements that make it again."""
+    """Return a database as the statements that make it again, with each table on one line."""
     base = sqlite3.connect(path)
     try:
-        lines = list(base.iterdump())
+        lines = [
+            " ".join(line.split()) if line.startswith("CREATE") else line
+            for line in base.iterdump()
+        ]
         for name in ("application_id", "user_version"):
             ((number,),) = base.execute(f"PRAGMA {name}")
             if number:
@@ -66,6 +82,21 @@ def sql_of(path: Path) -> bytes:
     finally:
         base.close()
     return ("\n".join(lines) + "\n").encode()
+
+
+def database(path: Path, script: bytes, statements: str = "") -> Path:
+    """Make a database from the statements that were kept, and some more, and return its path."""
+    base = sqlite3.connect(path)
+    base.executescript(script.decode())
+    base.executescript(statements)
+    base.close()
+    return path
+
+
+def changed(script: bytes, statements: str) -> bytes:
+    """Return the statements of a kept database that has gone through some more."""
+    with tempfile.TemporaryDirectory() as folder:
+        return sql_of(database(Path(folder) / "changed", script, statements))
 
 
 def write(files: Files) -> None:

@@ -1,13 +1,13 @@
 """Vectors of a collector's store: tasks of all kinds in the middle of their time, and its answers.
 
-The store of today is kept as statements, and so are those that earlier versions wrote: of schemas 1
-and 2 with what they could hold, all with tasks of format 1. Beside them is what a collector answers
-from it, the receipts of batches that come next, and what is released when their periods close.
+The store of today is kept as statements, and so is the last one with tasks of format 1; those of
+schemas 1 and 2 are what is left of it without all that came later. Beside them is what a collector
+answers from it, the receipts of batches that come next, and what is released when their periods
+close.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.service.fleets import Fleet, batch
-from tests.vectors.keeping import Files, dumped, sql_of
+from tests.vectors.keeping import FOLDER, Files, changed, database, dumped, sql_of
 from tests.vectors.machines import Asking, key_of, known
 
 from sfumato import catalog
@@ -28,7 +28,7 @@ from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.reports import report_id
 
-__all__ = ["AS_OF", "Scene", "answers", "files", "opened", "releases"]
+__all__ = ["AS_OF", "Scene", "answers", "files", "kept_store", "releases"]
 
 VERSION: Final = 1
 START: Final = 1000
@@ -278,13 +278,29 @@ def _plain(release: Any) -> list[list[float | None]]:
     return [known(release.values), known(release.variances)]
 
 
-def opened(folder: Path, script: bytes) -> Path:
-    """Return a store that statements have made."""
-    path = folder / "collector.db"
-    base = sqlite3.connect(path)
-    base.executescript(script.decode())
-    base.close()
-    return path
+_TO_2: Final = """
+CREATE TEMP TABLE windows AS
+  SELECT task_id FROM tasks WHERE CAST(published AS TEXT) LIKE '%"kind": "window"%';
+DELETE FROM batches WHERE task_id IN windows;
+DELETE FROM tallies WHERE task_id IN windows;
+DELETE FROM releases WHERE task_id IN windows;
+DELETE FROM tasks WHERE task_id IN windows;
+DROP TABLE rounds;
+ALTER TABLE keys DROP COLUMN until;
+PRAGMA user_version = 2;
+"""
+"""Schema 2 had horizons only, and keys without an end."""
+_TO_1: Final = _TO_2 + "DROP TABLE tokens; PRAGMA user_version = 1;"
+"""Schema 1 had no tokens."""
+BEFORE: Final = {"1": _TO_1, "2": _TO_2, "3_format_1": ""}
+"""What each earlier store lacks of the last one with tasks of format 1."""
+
+
+def kept_store(schema: str = "3") -> bytes:
+    """Return the statements of the store of today, or of an earlier one."""
+    if schema not in BEFORE:
+        return (FOLDER / "stores" / f"schema_{schema}.sql").read_bytes()
+    return changed((FOLDER / "stores" / "schema_3_format_1.sql").read_bytes(), BEFORE[schema])
 
 
 BAD: Final = {
@@ -305,10 +321,7 @@ BAD: Final = {
 def refusal(script: bytes, statement: str) -> str:
     """Return what is said of a store that was spoilt: as it is opened, or asked."""
     with tempfile.TemporaryDirectory() as folder:
-        path = opened(Path(folder), script)
-        base = sqlite3.connect(path)
-        base.executescript(statement)
-        base.close()
+        path = database(Path(folder) / "collector.db", script, statement)
         try:
             scene = Scene(path, AS_OF)
         except SfumatoError as error:

@@ -8,18 +8,14 @@ from typing import Any
 import pytest
 from tests.device.test_formats import BEFORE, Line
 from tests.vectors import devices
-from tests.vectors.devices import KEPT_AFTER, Life, openable
-from tests.vectors.keeping import FOLDER, cases, load
+from tests.vectors.devices import KEPT_AFTER, Life, kept_journal
+from tests.vectors.keeping import cases, database, load
 
 from sfumato.device import Device, Limits
 from sfumato.wire.published import Published
 
 LIFE: Any = load("devices/life.json")
 TASKS = {name: Published.parse(text.encode()) for name, text in LIFE["tasks"].items()}
-
-
-def script(name: str) -> bytes:
-    return (FOLDER / "journals" / name).read_bytes()
 
 
 def test_a_new_device_lives_the_kept_life(tmp_path: Path) -> None:
@@ -31,9 +27,9 @@ def test_a_new_device_lives_the_kept_life(tmp_path: Path) -> None:
     life.close()
 
 
-@pytest.mark.parametrize("schema", [3, 4])
-def test_a_kept_journal_goes_on_to_the_byte(tmp_path: Path, schema: int) -> None:
-    life = Life(openable(tmp_path, script(f"schema_{schema}.sql")), TASKS)
+@pytest.mark.parametrize("schema", ["3", "4"])
+def test_a_kept_journal_goes_on_to_the_byte(tmp_path: Path, schema: str) -> None:
+    life = Life(database(tmp_path / "journal", kept_journal(schema)), TASKS)
     for kept, step in list(zip(LIFE["steps"], devices.STEPS, strict=True))[KEPT_AFTER:]:
         lived = life.live(step)
         assert lived.get("heard") == kept.get("heard")
@@ -44,7 +40,7 @@ def test_a_kept_journal_goes_on_to_the_byte(tmp_path: Path, schema: int) -> None
 
 def test_a_journal_of_schema_1_goes_on_to_the_byte(tmp_path: Path) -> None:
     line = Line()
-    path = openable(tmp_path, script("schema_1.sql"))
+    path = database(tmp_path / "journal", kept_journal("1"))
     device = Device.open(path, Limits(20.0, unsealed=True), line, lambda: line.now)
     names = {name: task["id"] for name, task in BEFORE["tasks"].items()}
     for period in range(3, len(BEFORE["values"])):
@@ -77,4 +73,4 @@ def test_one_id_never_carries_two_reports() -> None:
 @pytest.mark.parametrize("bad", cases("journals/bad_journals.json"), ids=lambda bad: bad["name"])
 def test_a_journal_that_was_spoilt_is_refused_as_it_was(bad: Any) -> None:
     assert bad["refused"]
-    assert devices.refusal(script("schema_4.sql"), bad["statement"], TASKS) == bad["refused"]
+    assert devices.refusal(kept_journal(), bad["statement"], TASKS) == bad["refused"]

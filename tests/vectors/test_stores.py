@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from tests.vectors import stores
-from tests.vectors.keeping import FOLDER, cases, like, load
-from tests.vectors.stores import Scene, opened
+from tests.vectors.keeping import cases, database, like, load
+from tests.vectors.stores import Scene, kept_store
 
 from sfumato.device.transport import _outcome
 
@@ -16,12 +16,12 @@ KEPT: Any = load("stores/collector.json")
 HORIZONS = ("listening", "sealed", "moves")
 
 
-def script(schema: str = "3") -> bytes:
-    return (FOLDER / "stores" / f"schema_{schema}.sql").read_bytes()
+def scene_of(folder: Path, schema: str = "3") -> Scene:
+    return Scene(database(folder / "collector.db", kept_store(schema)), KEPT["as_of"])
 
 
 def test_a_kept_store_answers_the_same(tmp_path: Path) -> None:
-    scene = Scene(opened(tmp_path, script()), KEPT["as_of"])
+    scene = scene_of(tmp_path)
     assert like(stores.releases(scene), KEPT["released"])
     assert like(stores.answers(scene, list(stores.TEXTS)), KEPT["answers"])
     for running in scene.running_tasks.values():
@@ -31,7 +31,7 @@ def test_a_kept_store_answers_the_same(tmp_path: Path) -> None:
 
 
 def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path) -> None:
-    scene = Scene(opened(tmp_path, script()), KEPT["as_of"])
+    scene = scene_of(tmp_path)
     for one in KEPT["coming"]:
         assert scene.take(one["task"], bytes.fromhex(one["batch"])) == one["receipt"]
     scene.now = KEPT["as_of"] + stores.GRACE
@@ -40,11 +40,11 @@ def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path) -> None:
     scene.close()
 
 
-@pytest.mark.parametrize("before", ["1", "2", "3_format_1"])
+@pytest.mark.parametrize("before", list(stores.BEFORE))
 def test_an_earlier_store_with_tasks_of_format_1_answers_the_same(
     tmp_path: Path, before: str
 ) -> None:
-    scene = Scene(opened(tmp_path, script(before)), KEPT["as_of"])
+    scene = scene_of(tmp_path, before)
     names = list(stores.TEXTS) if before.startswith("3") else HORIZONS
     assert set(scene.running_tasks) == set(names)
     assert {running.published.spec["format"] for running in scene.running_tasks.values()} == {1}
@@ -82,4 +82,4 @@ def test_devices_read_the_kept_receipts() -> None:
 
 @pytest.mark.parametrize("bad", cases("stores/bad_stores.json"), ids=lambda bad: bad["name"])
 def test_a_store_that_was_spoilt_is_refused_as_it_was(bad: Any) -> None:
-    assert stores.refusal(script(), bad["statement"]) == bad["refused"]
+    assert stores.refusal(kept_store(), bad["statement"]) == bad["refused"]

@@ -23,8 +23,6 @@ MAKERS = [
 OLD = {
     "journals/format_1.json",
     "journals/format_1.sql",
-    "stores/schema_1.sql",
-    "stores/schema_2.sql",
     "stores/schema_3_format_1.sql",
     "tasks/format_1.json",
     "tasks/format_2_planned.json",

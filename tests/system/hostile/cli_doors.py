@@ -141,11 +141,8 @@ AS_PARQUET: Final = {"table.parquet": "table.csv", "released.parquet": "released
 READ_AS: Final = READ | {name: READ[other] for name, other in AS_PARQUET.items()}
 
 
-class Files(Door):
+class Files(Door, name="files", share=35):
     """Files that commands read."""
-
-    name = "files"
-    share = 35
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -255,11 +252,8 @@ LONG: Final = (
 """Calls that would take long if they were good: these have one number that is none."""
 
 
-class Arguments(Door):
+class Arguments(Door, name="arguments", share=35):
     """Words that commands are called with: the values of all options that each of them has."""
-
-    name = "arguments"
-    share = 35
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -124,11 +124,8 @@ def _quoted(text: str) -> str:
     return quote(text.encode("utf-8", "surrogatepass"))
 
 
-class Addresses(Door):
+class Addresses(Door, name="addresses", share=130):
     """Requests to the app of a collector, without a network between."""
-
-    name = "addresses"
-    share = 130
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -207,11 +204,8 @@ def _judged(status: int, body: bytes) -> str:
     return f"status {status}"
 
 
-class Sockets(Door):
+class Sockets(Door, name="sockets", share=20):
     """Bytes on a connection to a collector in a process of its own."""
-
-    name = "sockets"
-    share = 20
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -46,6 +46,10 @@ class Door(ABC):
     share: ClassVar[int]
     """Of 1,000 inputs, how many come to this door."""
 
+    def __init_subclass__(cls, name: str, share: int) -> None:
+        super().__init_subclass__()
+        cls.name, cls.share = name, share
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -46,11 +46,8 @@ def _each(steps: list[Any]) -> str:
     return "refused" if refusals else "taken"
 
 
-class DeviceJournals(Door):
+class DeviceJournals(Door, name="device journals", share=50):
     """The journal of a device, opened again after something happened to it."""
-
-    name = "device journals"
-    share = 50
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -105,11 +102,8 @@ class DeviceJournals(Door):
             device.close()
 
 
-class ReleaseJournals(Door):
+class ReleaseJournals(Door, name="release journals", share=40):
     """The journal of a release that is followed, opened again after something happened to it."""
-
-    name = "release journals"
-    share = 40
 
     _release: Final = plan(epsilon=1.0, bound=100, holdout=8, limit=1 << 10, block=4)
 
@@ -176,11 +170,8 @@ def _summed(text: str) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
-class Stores(Door):
+class Stores(Door, name="stores", share=30):
     """The collector's store, opened again after something happened to it."""
-
-    name = "stores"
-    share = 30
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

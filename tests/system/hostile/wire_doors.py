@@ -45,7 +45,15 @@ _MORE: Final[tuple[dict[str, Any], ...]] = (
     {"protocol": "tree", "fan_out": 2},
     {"protocol": "snapshots"},
     {"mix": {"snapshot": 0.6, "1": 0.4}, "mechanism": "concord"},
-    {"shuffle": {"epsilon": 0.5, "delta": 1e-6, "min_batch": 20_000, "colluding": 0.1}},
+    {
+        "shuffle": {
+            "epsilon": 0.5,
+            "delta": 1e-6,
+            "min_batch": 20_000,
+            "colluding": 0.1,
+            "url": "http://shuffler",
+        }
+    },
 )
 _WINDOW: Final[dict[str, Any]] = {
     "kind": "window",
@@ -78,10 +86,14 @@ TASKS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def published(plain: dict[str, Any]) -> Published:
-    """Return a task as devices are given it; its reports are not sealed."""
+    """Return a task as devices are given it; reports are sealed if they are shuffled."""
     task = catalog.task(plain)
-    spec = spec_of(task, catalog.stream(task), start=0)
-    return Published(spec, {}, "http://collector/v1/tasks/1f3a/reports")
+    if "shuffle" not in plain:
+        spec = spec_of(task, catalog.stream(task), start=0)
+        return Published(spec, {}, "http://collector/v1/tasks/1f3a/reports")
+    where = "http://shuffler/v1/tasks/{task}/reports"
+    spec = spec_of(task, catalog.stream(task), start=0, endpoint=where)
+    return Published.of(spec | {"collector": "http://collector"}, {1: bytes(range(32))})
 
 
 def _damaged_json(plain: Any, rng: Random) -> bytes:
@@ -91,11 +103,8 @@ def _damaged_json(plain: Any, rng: Random) -> bytes:
     return damaged(json.dumps(plain).encode(), rng)
 
 
-class TaskFiles(Door):
+class TaskFiles(Door, name="task files", share=150):
     """Task files, as `plan`, `simulate`, `task publish` and `serve` read them."""
-
-    name = "task files"
-    share = 150
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -120,11 +129,8 @@ class TaskFiles(Door):
         return "taken"
 
 
-class Tasks(Door):
+class Tasks(Door, name="published tasks", share=100):
     """Published tasks, as a device joins them."""
-
-    name = "published tasks"
-    share = 100
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -161,11 +167,8 @@ class Silent:
         raise Unreachable(f"nobody takes {len(batch)} bytes at {url[:40]!r}")
 
 
-class Questions(Door):
+class Questions(Door, name="questions", share=120):
     """Questions of a collector, as a device is asked them."""
-
-    name = "questions"
-    share = 120
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -197,11 +200,8 @@ class Questions(Door):
         return "taken"
 
 
-class Receipts(Door):
+class Receipts(Door, name="receipts", share=120):
     """What a collector answers to a batch."""
-
-    name = "receipts"
-    share = 120
 
     _plain: Final = (
         {"accepted": 3, "repeated": 1, "refused": [], "key_id": 2},
@@ -234,11 +234,8 @@ class _Answering(Http):
         return self.body  # type: ignore[attr-defined,no-any-return]
 
 
-class Requests(Door):
+class Requests(Door, name="publish requests", share=80):
     """What an operator sends to publish a task, without the network."""
-
-    name = "publish requests"
-    share = 80
 
     def make(self, rng: Random) -> bytes:
         """Return a damaged request."""
@@ -251,11 +248,8 @@ class Requests(Door):
         return "taken"
 
 
-class Batches(Door):
+class Batches(Door, name="batches", share=100):
     """Batches of reports, decoded alone."""
-
-    name = "batches"
-    share = 100
 
     def make(self, rng: Random) -> bytes:
         """Return a damaged batch."""
