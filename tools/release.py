@@ -40,6 +40,10 @@ with open("answers.csv", "w") as file:
 pq.write_table(pa.table({"fare": [draw.randrange(30000) for _ in range(70000)]}), "fares.parquet")
 shutil.copy(sys.argv[1], "task.toml")
 Device.open("app.journal", Limits(epsilon=1.0)).close()
+with open("app.py", "w") as file:
+    print("import random", "def blur(value):",
+          "    return value if random.random() < 0.4 else random.choice(['yes', 'no'])",
+          sep="\\n", file=file)
 """
 """Makes the files that the commands of README name."""
 COMMANDS_IN: Final = ("cli", "all")
