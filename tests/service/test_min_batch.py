@@ -24,8 +24,7 @@ from sfumato import catalog, engines
 from sfumato.accounting.shuffle import Requirement, best
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import seeded
-from sfumato.service import collector as collecting
-from sfumato.service import event_stream
+from sfumato.service import event_stream, first_door
 from sfumato.service.exporting import exported
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import TOO_FEW, fewest_counted, kept_among
@@ -212,7 +211,7 @@ def mutant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     scene = Scene(tmp_path_factory.mktemp("mutant"))
     with scene.world.client:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(collecting, "_refuse_few", lambda *_: None)
+            patch.setattr(first_door, "_refuse_few", lambda *_: None)
             patch.setattr(RunningTask, "fewest_counted", 1)
             scene.live()
         yield scene

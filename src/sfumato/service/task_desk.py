@@ -1,0 +1,126 @@
+"""The tasks of a collector: publishes them, finds them by name and renews their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sfumato import catalog
+from sfumato.errors import ConfigurationError, InputError
+from sfumato.service.running_task import RunningTask
+from sfumato.service.unkept_tasks import mixer_of, refuse_unkept, refuse_unmixable
+from sfumato.store import Store
+from sfumato.streams.registry import spec_of
+from sfumato.wire.published import Published
+from sfumato.wire.sealing import new_key
+from sfumato.wire.task import Task
+
+__all__ = ["OVERLAP", "TaskDesk"]
+
+OVERLAP: Final = 1
+"""The number of periods after the present one whose reports a replaced key still opens."""
+
+
+class TaskDesk:
+    """The running tasks of one store.
+
+    Parameters
+    ----------
+    store
+        The store that keeps the tasks.
+    base
+        The collector's own address, which devices send to.
+    clock
+        A function that returns the time in seconds since 1970.
+
+    """
+
+    def __init__(self, store: Store, base: str, clock: Callable[[], float]) -> None:
+        self.store = store
+        self.base = base
+        self.clock = clock
+        self.running_tasks = {
+            task.task_id: RunningTask(task, store, base) for task in store.tasks()
+        }
+
+    def publish(
+        self,
+        task: Task,
+        start: int | None = None,
+        *,
+        grace: int | None = None,
+        sealed: bool = True,
+        public: bool = False,
+        endpoint: str = "",
+    ) -> RunningTask:
+        """Publish a task; by default its first period starts at the next multiple of its length.
+
+        Devices send to the address in the task or, if it has none, to this collector; the address
+        becomes part of the task. Publishing the same task again changes nothing.
+        """
+        refuse_unkept(task, sealed=sealed)
+        length = task.period_seconds
+        if start is None:
+            start = (int(self.clock()) // length + 1) * length
+        grace = length if grace is None else grace
+        stream = catalog.stream(task)
+        if stream.rounds and not 1 <= grace <= length:
+            raise ConfigurationError(
+                f"grace is {grace}; the questions about a period are over before the next one "
+                f"ends, so 1..{length} seconds are expected."
+            )
+        mixer = mixer_of(task, endpoint)
+        where = endpoint or f"{mixer or self.base}/v1/tasks/{{task}}/reports"
+        spec = spec_of(task, stream, start, grace=grace, sealed=sealed, endpoint=where)
+        if mixer:
+            spec["collector"] = self.base
+        refuse_unmixable(spec)
+        private = {1: new_key()} if sealed else {}
+        keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
+        published = Published.of(spec, keys)
+        secret = {name: key.private_bytes_raw() for name, key in private.items()}
+        self.store.add_task(published.task_id, published.encode(), secret, public=public)
+        if published.task_id not in self.running_tasks:
+            (stored,) = (t for t in self.store.tasks() if t.task_id == published.task_id)
+            self.running_tasks[published.task_id] = RunningTask(stored, self.store, self.base)
+        return self.running_tasks[published.task_id]
+
+    def renew_due(self, running: RunningTask, now: float) -> None:
+        """Give a task a new key if one is due: the n-th after n - 1 times ``renew`` seconds.
+
+        Keys that were renewed on request are counted as well.
+        """
+        spec = running.published.spec
+        if "renew" not in spec or not running.keys or running.is_over:
+            return
+        due = 1 + int((now - spec["start"]) // spec["renew"])
+        if due > max(running.keys):
+            self.rotate(running, key_id=due)
+
+    def rotate(
+        self, running: RunningTask, overlap: int = OVERLAP, key_id: int | None = None
+    ) -> int:
+        """Give a task a new key, by default with the next number; return its number.
+
+        Reports sealed to the previous key can still be opened if their period has begun or is among
+        the next ``overlap`` periods; after that the key is erased. Only the writing thread may call
+        this.
+        """
+        if not running.keys:
+            raise ConfigurationError("the task's reports are not sealed; there is no key to renew.")
+        key_id, key = key_id or max(running.keys) + 1, new_key()
+        public = {key_id: key.public_key().public_bytes_raw()}
+        published = Published(running.published.spec, public, running.elsewhere).encode()
+        until = max(running.period_at(self.clock()), running.closed + 1) + overlap
+        private = key.private_bytes_raw()
+        self.store.replace_key(running.task_id, key_id, private, published, until)
+        (stored,) = (t for t in self.store.tasks() if t.task_id == running.task_id)
+        running.renew(stored)
+        return key_id
+
+    def running_task(self, name: str) -> RunningTask:
+        """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
+        try:
+            return self.running_tasks[bytes.fromhex(name)]
+        except (KeyError, ValueError):
+            raise InputError("there is no task of this id.") from None
