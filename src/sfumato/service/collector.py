@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from sfumato.service.closing import PATIENCE, close_due
-from sfumato.service.first_door import ScreenedBatch, TooFew, screen
+from sfumato.service.first_door import ScreenedBatch, TooFew, Upload, screen
 from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import OVERLAP, TaskDesk
@@ -106,7 +106,8 @@ class Collector:
         If the task's reports must be shuffled, only shuffled (``mixed``) batches count, and
         TooFew is raised if one has fewer reports of some period than the task's promise needs.
         """
-        return screen(running, body, self.clock(), mixed=mixed)
+        (entry,) = screen([Upload.of(running, body, mixed=mixed)], self.clock())
+        return entry
 
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:
         """Count the new reports of some batches and fill in their receipts, in one transaction.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sfumato.arrays import Ints
 from sfumato.service.first_door import ScreenedBatch
 from sfumato.store import Buckets, Filled, Store
-from sfumato.wire.receipts import Receipt
 
 __all__ = ["SecondDoor"]
 
@@ -17,7 +16,7 @@ Bucket = tuple[bytes, int, int]
 """The task id, key id and period that a tally belongs to."""
 
 Share = tuple[ScreenedBatch, Ints]
-"""A batch, and the indices of some of its reports."""
+"""Uploads that came together, and the indices of some of their reports."""
 
 
 class SecondDoor:
@@ -50,60 +49,69 @@ class SecondDoor:
 
         Only one thread may call this at a time. If it raises, nothing has been counted.
         """
-        parts = _by_bucket(entries)
-        filled: list[Filled] = []
-        counts: list[tuple[Receipt, int, int]] = []
+        parts: dict[Bucket, list[Share]] = {}
+        counts: list[tuple[ScreenedBatch, Ints, Ints]] = []
+        entered: set[tuple[bytes, int]] = set()
         try:
-            for bucket, shares in parts.items():
-                fresh = self._fresh(bucket, shares, counts)
-                if fresh is not None:
-                    filled.append(fresh)
-            if filled:
-                self._store.commit(filled)
+            for entry in entries:
+                task_id = entry.running.task_id
+                for period, rows in _by_period(entry):
+                    entered.add((task_id, period))
+                    new, repeated = self._told_apart(entry, period, rows)
+                    counts.append((entry, new, repeated))
+                    if len(new):
+                        parts.setdefault((task_id, entry.key_id, period), []).append((entry, new))
+            if parts:
+                self._store.commit([_filled(bucket, shares) for bucket, shares in parts.items()])
         except BaseException:
-            for task_id, _, period in parts:
+            for task_id, period in entered:
                 self._buckets.forget(task_id, period)
             raise
-        for receipt, accepted, repeated in counts:
-            receipt.accepted += accepted
-            receipt.repeated += repeated
+        for entry, new, repeated in counts:
+            _acknowledge(entry, new, repeated)
 
-    def _fresh(
-        self, bucket: Bucket, shares: Sequence[Share], found: list[tuple[Receipt, int, int]]
-    ) -> Filled | None:
-        """Return the new reports of a bucket, and note how many of each batch are new."""
-        task_id, key_id, period = bucket
-        ids = b"".join(entry.ids[rows].tobytes() for entry, rows in shares)
-        fresh = self._buckets.fresh(task_id, period, ids)
-        ends = np.cumsum([len(rows) for _, rows in shares])
-        for (entry, rows), own in zip(shares, np.split(fresh, ends[:-1]), strict=True):
-            new = int(np.count_nonzero(own))
-            repeated = len(rows) - new
-            if 0 < new < entry.running.fewest_counted:
-                # The rest of the batch did not count, so that these would stand out.
-                few = rows[own]
-                self._buckets.remove(task_id, period, entry.ids[few].tobytes())
-                entry.receipt.refused += [(int(entry.places[row]), "too_few") for row in few]
-                own[:], new = False, 0
-            found.append((entry.receipt, new, repeated))
-        if not fresh.any():
-            return None
-        contents = np.concatenate([entry.contents[rows] for entry, rows in shares])
-        if not fresh.all():
-            contents, ids = contents[fresh], np.frombuffer(ids, "V16")[fresh].tobytes()
-        tallies = shares[0][0].running.judge.count(period, contents)
-        return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
+    def _told_apart(self, entry: ScreenedBatch, period: int, rows: Ints) -> tuple[Ints, Ints]:
+        """Return the indices of the new reports among those of a period, and of the repeated."""
+        task_id, fewest = entry.running.task_id, entry.running.fewest_counted
+        if fewest <= 1:
+            fresh = self._buckets.fresh(task_id, period, entry.ids[rows].tobytes())
+            return rows[fresh], rows[~fresh]
+        news, repeats = [], []
+        for owner in np.unique(entry.owners[rows]):
+            own = rows[entry.owners[rows] == owner]
+            fresh = self._buckets.fresh(task_id, period, entry.ids[own].tobytes())
+            new = own[fresh]
+            if 0 < len(new) < fewest:
+                # The rest of the upload did not count, so that these would stand out.
+                self._buckets.remove(task_id, period, entry.ids[new].tobytes())
+                entry.refuse(new, "too_few")
+                new = new[:0]
+            news.append(new)
+            repeats.append(own[~fresh])
+        return np.concatenate(news), np.concatenate(repeats)
 
 
-def _by_bucket(entries: Sequence[ScreenedBatch]) -> dict[Bucket, list[Share]]:
-    """Return the rows of the batches that belong to each bucket; refuse those that are too late."""
-    parts: dict[Bucket, list[Share]] = {}
-    for entry in entries:
-        # A period may have closed while the batch was waiting.
-        late = entry.running.is_late(entry.periods, entry.contents)
-        entry.receipt.refused += [(int(entry.places[row]), "stale") for row in np.flatnonzero(late)]
-        for period in np.unique(entry.periods[~late]).tolist():
-            rows = np.flatnonzero((entry.periods == period) & ~late)
-            bucket = (entry.running.task_id, entry.key_id, period)
-            parts.setdefault(bucket, []).append((entry, rows))
-    return parts
+def _by_period(entry: ScreenedBatch) -> Iterator[tuple[int, Ints]]:
+    """Yield the indices of the reports of each period; refuse those that are too late."""
+    # A period may have closed while the uploads were waiting.
+    late = entry.running.is_late(entry.periods, entry.contents)
+    entry.refuse(np.flatnonzero(late), "stale")
+    for period in np.unique(entry.periods[~late]).tolist():
+        yield period, np.flatnonzero((entry.periods == period) & ~late)
+
+
+def _filled(bucket: Bucket, shares: Sequence[Share]) -> Filled:
+    """Return the new reports of a bucket as they are stored, with their tallies."""
+    task_id, key_id, period = bucket
+    ids = b"".join(entry.ids[rows].tobytes() for entry, rows in shares)
+    contents = np.concatenate([entry.contents[rows] for entry, rows in shares])
+    tallies = shares[0][0].running.judge.count(period, contents)
+    return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
+
+
+def _acknowledge(entry: ScreenedBatch, new: Ints, repeated: Ints) -> None:
+    """Add the counted and the repeated reports to the receipts of their uploads."""
+    for owner, n in zip(*np.unique(entry.owners[new], return_counts=True), strict=True):
+        entry.receipts[owner].accepted += int(n)
+    for owner, n in zip(*np.unique(entry.owners[repeated], return_counts=True), strict=True):
+        entry.receipts[owner].repeated += int(n)
