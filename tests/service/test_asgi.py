@@ -304,7 +304,7 @@ def test_no_secret_is_in_logs_errors_or_answers(
         def fail(*_: object) -> None:
             raise RuntimeError(f"a bug that knows {world.tokens['operator']}")
 
-        broken.setattr(world.collector, "receive", fail)
+        broken.setattr(world.collector, "admit", fail)
         answer = world.upload(world.open, b"x")
         _is_problem(answer, 500, "failed")
         shown.append(answer.text)

@@ -250,10 +250,10 @@ def test_refusals_are_those_of_the_task(house: House) -> None:
     house.now = START + 11.0
     body = Fleet(lamps, 9).body([1] * 9)
     for running in (lamps, other):  # once at its own address, once at another's
-        house.metrics.received(running, house.collector.take(running, body))
+        house.metrics.received(running, [house.collector.take(running, body)])
     house.now = START + 60.0
     house.collector.close_due()
-    house.metrics.received(lamps, house.collector.take(lamps, body))
+    house.metrics.received(lamps, [house.collector.take(lamps, body)])
     stale = house.metrics.refused(lamps)["stale"]
     assert stale > 0
     assert f"Refused since the collector started: {stale} stale." in house.page(lamps)

@@ -44,6 +44,8 @@ class ServeOptions:
     """The address devices see, if it is another one."""
     rate: Annotated[float, typer.Option(min=0)] = 100.0
     """Uploads a second from one client; 0 for no limit."""
+    trusted_proxy: tuple[str, ...] = ()
+    """An address or network of a proxy that is believed when it says for whom it asks."""
     new_tokens: bool = False
     """Replace the tokens of operator and analyst."""
     as_json: bool = False
@@ -75,7 +77,7 @@ def serve(asked: ServeOptions) -> None:
         here = f"http://{name}:{sock.getsockname()[1]}"
         base = (url or here).rstrip("/")
         collector = Collector(opened, base)
-        service = Service(collector, rate=asked.rate)
+        service = Service(collector, rate=asked.rate, proxies=asked.trusted_proxy)
         logs.to_stderr()
         lost = _elsewhere(collector, base)
         ready = partial(_say, asked, here, fresh, lost)

@@ -55,12 +55,12 @@ class Access:
 
     def role(self, request: Request) -> str | None:
         """Return the role of a request's sender; None without a known token."""
-        token = _token(request.headers.get("authorization", ""))
-        return None if token is None else self._roles.get(_digest(token))
+        return self.role_by(request.headers.get("authorization", ""))
 
-    def is_shuffler(self, request: Request) -> bool:
-        """Return whether a request comes from the shuffler."""
-        return self.role(request) == SHUFFLER
+    def role_by(self, authorization: str) -> str | None:
+        """Return the role of whoever sends a header; None without a known token."""
+        token = _token(authorization)
+        return None if token is None else self._roles.get(_digest(token))
 
     def need(self, request: Request, role: str) -> None:
         """Raise Refused unless a request's sender has this role or a higher one."""

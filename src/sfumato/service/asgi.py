@@ -7,38 +7,41 @@ questions; the operator publishes tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
+from itertools import count
 from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.errors import ConfigurationError, InputError, MismatchError, ReportError
+from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.service import openapi, page, query_parameters
 from sfumato.service.access import Access
 from sfumato.service.browsers import refuse_foreign_pages
-from sfumato.service.collector import Collector, ScreenedBatch, TooFew
+from sfumato.service.collector import Collector, TooFew
 from sfumato.service.event_stream import Bell, stream
+from sfumato.service.intake import MOST_REPORTS, Intake
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.rereading import Lens, Rereader
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_submission import PublishRequest
-from sfumato.service.writer import WAITING, Busy, Writer
-from sfumato.store.buckets import Full
-from sfumato.web.intake_limits import LARGEST_BODY, Gate, Rate
+from sfumato.service.upload_path import UploadPath
+from sfumato.service.writer import Writer
+from sfumato.web.clients import Clients
+from sfumato.web.intake_limits import Gate, Rate
 from sfumato.web.logs import log
 from sfumato.web.problems import Refused, handlers
 from sfumato.wire.questions import Question
-from sfumato.wire.reports import BATCH_TYPE, LARGEST_MIXED
 
 __all__ = ["Service", "make_app"]
 
@@ -46,18 +49,18 @@ T = TypeVar("T")
 
 LARGEST_TASK: Final = 1 << 20
 MOST_LISTENERS: Final = 200
-DOORS: Final = 4
 DESKS: Final = 2
-"""The numbers of threads that open and check reports, and that answer questions."""
+"""The number of threads that answer questions."""
 
 CLOCK: Final = 0.25
 """The longest time between two looks at the clock, in seconds."""
 
-HEADERS: Final = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-}
+HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+UNCACHED: Final = (b"cache-control", b"no-store")
 
 
 class Service:
@@ -70,21 +73,39 @@ class Service:
     rate
         The largest number of requests per second from one client; 0 for no limit.
     waiting
-        The largest number of batches that wait for a commit.
+        The largest number of reports that wait for a commit.
+    proxies
+        Addresses or networks of the proxies that are believed when they say for whom they ask.
 
     """
 
-    def __init__(self, collector: Collector, rate: float = 0.0, waiting: int = WAITING) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        rate: float = 0.0,
+        waiting: int = MOST_REPORTS,
+        proxies: Sequence[str] = (),
+    ) -> None:
         self.collector = collector
         self.metrics = CollectorMetrics(collector)
-        self.writer = Writer(collector, self.metrics, waiting)
-        self.metrics.waiting.set_function(lambda: self.writer.waiting)
+        self.writer = Writer(collector, self.metrics)
+        self.intake = Intake(collector, self.writer, waiting)
+        self.metrics.waiting.set_function(lambda: self.intake.waiting)
         self.access = Access(collector.store)
+        self.clients = Clients(proxies)
         self.gate = Gate()
         self.rate = Rate(rate)
+        self.uploads = UploadPath(
+            collector,
+            self.intake,
+            self.access,
+            clients=self.clients,
+            gate=self.gate,
+            rate=self.rate,
+            metrics=self.metrics,
+        )
         self.bell = Bell()
         # Answers may take long, and must not delay reports.
-        self._doors = ThreadPoolExecutor(DOORS, "door")
         self._running_tasks = ThreadPoolExecutor(DESKS, "running")
         self._rereader = Rereader()
         self._clock: asyncio.Task[None] | None = None
@@ -94,6 +115,7 @@ class Service:
         """Run the writer and the clock for as long as the app runs."""
         del app
         self.writer.start()
+        self.intake.start()
         self._clock = asyncio.create_task(self._watch())
         try:
             yield
@@ -102,10 +124,10 @@ class Service:
             self._clock.cancel()
             with suppress(asyncio.CancelledError):
                 await self._clock
+            await asyncio.to_thread(self.intake.stop)
             await asyncio.to_thread(self.writer.stop)
             self._rereader.stop()
-            for pool in (self._doors, self._running_tasks):
-                pool.shutdown(wait=False, cancel_futures=True)
+            self._running_tasks.shutdown(wait=False, cancel_futures=True)
 
     async def _watch(self) -> None:
         """Close periods when they are due, also after errors."""
@@ -136,50 +158,6 @@ class Service:
 
     # ---- devices -----------------------------------------------------------------------------
 
-    async def upload(self, request: Request) -> Response:
-        """Receive a batch of reports; respond when it is on disk."""
-        try:
-            return await self._upload(request)
-        except Refused as refused:
-            busy = refused.name in ("too-many", "busy")
-            self.metrics.busy.inc(refused.name == "too-many")
-            self.metrics.strangers.update([] if busy else [refused.name])
-            raise
-
-    async def _upload(self, request: Request) -> Response:
-        running = self._running_task(request)
-        if request.headers.get("content-type", "").partition(";")[0].strip() != BATCH_TYPE:
-            raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
-        try:
-            self.rate.check(request)
-            mixed = self.access.is_shuffler(request)
-            largest = LARGEST_BODY + LARGEST_MIXED if mixed else LARGEST_BODY
-            async with self.gate.body(request, largest) as body:
-                receive = partial(self.collector.receive, running, body, mixed=mixed)
-                entry = await _in(self._doors, receive)
-                await self._written(entry)
-        except ReportError as error:
-            name = "too-few" if isinstance(error, TooFew) else "not-a-batch"
-            raise Refused(name, str(error)) from None
-        except (Busy, Full) as error:
-            raise Refused("too-many", str(error), {"Retry-After": "1"}) from None
-        self.metrics.received(running, entry.receipt)
-        return JSONResponse(entry.receipt.plain())
-
-    async def _written(self, entry: ScreenedBatch) -> None:
-        """Return when a batch is on disk."""
-        future = asyncio.wrap_future(self.writer.submit(entry))
-        try:
-            await future
-        except Full:
-            raise
-        except Exception as error:
-            # A full disk, for example. Nothing was counted, so all reports may be sent again.
-            log().error("commit failed", kind=type(error).__name__)
-            raise Refused(
-                "busy", "Nothing can be written now; try again.", {"Retry-After": "5"}
-            ) from error
-
     async def tasks(self, request: Request) -> Response:
         """List the tasks, or publish one."""
         if request.method == "POST":
@@ -205,7 +183,7 @@ class Service:
 
     async def _publish(self, request: Request) -> Response:
         self.access.need(request, "operator")
-        async with self.gate.body(request, LARGEST_TASK) as body:
+        async with self.gate.body(request, LARGEST_TASK, self.clients.of(request.scope)) as body:
             try:
                 asked = PublishRequest.parse(body)
                 running = await _in(self._running_tasks, asked.publish, self.collector)
@@ -237,7 +215,7 @@ class Service:
     async def answers(self, request: Request) -> Response:
         """Answer a question of an analyst."""
         running = self._readable(request)
-        self.rate.check(request)
+        self.rate.check(self.clients.of(request.scope))
         fields = _once(request)
         try:
             answer = await _in(self._running_tasks, query_parameters.answer, running, fields)
@@ -343,31 +321,55 @@ async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> 
 
 
 class _Edge:
-    """Refuses changes from pages of other sites, and adds the headers of every response."""
+    """Refuses changes from pages of other sites, and adds the headers of every response.
 
-    def __init__(self, app: ASGIApp, base: str) -> None:
+    Each request has an id, which is in the response and in what is logged.
+    """
+
+    def __init__(self, app: ASGIApp, base: str, uploads: UploadPath) -> None:
         self._app = app
         self._base = base
+        self._uploads = uploads
+        self._start, self._number = secrets.token_hex(4), count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        request_id = scope["request_id"] = f"{self._start}-{next(self._number):x}"
+        named = (b"x-request-id", request_id.encode())
+        if self._uploads.is_for(scope):
+            await self._upload(scope, receive, send, [*HEADERS, UNCACHED, named])
+            return
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("cache-control", "no-store")
+                headers = message["headers"] = [*message["headers"], *HEADERS, named]
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append(UNCACHED)
             await send(message)
 
         try:
             refuse_foreign_pages(scope["method"], Headers(scope=scope), self._base)
         except Refused as refused:
-            await refused.response()(scope, receive, sending)
+            await refused.response(request_id)(scope, receive, sending)
             return
         await self._app(scope, receive, sending)
+
+    async def _upload(
+        self, scope: Scope, receive: Receive, send: Send, extra: list[tuple[bytes, bytes]]
+    ) -> None:
+        request_id = scope["request_id"]
+        try:
+            await self._uploads.respond(scope, receive, send, extra)
+        except Exception as error:  # noqa: BLE001 -- a bug must not look like silence
+            refused = error if isinstance(error, Refused) else None
+            if refused is None:
+                log().error("failed", kind=type(error).__name__, request=request_id)
+                refused = Refused("failed", "The operator finds more in the log.")
+            response = refused.response(request_id)
+            response.raw_headers += extra
+            await response(scope, receive, send)
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -375,7 +377,7 @@ def make_app(service: Service) -> ASGIApp:
     routes = [
         Route("/v1/tasks", service.tasks, methods=["GET", "POST"]),
         Route("/v1/tasks/{task_id}", service.task),
-        Route("/v1/tasks/{task_id}/reports", service.upload, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/reports", service.uploads, methods=["POST"]),
         Route("/v1/tasks/{task_id}/question", service.question),
         Route("/v1/tasks/{task_id}/keys", service.keys, methods=["POST"]),
         Route("/v1/tasks/{task_id}/answers", service.answers),
@@ -390,4 +392,4 @@ def make_app(service: Service) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False  # each resource has one address
-    return _Edge(app, service.collector.base)
+    return _Edge(app, service.collector.base, service.uploads)

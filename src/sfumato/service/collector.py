@@ -100,13 +100,22 @@ class Collector:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
         return self.desk.running_task(name)
 
-    def receive(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> ScreenedBatch:
-        """Return the valid reports of a batch; raise ReportError if it is malformed.
+    def admit(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> Upload:
+        """Return the upload in these bytes, which is not screened yet; any thread may call this.
 
-        If the task's reports must be shuffled, only shuffled (``mixed``) batches count, and
-        TooFew is raised if one has fewer reports of some period than the task's promise needs.
+        Raises ReportError if they are no batch. If the task's reports must be shuffled, only
+        shuffled (``mixed``) batches count, and TooFew is raised if one has fewer reports of some
+        period than the task's promise needs.
         """
-        (entry,) = screen([Upload.of(running, body, mixed=mixed)], self.clock())
+        return Upload.of(running, body, mixed=mixed)
+
+    def screen(self, uploads: Sequence[Upload], most: int | None = None) -> list[ScreenedBatch]:
+        """Return the valid reports of uploads, or of the next ``most`` reports of each."""
+        return screen(uploads, self.clock(), most)
+
+    def receive(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> ScreenedBatch:
+        """Return the valid reports of a batch that comes alone; raise ReportError if it is none."""
+        (entry,) = self.screen([self.admit(running, body, mixed=mixed)])
         return entry
 
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:

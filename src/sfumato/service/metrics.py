@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -56,16 +57,27 @@ class CollectorMetrics:
         self.strangers: Counts[str] = Counts()
         """Counts of refused uploads that belong to no task, by reason, since the start."""
 
-    def received(self, running: RunningTask, receipt: Receipt) -> None:
-        """Count the reports of a batch by what became of them."""
-        counts = Counts(reason for _, reason in receipt.refused)
-        counts.update(accepted=receipt.accepted, repeated=receipt.repeated)
+    def received(self, running: RunningTask, receipts: Iterable[Receipt]) -> None:
+        """Count the reports of some uploads by what became of them."""
+        counts: Counts[str] = Counts()
+        for receipt in receipts:
+            if receipt.refused:
+                counts.update(reason for _, reason in receipt.refused)
+            counts["accepted"] += receipt.accepted
+            counts["repeated"] += receipt.repeated
         for outcome, n in counts.items():
             if n:
                 self._reports.labels(outcome).inc(n)
         reasons = Counts({reason: counts[reason] for reason in REASONS if counts[reason]})
         self.strangers.update(wrong_task=reasons.pop("wrong_task", 0))
         self._refused.setdefault(running.task_id, Counts()).update(reasons)
+
+    def turned_away(self, problem: str) -> None:
+        """Count an upload that was refused as a whole, by the name of the problem."""
+        if problem == "too-many":
+            self.busy.inc()
+        elif problem != "busy":
+            self.strangers[problem] += 1
 
     def refused(self, running: RunningTask) -> Counts[str]:
         """Return how many reports of a task were refused since the start, by reason."""

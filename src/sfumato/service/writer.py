@@ -1,30 +1,51 @@
-"""The single thread that writes: all batches since the last commit go into the next one."""
+"""The single thread that writes: all that was screened since the last commit goes into the next."""
 
 from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final
 
 from sfumato.errors import SfumatoError
-from sfumato.service.collector import Collector, ScreenedBatch
+from sfumato.service.collector import Collector
+from sfumato.service.fair_line import WaitingUpload
+from sfumato.service.first_door import ScreenedBatch
 from sfumato.service.metrics import CollectorMetrics
+from sfumato.store.buckets import Full
+from sfumato.web.logs import log
 
-__all__ = ["GROUP", "Busy", "Writer"]
+__all__ = ["GROUP", "Screened", "Unwritten", "Writer"]
 
-GROUP: Final = 64
-"""The largest number of batches in one commit."""
-
-WAITING: Final = 256
-"""The largest number of batches that wait for a commit."""
+GROUP: Final = 1 << 17
+"""The number of reports from which on a commit waits for no others."""
 
 
-class Busy(SfumatoError):
-    """Too many batches are waiting already."""
+class Unwritten(SfumatoError):
+    """Nothing can be written, so that nothing was counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """What has passed the first door in one round.
+
+    Parameters
+    ----------
+    entries
+        The reports to count.
+    done
+        The uploads that get their receipts after that.
+    finish
+        A function that is called with these uploads when each has its outcome.
+
+    """
+
+    entries: Sequence[ScreenedBatch]
+    done: Sequence[WaitingUpload]
+    finish: Callable[[Sequence[WaitingUpload]], None]
 
 
 class Writer:
@@ -36,47 +57,37 @@ class Writer:
         The collector of the batches.
     metrics
         The metrics that count commits.
-    waiting
-        The largest number of batches that wait.
 
     """
 
-    def __init__(
-        self, collector: Collector, metrics: CollectorMetrics, waiting: int = WAITING
-    ) -> None:
+    def __init__(self, collector: Collector, metrics: CollectorMetrics) -> None:
         self._collector = collector
         self._metrics = metrics
-        self._queue: queue.SimpleQueue[tuple[Any, Future[Any]] | None] = queue.SimpleQueue()
-        self._most = waiting
+        self._queue: queue.SimpleQueue[Screened | tuple[Any, Future[Any]] | None] = (
+            queue.SimpleQueue()
+        )
         self._thread = Thread(target=self._run, name="writer", daemon=True)
+        self.busy_since: float | None = None
+        """When the work began that goes on now, by a clock that only goes forward."""
 
     def start(self) -> None:
         """Start the writing thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write all waiting batches, then end the thread."""
+        """Write all that waits, then end the thread."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
-
-    @property
-    def waiting(self) -> int:
-        """The number of waiting batches."""
-        return self._queue.qsize()
 
     @property
     def is_alive(self) -> bool:
         """Whether the writing thread is running."""
         return self._thread.is_alive()
 
-    def submit(self, entry: ScreenedBatch) -> Future[None]:
-        """Queue a batch for the next commit; raise Busy if too many wait."""
-        if self.waiting >= self._most:
-            raise Busy(f"{self._most} batches wait to be written; try again.")
-        future: Future[None] = Future()
-        self._queue.put((entry, future))
-        return future
+    def submit(self, screened: Screened) -> None:
+        """Queue what has passed the first door for the next commit."""
+        self._queue.put(screened)
 
     def call(self, work: Callable[[], Any]) -> Future[Any]:
         """Queue a function to run between two commits; return a future of its result."""
@@ -88,37 +99,69 @@ class Writer:
         stopping = False
         while not stopping:
             item = self._queue.get()
-            group: list[tuple[ScreenedBatch, Future[Any]]] = []
+            self.busy_since = time.monotonic()
+            group: list[Screened] = []
+            size = 0
             while True:
                 if item is None:
                     stopping = True
-                    break
-                work, future = item
-                if not future.set_running_or_notify_cancel():
-                    pass  # the caller has gone, and got no response
-                elif isinstance(work, ScreenedBatch):
-                    group.append((work, future))
+                elif isinstance(item, Screened):
+                    group.append(item)
+                    size += sum(len(entry.ids) for entry in item.entries)
                 else:
-                    _settled([future], work)
-                if len(group) >= GROUP:
+                    _run_between(*item)
+                if stopping or size >= GROUP:
                     break
                 try:
                     item = self._queue.get_nowait()
                 except queue.Empty:
                     break
             if group:
-                began = time.perf_counter()
-                entries = [entry for entry, _ in group]
-                _settled([future for _, future in group], partial(self._collector.settle, entries))
-                self._metrics.committed(len(group), time.perf_counter() - began)
+                self._write(group)
+            self.busy_since = None
+
+    def _write(self, group: Sequence[Screened]) -> None:
+        """Count a group in one commit, and give each of its uploads its outcome."""
+        began = time.perf_counter()
+        entries = [entry for screened in group for entry in screened.entries]
+        failed = self._settle(entries)
+        self._metrics.committed(sum(len(s.done) for s in group), time.perf_counter() - began)
+        for entry in entries:
+            counted = (receipt for receipt in entry.receipts if id(receipt) not in failed)
+            self._metrics.received(entry.running, counted)
+        for screened in group:
+            for waiting in screened.done:
+                error = failed.get(id(waiting.upload.receipt))
+                if not isinstance(waiting.outcome, Exception):
+                    waiting.outcome = error or waiting.upload.receipt.encode()
+            screened.finish(screened.done)
+
+    def _settle(self, entries: Sequence[ScreenedBatch]) -> dict[int, Exception]:
+        """Count what has passed the first door; return what went wrong, by receipt."""
+        try:
+            if any(len(entry.ids) for entry in entries):
+                self._collector.settle(entries)
+        except Full as error:
+            if len(entries) == 1:
+                return {id(receipt): error for receipt in entries[0].receipts}
+            # One task that has no room left must not trouble the others.
+            failed: dict[int, Exception] = {}
+            for entry in entries:
+                failed |= self._settle([entry])
+            return failed
+        except Exception as error:  # noqa: BLE001 -- whoever waits learns of it
+            log().error("commit failed", kind=type(error).__name__)
+            unwritten = Unwritten("Nothing can be written now; try again.")
+            return {id(receipt): unwritten for entry in entries for receipt in entry.receipts}
+        return {}
 
 
-def _settled(futures: list[Future[Any]], work: Callable[[], Any]) -> None:
+def _run_between(work: Callable[[], Any], future: Future[Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return  # the caller has gone
     try:
-        done = work()
-    except BaseException as error:  # noqa: BLE001 -- whoever waits is told
-        for future in futures:
-            future.set_exception(error)
+        result = work()
+    except BaseException as error:  # noqa: BLE001 -- whoever waits learns of it
+        future.set_exception(error)
     else:
-        for future in futures:
-            future.set_result(done)
+        future.set_result(result)

@@ -14,7 +14,7 @@ from sfumato.errors import SfumatoError
 from sfumato.web.logs import log
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["MEDIA_TYPE", "Refused", "handlers"]
+__all__ = ["MEDIA_TYPE", "Refused", "handlers", "request_id_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -63,19 +63,23 @@ class Refused(Exception):
         self.name, self.detail = name, detail
         self.headers = dict(headers or {})
 
-    def response(self) -> Response:
-        """Return the problem document as a response."""
+    def response(self, request_id: str = "") -> Response:
+        """Return the problem document as a response, with the id of the request if it has one."""
         status, title = _TITLES[self.name]
-        return _document(self.name, status, title, self.detail, self.headers)
+        return _document(self.name, status, title, self.detail, self.headers, request_id)
 
 
-def _document(name: str, status: int, title: str, detail: str, headers: Headers) -> Response:
+def _document(
+    name: str, status: int, title: str, detail: str, headers: Headers, request_id: str
+) -> Response:
     content: dict[str, Any] = {
         "type": f"urn:sfumato:problem:{name}",
         "title": title,
         "status": status,
         "detail": detail,
     }
+    if request_id:
+        content["instance"] = f"urn:sfumato:request:{request_id}"
     response = Response(json.dumps(content), status, media_type=MEDIA_TYPE)
     for header, values in headers.items():
         for value in (values,) if isinstance(values, str) else values:
@@ -83,20 +87,22 @@ def _document(name: str, status: int, title: str, detail: str, headers: Headers)
     return response
 
 
+def request_id_of(request: Request) -> str:
+    """Return the id that the server gave to a request; empty if it gives none."""
+    return str(request.scope.get("request_id", ""))
+
+
 async def _refused(request: Request, error: Exception) -> Response:
-    del request
     assert isinstance(error, Refused)  # noqa: S101 -- registered for it
-    return error.response()
+    return error.response(request_id_of(request))
 
 
 async def _wrong(request: Request, error: Exception) -> Response:
     """Respond to an error of this package, whose message is meant for the sender."""
-    del request
-    return Refused("bad-request", str(error)).response()
+    return Refused("bad-request", str(error)).response(request_id_of(request))
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    del request
     assert isinstance(error, HTTPException)  # noqa: S101 -- registered for it
     names = {404: "not-found", 405: "wrong-method"}
     name = names.get(error.status_code, "bad-request")
@@ -104,13 +110,21 @@ async def _http(request: Request, error: Exception) -> Response:
         "not-found": "There is nothing under this address; /openapi.json lists what there is.",
         "wrong-method": "The address does not take this method; /openapi.json lists what it takes.",
     }
-    return Refused(name, details.get(name, error.detail), error.headers).response()
+    return Refused(name, details.get(name, error.detail), error.headers).response(
+        request_id_of(request)
+    )
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     """Respond without details to an unexpected error, whose kind is logged for the operator."""
-    log().error("failed", path=request.scope.get("route_path", ""), kind=type(error).__name__)
-    return Refused("failed", "The operator finds more in the log.").response()
+    name = request_id_of(request)
+    log().error(
+        "failed",
+        path=request.scope.get("route_path", ""),
+        kind=type(error).__name__,
+        request=name,
+    )
+    return Refused("failed", "The operator finds more in the log.").response(name)
 
 
 handlers: Final[Any] = {

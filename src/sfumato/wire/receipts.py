@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,3 +53,12 @@ class Receipt:
             "refused": refused,
             "key_id": self.key_id,
         }
+
+    def encode(self) -> bytes:
+        """Return the receipt as JSON."""
+        if self.refused:
+            return json.dumps(self.plain(), separators=(",", ":")).encode()
+        return (
+            f'{{"accepted":{self.accepted},"repeated":{self.repeated},"refused":[],'
+            f'"key_id":{self.key_id}}}'
+        ).encode()

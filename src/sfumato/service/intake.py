@@ -1,0 +1,179 @@
+"""The way of an upload through both doors: in turn, joined with others, and back with a receipt.
+
+The event loop hands uploads to one thread, which screens them in rounds, and that one to the thread
+that writes. Receipts of a whole group come back to the event loop at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import time
+from collections.abc import Callable, Sequence
+from threading import Thread
+from typing import Any, Final
+
+from sfumato.errors import SfumatoError
+from sfumato.service.collector import Collector
+from sfumato.service.fair_line import FairLine, Turn, WaitingUpload
+from sfumato.service.first_door import ScreenedBatch, Upload
+from sfumato.service.writer import Screened, Writer
+from sfumato.web.clients import Room
+
+__all__ = ["MOST_REPORTS", "Busy", "Intake"]
+
+MOST_REPORTS: Final = 1 << 20
+"""The largest number of reports that wait for their receipts."""
+
+
+class Busy(SfumatoError):
+    """Too many reports are waiting already."""
+
+
+class Intake:
+    """Takes uploads and returns receipts.
+
+    Parameters
+    ----------
+    collector
+        The collector of the uploads.
+    writer
+        The thread behind the second door.
+    most
+        The largest number of reports that wait; a client, and a task, may have no more waiting than
+        there is room left over.
+
+    """
+
+    def __init__(self, collector: Collector, writer: Writer, most: int = MOST_REPORTS) -> None:
+        self._collector = collector
+        self._writer = writer
+        self._by_client, self._by_task = Room(most), Room(most)
+        self._line = FairLine()
+        self._queue: queue.SimpleQueue[WaitingUpload | None] = queue.SimpleQueue()
+        self._thread = Thread(target=self._run, name="first-door", daemon=True)
+        self._loop: Any = None
+        self.clock: Callable[[], float] = time.monotonic
+
+    @property
+    def waiting(self) -> int:
+        """The number of reports that wait for their receipts."""
+        return self._by_client.held
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread of the first door is running."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread; to be called in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Screen what is waiting, then end the thread."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    async def take(self, upload: Upload, client: str, weight: int = 1) -> bytes:
+        """Return the receipt of an upload as JSON, when its reports are on disk.
+
+        Raises Busy if too many reports wait, and what went wrong if nothing could be counted.
+        """
+        n, task_id = len(upload), upload.running.task_id
+        if not self._by_client.take(client, n, weight):
+            raise Busy("too many reports wait to be counted; try again.")
+        if not self._by_task.take(task_id, n, weight):
+            self._by_client.give_back(client, n)
+            raise Busy("too many reports of this task wait to be counted; try again.")
+        waiting = WaitingUpload(upload, client, self.clock(), self._loop.create_future())
+        try:
+            self._queue.put(waiting)
+            receipt: bytes = await waiting.future
+            return receipt
+        finally:
+            self._by_client.give_back(client, n)
+            self._by_task.give_back(task_id, n)
+
+    # ---- the thread of the first door --------------------------------------------------------
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping or self._line:
+            try:
+                waiting = self._queue.get(block=not self._line)
+                while True:
+                    if waiting is None:
+                        stopping = True
+                    else:
+                        self._line.add(waiting)
+                    waiting = self._queue.get_nowait()
+            except queue.Empty:
+                pass
+            turns = self._line.round()
+            if turns:
+                self._writer.submit(self._screened(turns))
+
+    def _screened(self, turns: Sequence[Turn]) -> Screened:
+        """Return what has passed the first door in a round."""
+        whole = [turn.waiting for turn in turns if _is_whole(turn)]
+        done, entries = [], []
+        for joined in (whole, *([turn.waiting] for turn in turns if not _is_whole(turn))):
+            most = None if joined is whole else _most(turns, joined[0])
+            try:
+                screened = self._collector.screen([waiting.upload for waiting in joined], most)
+            except Exception as error:  # noqa: BLE001 -- a report must not stop those of others
+                if len(joined) == 1:
+                    joined[0].outcome = error
+                    done += joined
+                    continue
+                screened = self._one_by_one(joined)
+            if joined is whole:
+                done += whole
+                entries += screened
+                continue
+            (part,) = joined
+            part.parts = (*part.parts, *screened)
+            if not part.upload.rest:
+                done.append(part)
+                entries.append(ScreenedBatch.merged(part.parts))
+        return Screened(entries, done, self._finish)
+
+    def _one_by_one(self, joined: Sequence[WaitingUpload]) -> list[ScreenedBatch]:
+        """Return what passes of uploads of which one cannot be screened with others."""
+        entries: list[ScreenedBatch] = []
+        for waiting in joined:
+            fresh = Upload(waiting.upload.running, waiting.upload.batch, waiting.upload.mixed)
+            waiting.upload = fresh
+            try:
+                entries += self._collector.screen([fresh])
+            except Exception as error:  # noqa: BLE001 -- it is the one
+                waiting.outcome = error
+        return entries
+
+    # ---- the way back ------------------------------------------------------------------------
+
+    def _finish(self, done: Sequence[WaitingUpload]) -> None:
+        """Resolve the futures of a group, in the event loop."""
+        if done and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(_resolve, done)
+
+
+def _is_whole(turn: Turn) -> bool:
+    upload = turn.waiting.upload
+    return not upload.begun and upload.rest <= turn.most
+
+
+def _most(turns: Sequence[Turn], waiting: WaitingUpload) -> int:
+    return next(turn.most for turn in turns if turn.waiting is waiting)
+
+
+def _resolve(done: Sequence[WaitingUpload]) -> None:
+    for waiting in done:
+        if waiting.future.done():
+            continue  # the sender has gone, and gets no response
+        if isinstance(waiting.outcome, Exception):
+            waiting.future.set_exception(waiting.outcome)
+        else:
+            waiting.future.set_result(waiting.outcome)

@@ -1,0 +1,148 @@
+"""The address that devices send to, without what other addresses need.
+
+A device sends one report at a time, so that the way of a request costs more than the report. It is
+as short as ASGI allows: no router, no request object, no headers that are looked at twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from sfumato.errors import InputError, ReportError
+from sfumato.service.access import SHUFFLER, Access
+from sfumato.service.browsers import refuse_foreign_pages
+from sfumato.service.collector import Collector, TooFew
+from sfumato.service.intake import Busy, Intake
+from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.writer import Unwritten
+from sfumato.store.buckets import Full
+from sfumato.web.clients import Clients
+from sfumato.web.intake_limits import LARGEST_BODY, Gate, Rate, announced
+from sfumato.web.problems import Refused
+from sfumato.wire.reports import BATCH_TYPE, LARGEST_MIXED
+
+__all__ = ["UploadPath"]
+
+SHUFFLER_WEIGHT: Final = 4
+"""How many times the room that is left over a shuffler may hold, which sends for many."""
+
+_PATH: Final = re.compile(r"/v1/tasks/([^/]+)/reports")
+_TYPE: Final = BATCH_TYPE.encode()
+
+
+class UploadPath:
+    """Receives batches of reports; responds when they are on disk.
+
+    Parameters
+    ----------
+    collector
+        The collector.
+    intake
+        The way through its doors.
+    access
+        The tokens.
+    clients
+        Who a request comes from.
+    gate
+        The limit on bytes in memory.
+    rate
+        The limit on uploads per second.
+    metrics
+        The metrics that count what is refused.
+
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        intake: Intake,
+        access: Access,
+        *,
+        clients: Clients,
+        gate: Gate,
+        rate: Rate,
+        metrics: CollectorMetrics,
+    ) -> None:
+        self._collector = collector
+        self._intake = intake
+        self._access = access
+        self._clients = clients
+        self._gate = gate
+        self._rate = rate
+        self._metrics = metrics
+
+    def is_for(self, scope: Scope) -> bool:
+        """Return whether a request is an upload."""
+        path: str = scope["path"]
+        return scope["method"] == "POST" and path.endswith("/reports")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond to an upload that comes through a router."""
+        await self.respond(scope, receive, send, [])
+
+    async def respond(
+        self, scope: Scope, receive: Receive, send: Send, extra: list[tuple[bytes, bytes]]
+    ) -> None:
+        """Respond to an upload, with some further headers; raise Refused if it is refused."""
+        try:
+            receipt = await self._receipt(scope, receive)
+        except Refused as refused:
+            self._metrics.turned_away(refused.name)
+            raise
+        headers = [
+            (b"content-length", b"%d" % len(receipt)),
+            (b"content-type", b"application/json"),
+            *extra,
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": receipt})
+
+    async def _receipt(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the receipt of an upload as JSON."""
+        match = _PATH.fullmatch(scope["path"])
+        if match is None:
+            raise Refused("not-found", "There is nothing under this address.")
+        try:
+            running = self._collector.running_task(match[1])
+        except InputError:
+            raise Refused(
+                "unknown-task", "There is no task of this id; /v1/tasks lists them."
+            ) from None
+        headers = dict(scope["headers"])
+        if b"origin" in headers or b"sec-fetch-site" in headers or b"authorization" in headers:
+            refuse_foreign_pages("POST", Headers(scope=scope), self._collector.base)
+        if headers.get(b"content-type", b"").partition(b";")[0].strip() != _TYPE:
+            raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
+        mixed = self._is_shuffler(headers)
+        client = "the shuffler" if mixed else self._clients.of(scope)
+        weight = SHUFFLER_WEIGHT if mixed else 1
+        if not mixed:
+            self._rate.check(client)
+        largest = LARGEST_BODY + LARGEST_MIXED if mixed else LARGEST_BODY
+        length = announced(headers.get(b"content-length", b"").decode("latin-1"), largest)
+        body = await self._gate.read(receive, length, client, weight)
+        try:
+            upload = self._collector.admit(running, body, mixed=mixed)
+            return await self._intake.take(upload, client, weight)
+        except ReportError as error:
+            name = "too-few" if isinstance(error, TooFew) else "not-a-batch"
+            raise Refused(name, str(error)) from None
+        except (Busy, Full) as error:
+            raise Refused("too-many", str(error), {"Retry-After": "1"}) from None
+        except Unwritten as error:
+            # A full disk, for example. Nothing was counted, so all reports may be sent again.
+            raise Refused("busy", str(error), {"Retry-After": "5"}) from error
+        finally:
+            self._gate.leave(client, len(body))
+
+    def _is_shuffler(self, headers: Mapping[bytes, bytes]) -> bool:
+        authorization = headers.get(b"authorization")
+        return (
+            authorization is not None
+            and self._access.role_by(authorization.decode("latin-1")) == SHUFFLER
+        )
