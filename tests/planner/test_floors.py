@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.cli.running import answer, run
 
 from sfumato import Concord, planner
+from sfumato.randomness import seeded
 
 EPSILONS = (0.01, 0.3, 1.0, 1.2, 2.5, 4.0, 6.0)
 QUESTIONS: list[dict[str, Any]] = [
@@ -47,9 +50,47 @@ def test_the_best_mechanisms_reach_it(epsilon: float) -> None:
         ratios = _ratios({"domain": size}, epsilon)
         assert ratios["subset_selection"] == pytest.approx(1, rel=1e-9)
     assert _ratios(QUESTIONS[4], epsilon)["concord"] == pytest.approx(1, rel=1e-6)
-    assert _ratios(QUESTIONS[5], epsilon)["concord"] < 1.01
+    for name in ("concord", "exsub"):
+        assert _ratios(QUESTIONS[5], epsilon)[name] < 1.01
     if epsilon <= 4:  # at larger ones there is no floor for several non-zeros
         assert min(_ratios(QUESTIONS[6], epsilon).values()) < 1.6
+
+
+@pytest.mark.parametrize(("entries", "held"), [(64, 2), (1024, 2), (40, 5), (64, 8), (1024, 20)])
+def test_concord_is_near_it_where_few_entries_are_held(entries: int, held: int) -> None:
+    def ratio(epsilon: float) -> float:
+        floor = planner.least_error(epsilon, dimension=entries, sparsity=held)
+        return Concord(epsilon, entries, held).mse / floor
+
+    assert max(map(ratio, (0.01, 0.3, 1.0, 2.5, 4.0))) < 1.69
+    assert 1.01 < ratio(3.0) < 1.07
+
+
+@pytest.mark.parametrize("inputs", [2, 3, 4, 6])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_no_law_tells_inputs_further_apart(inputs: int, epsilon: float) -> None:
+    """Sums of squares over Q: of inputs against all of them, and of inputs against reverses."""
+    most, favoured = np.exp(epsilon), np.arange(1, inputs)
+
+    def largest(numbers: NDArray[np.int64], factor: NDArray[np.float64]) -> float:
+        share = numbers / inputs
+        return float((factor * ((most - 1) / (1 + share * (most - 1))) ** 2).max())
+
+    against_all = largest(favoured, favoured / inputs * (1 - favoured / inputs))
+    half = np.arange(1, inputs // 2 + 1)
+    against_reverses = largest(half, 2 * half / inputs)
+    reached = [0.0, 0.0]
+    draw = seeded(8).simulator()
+    subsets = np.array(list(product([1.0, most], repeat=inputs)))  # all extreme columns
+    drawn = most ** draw.random((500, inputs))
+    for column in (*subsets, *drawn):  # one report is enough: the sum is a mean over reports
+        mean = column.mean()
+        apart = ((column - mean) ** 2).mean() / mean**2
+        reverse = ((column - column[::-1]) ** 2).mean() / mean**2
+        reached = [max(reached[0], apart), max(reached[1], reverse)]
+    assert reached[0] == pytest.approx(against_all, rel=1e-9)
+    if inputs % 2 == 0:
+        assert reached[1] == pytest.approx(against_reverses, rel=1e-9)
 
 
 def test_a_law_that_spends_more_than_it_says_falls_below() -> None:

@@ -6,6 +6,7 @@ the program that wrote it; everything else is the same to the byte.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -25,6 +26,7 @@ __all__ = [
     "changed",
     "database",
     "dumped",
+    "fingerprint",
     "like",
     "load",
     "same",
@@ -97,6 +99,11 @@ def changed(script: bytes, statements: str) -> bytes:
     """Return the statements of a kept database that has gone through some more."""
     with tempfile.TemporaryDirectory() as folder:
         return sql_of(database(Path(folder) / "changed", script, statements))
+
+
+def fingerprint(script: bytes) -> str:
+    """Return what tells a kept database from every other: a digest of all its tables and rows."""
+    return hashlib.sha256(repr(list(_rows(script))).encode()).hexdigest()[:32]
 
 
 def write(files: Files) -> None:

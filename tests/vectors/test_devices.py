@@ -9,13 +9,15 @@ import pytest
 from tests.device.test_formats import BEFORE, Line
 from tests.vectors import devices
 from tests.vectors.devices import KEPT_AFTER, Life, kept_journal
-from tests.vectors.keeping import cases, database, load
+from tests.vectors.keeping import cases, database, fingerprint, load
 
 from sfumato.device import Device, Limits
 from sfumato.wire.published import Published
 
 LIFE: Any = load("devices/life.json")
 TASKS = {name: Published.parse(text.encode()) for name, text in LIFE["tasks"].items()}
+WRITTEN = {"1": "3d9423c3504e2e207a229e7f305e9aa2", "3": "37c30ac6f3c8792c27fdc8713d25b25a"}
+"""Fingerprints of the journals that were kept when these schemas were those of the day."""
 
 
 def test_a_new_device_lives_the_kept_life(tmp_path: Path) -> None:
@@ -25,6 +27,11 @@ def test_a_new_device_lives_the_kept_life(tmp_path: Path) -> None:
         assert life.live(step) == kept
     assert life.log() == LIFE["log"]
     life.close()
+
+
+@pytest.mark.parametrize("schema", list(WRITTEN))
+def test_a_journal_without_what_came_later_is_the_one_of_its_time(schema: str) -> None:
+    assert fingerprint(kept_journal(schema)) == WRITTEN[schema]
 
 
 @pytest.mark.parametrize("schema", ["3", "4"])

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 from tests.vectors import stores
-from tests.vectors.keeping import cases, database, like, load
+from tests.vectors.keeping import cases, database, fingerprint, like, load
 from tests.vectors.stores import Scene, kept_store
 
 from sfumato.device.transport import _outcome
 
 KEPT: Any = load("stores/collector.json")
 HORIZONS = ("listening", "sealed", "moves")
+WRITTEN = {"1": "3327f93684e600284817405fde9a2958", "2": "2608d0c14d00f4614cb0504d92101b19"}
+"""Fingerprints of the stores that were kept when tasks had format 1, by their schema."""
 
 
 def scene_of(folder: Path, schema: str = "3") -> Scene:
@@ -38,6 +40,11 @@ def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path) -> None:
     scene.collector.close_due()
     assert like(stores.releases(scene), KEPT["after"])
     scene.close()
+
+
+@pytest.mark.parametrize("schema", list(WRITTEN))
+def test_a_store_without_what_came_later_is_the_one_of_its_time(schema: str) -> None:
+    assert fingerprint(kept_store(schema)) == WRITTEN[schema]
 
 
 @pytest.mark.parametrize("before", list(stores.BEFORE))
