@@ -26,8 +26,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name == "__all__":
         return __dir__()
-    if name in (places := stub_names(__file__)):
-        return getattr(import_module(places[name]), name)
+    if name in (modules := stub_names(__file__)):
+        return getattr(import_module(modules[name]), name)
     if name in (mechanisms := import_module(f"{__name__}.mechanisms")).__all__:
         return getattr(mechanisms, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

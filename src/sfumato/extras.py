@@ -101,8 +101,8 @@ def on_demand(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[
     def resolve(name: str) -> Any:
         if name == "__all__":
             return names()
-        if name in (places := stub_names(file)):
-            return getattr(import_module(places[name]), name)
+        if name in (modules := stub_names(file)):
+            return getattr(import_module(modules[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def names() -> list[str]:

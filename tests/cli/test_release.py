@@ -172,7 +172,7 @@ def test_words_for_people(fares: Path, tmp_path: Path) -> None:
     assert "values are cut to" in said.stdout
     assert plot.stat().st_size > 10_000
     told = run("range", out, 1, 6000).stdout
-    assert "6,000 values, from place 1 to 6,000 of 6,000:" in told
+    assert "6,000 values, from position 1 to 6,000 of 6,000:" in told
     assert "Of values cut to 150; what was cut off" in told
 
 
@@ -313,8 +313,8 @@ def test_a_full_disk_leaves_nothing(
 def test_ranges_that_are_not_there(fares_csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     answer("release", fares_csv, *HELD, "-o", out)
-    assert "published are the places 1001..6000" in refused("range", out, 1000, 2000)
-    assert "its first place must not be larger" in refused("range", out, 2000, 1500)
+    assert "published are the positions 1001..6000" in refused("range", out, 1000, 2000)
+    assert "its first position must not be larger" in refused("range", out, 2000, 1500)
     assert "level is 2" in refused("range", out, 1500, 2000, "--level", "2")
     assert "is no released stream" in refused("range", fares_csv, 1, 2)
 

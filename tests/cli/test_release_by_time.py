@@ -209,18 +209,19 @@ def test_options_that_need_each_other(trips: Path, tmp_path: Path) -> None:
 
 
 def test_ranges_and_files_that_do_not_fit(trips: Path, tmp_path: Path) -> None:
-    by_time, by_place = tmp_path / "time.csv", tmp_path / "place.csv"
+    by_time, by_position = tmp_path / "time.csv", tmp_path / "place.csv"
     answer("release", trips, *GRID, *QUICK, "-o", by_time)
-    answer("release", trips, "--column", "fare", *QUICK[:6], "-o", by_place)
-    assert "has no time axis, so a place such as 1000" in refused("range", by_place, "2026-03-28")
+    answer("release", trips, "--column", "fare", *QUICK[:6], "-o", by_position)
+    said = refused("range", by_position, "2026-03-28")
+    assert "has no time axis, so a position such as 1000" in said
     assert "first is '17'; a time such as 2026-03-01" in refused("range", by_time, 17, 19)
     assert "its first time must not be later" in refused(
         "range", by_time, "2026-03-29", "2026-03-28"
     )
-    single = answer("range", by_place, 2000)
+    single = answer("range", by_position, 2000)
     assert single["first"] == single["last"] == 2000
     picture = tmp_path / "places.png"
-    run("range", by_place, 1500, 3000, "--plot", picture)
+    run("range", by_position, 1500, 3000, "--plot", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

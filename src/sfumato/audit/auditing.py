@@ -145,9 +145,9 @@ class _Gambler:
 
     def take(self, drawn: Sequence[Outputs]) -> None:
         """Settle all bets on new outputs, the same number for each value, and keep them."""
-        for place, event in enumerate(self.events):
+        for index, event in enumerate(self.events):
             first, second = (event.occurs(drawn[own].table) for own in (event.first, event.second))
-            self.counts[place] += kinds_of(first, second)
+            self.counts[index] += kinds_of(first, second)
         if self.kept_of_each * len(drawn) * len(drawn[0].table) < MOST_CELLS:
             for own, outputs in zip(self.kept, drawn, strict=True):
                 own.append(outputs)

@@ -142,7 +142,7 @@ def _takes_rng(function: Callable[..., Any], name: str) -> bool:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some functions in C do not say
         return False
-    places = [
+    positional = [
         each
         for each in parameters
         if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
@@ -153,7 +153,7 @@ def _takes_rng(function: Callable[..., Any], name: str) -> bool:
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     any_number = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-    if not places and not any_number:
+    if not positional and not any_number:
         raise InputError(f"{name} takes no value; (value) or (value, rng) is expected.")
     if len(required) > 2 or any(
         each.name in required and each.kind is each.KEYWORD_ONLY for each in parameters
@@ -161,7 +161,7 @@ def _takes_rng(function: Callable[..., Any], name: str) -> bool:
         raise InputError(
             f"{name} needs {', '.join(required)}; (value) or (value, rng) is expected."
         )
-    return len(required) == 2 or any(each.name == "rng" for each in places[1:2])
+    return len(required) == 2 or any(each.name == "rng" for each in positional[1:2])
 
 
 def function_at(address: str) -> Callable[..., Any]:

@@ -137,5 +137,5 @@ def _neighbours(stream: Stream, periods: int, window: int | None) -> tuple[Any, 
 
 def _spread(values: Sequence[Any]) -> list[Any]:
     """Return a few values, from the first to the last."""
-    places = np.unique(np.linspace(0, len(values) - 1, SPREAD).round().astype(int))
-    return [values[place] for place in places.tolist()]
+    indices = np.unique(np.linspace(0, len(values) - 1, SPREAD).round().astype(int))
+    return [values[index] for index in indices.tolist()]

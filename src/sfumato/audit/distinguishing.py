@@ -43,7 +43,7 @@ class Distinction:
     chosen
         Which values of the feature belong to the event.
     first, second
-        The places of the likelier and of the other value.
+        The indices of the likelier and of the other value.
 
     """
 

@@ -119,11 +119,11 @@ class Single(Feature):
         return len(self.symbols)
 
     def index(self, table: Table) -> NDArray[np.int64]:
-        """Return the place of each symbol among the known ones."""
+        """Return the index of each symbol among the known ones."""
         codes = column_of(table, self.name).codes
-        places = np.searchsorted(self.symbols, codes)
-        known = self.symbols[np.minimum(places, self.size - 1)] == codes
-        return np.where(known, places, self.size)
+        indices = np.searchsorted(self.symbols, codes)
+        known = self.symbols[np.minimum(indices, self.size - 1)] == codes
+        return np.where(known, indices, self.size)
 
     @property
     def title(self) -> str:

@@ -146,13 +146,13 @@ def _parts(output: Any, path: str, depth: int) -> Iterator[tuple[str, Scalar]]:
         output = output.tolist()
     if isinstance(output, (bytes, bytearray)):
         yield path, bytes(output)
-        for place, byte in enumerate(output[: MOST_BITS // 8]):
+        for index, byte in enumerate(output[: MOST_BITS // 8]):
             for bit in range(8):
-                yield f"{path}[{place}], bit {bit}", byte >> bit & 1
+                yield f"{path}[{index}], bit {bit}", byte >> bit & 1
     elif isinstance(output, PLAIN):
         yield path, output
         if isinstance(output, str) and len(output) > 1:
-            yield from ((f"{path}[{place}]", each) for place, each in enumerate(output[:MOST_BITS]))
+            yield from ((f"{path}[{index}]", each) for index, each in enumerate(output[:MOST_BITS]))
     else:
         for key, inner in _inside(output, path):
             yield from _parts(inner, f"{path}{key}", depth + 1)
@@ -168,7 +168,7 @@ def _inside(output: Any, path: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(output, AbstractSet):
         yield from ((f" has {inner}", True) for inner in sorted(map(repr, output)))
     elif isinstance(output, Sequence):
-        yield from ((f"[{place}]", inner) for place, inner in enumerate(output))
+        yield from ((f"[{index}]", inner) for index, inner in enumerate(output))
     else:
         raise InputError(
             f"{path} is of the type {type(output).__name__}; numbers, text, bytes, lists, sets, "

@@ -153,8 +153,8 @@ class Branching(Source):
         kinds = _subsets(k, m)
         chosen = np.empty((m, n), dtype=np.min_scalar_type(max(k - 1, 0)))
         for column in range(n):
-            place = self.path.uniform(len(kinds))
-            chosen[:, column] = np.roll(kinds[place], place)
+            index = self.path.uniform(len(kinds))
+            chosen[:, column] = np.roll(kinds[index], index)
         return chosen
 
     def subset_lanes(self, k: int, m: int, n: int) -> NDArray[np.uint64]:
@@ -195,10 +195,10 @@ class Branching(Source):
         # Numbers beyond reach weigh 1/(base - 1) on each side; multiplying by that makes all
         # weights whole.
         weights = [weight * (base - 1) for weight in weights] + [1 if numbers[0] == 0 else 2]
-        places = self._coins(weights, n)
-        if len(numbers) in places:
+        indices = self._coins(weights, n)
+        if len(numbers) in indices:
             raise Abandoned
-        return np.array([numbers[place] for place in places], dtype=np.int64)
+        return np.array([numbers[index] for index in indices], dtype=np.int64)
 
 
 def _two_ways(threshold: int, whole: int) -> tuple[int, int]:

@@ -63,10 +63,10 @@ class _Recalled(Path):
         weights = tuple(weights)
         if self._drawn == len(self._tape):
             self._tape.append((weights, self._path.weigh(weights)))
-        before, place = self._tape[self._drawn]
+        before, index = self._tape[self._drawn]
         demand(before == weights, "two copies draw differently with the same coins")
         self._drawn += 1
-        return place
+        return index
 
 
 class _BoundCoins(Branching):

@@ -108,13 +108,13 @@ class CrowdHistory:
 
     def _act(self, chosen: Callable[[Group], Act], ask: Ask | None) -> Tallies[Place]:
         sent: dict[Message, int] = {}
-        for place, group in enumerate(self._groups):
+        for index, group in enumerate(self._groups):
             after: dict[State, int] = {}
-            for state, count in self._now[place].items():
+            for state, count in self._now[index].items():
                 spread = self._spread(group.devices.steps(state, chosen(group)), count, sent)
                 for moved, many in spread.items():
                     after[moved] = after.get(moved, 0) + many
-            self._now[place] = after
+            self._now[index] = after
         return tallies_of(self._stream, sent, ask)
 
     def _spread(self, steps: Steps, count: int, sent: dict[Message, int]) -> dict[State, int]:

@@ -47,13 +47,13 @@ class Counted:
         outputs = np.concatenate([keys for keys, _ in parts])
         chances = np.concatenate([chances for _, chances in parts]) / len(parts)
         order = np.argsort(outputs)
-        places = np.searchsorted(outputs, self.kinds, sorter=order)
-        known = places < len(outputs)
-        places = order[np.where(known, places, 0)]
-        if not (known & (outputs[places] == self.kinds)).all():
+        indices = np.searchsorted(outputs, self.kinds, sorter=order)
+        known = indices < len(outputs)
+        indices = order[np.where(known, indices, 0)]
+        if not (known & (outputs[indices] == self.kinds)).all():
             return 0.0
         seen = np.zeros(len(outputs))
-        seen[places] = self.counts
+        seen[indices] = self.counts
         return pearson(seen, self.n * chances)
 
 

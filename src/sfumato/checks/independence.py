@@ -67,8 +67,8 @@ class _Cells:
 
     def cells(self, keys: Array) -> Ints:
         """Return the cells of reports, given their keys."""
-        places = np.searchsorted(self._keys, keys)
-        return self._cells[np.minimum(places, len(self._cells) - 1)]
+        indices = np.searchsorted(self._keys, keys)
+        return self._cells[np.minimum(indices, len(self._cells) - 1)]
 
     def compare(self, keys: Array, cells: Ints, lag: int, what: str) -> None:
         """Raise CheckFailed unless reports at this distance are independent."""

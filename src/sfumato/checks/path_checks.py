@@ -36,14 +36,14 @@ def every_path_follows_the_law(mechanism: Mechanism) -> None:
     possible.
     """
     values = _ends_first(mechanism)
-    law_of = lru_cache(lambda place: _stated(mechanism, values[place]))
+    law_of = lru_cache(lambda index: _stated(mechanism, values[index]))
     counts: list[int] = []
 
-    def follow(places: Sequence[int]) -> int:
-        return _follow(mechanism, [values[p] for p in places], [law_of(p) for p in places])
+    def follow(indices: Sequence[int]) -> int:
+        return _follow(mechanism, [values[p] for p in indices], [law_of(p) for p in indices])
 
-    for place in range(len(values)):
-        counts.append(follow([place]))
+    for index in range(len(values)):
+        counts.append(follow([index]))
         if sum(counts) > ALONE:
             break
     followed = sum(counts)
@@ -56,8 +56,8 @@ def _ends_first(mechanism: Mechanism) -> list[Any]:
     """Return the values to check: the ends and the middle of the inputs first, then all others."""
     inputs = mechanism.inputs()
     front = list(dict.fromkeys((0, len(inputs) - 1, len(inputs) // 2)))
-    rest = [value for place, value in enumerate(inputs) if place not in front]
-    return [*(inputs[place] for place in front), *mechanism.probes(), *rest]
+    rest = [value for index, value in enumerate(inputs) if index not in front]
+    return [*(inputs[index] for index in front), *mechanism.probes(), *rest]
 
 
 def _stated(mechanism: Mechanism, value: Any) -> dict[bytes, Fraction]:

@@ -37,21 +37,21 @@ class Path:
 
     def __init__(self, script: Sequence[int] = ()) -> None:
         self.script = script
-        self.places: list[int] = []
+        self.taken: list[int] = []
         self.choices: list[Sequence[int]] = []
         self.numerator = self.denominator = 1
 
     def weigh(self, weights: Sequence[int]) -> int:
         """Return the index of an outcome, whose probability is proportional to its whole weight."""
-        depth = len(self.places)
+        depth = len(self.taken)
         if depth == DEEPEST:
             raise Abandoned
-        place = self.script[depth] if depth < len(self.script) else _following(weights, -1)
-        self.places.append(place)
+        index = self.script[depth] if depth < len(self.script) else _following(weights, -1)
+        self.taken.append(index)
         self.choices.append(weights)
-        self.numerator *= weights[place]
+        self.numerator *= weights[index]
         self.denominator *= sum(weights)
-        return place
+        return index
 
     def uniform(self, k: int) -> int:
         """Return a uniform integer below k."""
@@ -59,12 +59,12 @@ class Path:
 
     def next_script(self) -> list[int] | None:
         """Return the script of the path after this one; None if it is the last."""
-        script = list(self.places)
+        script = list(self.taken)
         while script:
             weights = self.choices[len(script) - 1]
-            place = _following(weights, script[-1])
-            if place < len(weights):
-                script[-1] = place
+            index = _following(weights, script[-1])
+            if index < len(weights):
+                script[-1] = index
                 return script
             script.pop()
         return None
@@ -97,7 +97,7 @@ def paths(run: Callable[[P], T], kind: type[P], most: float = inf) -> Iterator[t
             pass
         else:
             yield outcome, path
-        choices += len(path.places)
+        choices += len(path.taken)
         if choices > most:
             raise Unlisted(
                 f"there are more than {most} choices; take a smaller example, and let the source "

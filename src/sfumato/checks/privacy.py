@@ -69,12 +69,12 @@ def _hold_each_law_to_the_listed_ones(mechanism: Mechanism) -> None:
     """Raise CheckFailed unless ``law`` and ``laws`` agree for a few values and public parts."""
     inputs, publics, listed = mechanism.inputs(), mechanism.publics(), laws_of(mechanism)
     demand(len(listed) == len(publics), f"{len(listed)} laws, {len(publics)} public parts")
-    for place, index in product(few(publics), few(inputs)):
-        alone, beside = mechanism.law(inputs[index], publics[place]), listed[place][index]
+    for known, index in product(few(publics), few(inputs)):
+        alone, beside = mechanism.law(inputs[index], publics[known]), listed[known][index]
         demand(
             (alone.numerators, alone.denominator) == (beside.numerators, beside.denominator)
             and alone.outputs.tobytes() == beside.outputs.tobytes(),
-            f"law says of {inputs[index]!r}, given {publics[place]!r}, what laws does not",
+            f"law says of {inputs[index]!r}, given {publics[known]!r}, what laws does not",
         )
 
 

@@ -32,9 +32,9 @@ def devices_resume(stream: Stream) -> None:
             device = stream.device(seeded(life), tier)
             early = stream.restore(json.loads(state_of(device)))
             for period, acts in enumerate(periods, 1):
-                for place, act in enumerate(acts):
+                for index, act in enumerate(acts):
                     late = stream.restore(json.loads(state_of(device)))
-                    coins = 1_000 * life + 10 * period + place
+                    coins = 1_000 * life + 10 * period + index
                     sent = [devices.said(one, act, seeded(coins)) for one in (device, early, late)]
                     become = [state_of(one) for one in (device, early, late)]
                     when = f"restored in period {period}"
@@ -107,9 +107,9 @@ def _marked(state: Any) -> Iterator[Any]:
             for other in _marked(part):
                 yield state | {name: other}
     elif isinstance(state, list):
-        for place, part in enumerate(state):
+        for index, part in enumerate(state):
             for other in _marked(part):
-                yield [*state[:place], other, *state[place + 1 :]]
+                yield [*state[:index], other, *state[index + 1 :]]
 
 
 def _lives_on(devices: Devices, state: Any, periods: Sequence[Sequence[Act]]) -> None:

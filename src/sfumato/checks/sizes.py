@@ -118,29 +118,29 @@ def _oracle(mechanism: FrequencyOracle) -> None:
 @_compare.register
 def _sets(mechanism: PrivSet) -> None:
     law = mechanism.probabilities
-    for places in _triples(mechanism.dimension):
+    for indices in _triples(mechanism.dimension):
         chances = np.full(mechanism.dimension, law.p_false)
-        chances[places] = law.p_true
+        chances[indices] = law.p_true
         values = mechanism.example_values(_people(mechanism.dimension))
-        values["position"] = places
-        _compare_counts(mechanism, values, chances, places, f"the set {places.tolist()}")
+        values["position"] = indices
+        _compare_counts(mechanism, values, chances, indices, f"the set {indices.tolist()}")
 
 
 @_compare.register
 def _vectors(mechanism: SparseMechanism) -> None:
     law, d = mechanism.probabilities, mechanism.dimension
     signs = np.array([1, -1, 1])
-    for places in _triples(d):
+    for indices in _triples(d):
         chances = np.full(mechanism.tally_shape, law.p_false, dtype=np.float64)
-        chances[:2, places] += law.presence / 2
-        chances[0, places] += signs * law.contrast / 2
-        chances[1, places] -= signs * law.contrast / 2
+        chances[:2, indices] += law.presence / 2
+        chances[0, indices] += signs * law.contrast / 2
+        chances[1, indices] -= signs * law.contrast / 2
         if isinstance(law, SampledLaw):  # the last row counts who was asked, and said "absent"
             chances[2] = law.asked - chances[:2].sum(axis=0)
         values = mechanism.example_values(_people(d))
-        values["position"], values["sign"] = places, signs
-        cells = (d * np.arange(len(chances))[:, None] + places).ravel()
-        _compare_counts(mechanism, values, chances.ravel(), cells, f"entries {places.tolist()}")
+        values["position"], values["sign"] = indices, signs
+        cells = (d * np.arange(len(chances))[:, None] + indices).ravel()
+        _compare_counts(mechanism, values, chances.ravel(), cells, f"entries {indices.tolist()}")
 
 
 @_compare.register
@@ -171,14 +171,14 @@ def _people(size: int) -> int:
 
 
 def _held(size: int) -> list[int]:
-    return sorted({place for place in _PLACES if place < size} | {size - 1})
+    return sorted({index for index in _PLACES if index < size} | {size - 1})
 
 
 def _triples(dimension: int) -> Iterator[Ints]:
     """Yield three positions at a time, in order, until all interesting ones were used."""
-    places = _held(dimension)
-    for start in range(0, len(places), 3):
-        yield np.array(places[start : start + 3] if start + 3 <= len(places) else places[-3:])
+    indices = _held(dimension)
+    for start in range(0, len(indices), 3):
+        yield np.array(indices[start : start + 3] if start + 3 <= len(indices) else indices[-3:])
 
 
 def _compare_counts(

@@ -177,11 +177,11 @@ def _picture(mechanism: Mechanism, n: int, delta: float, over: str) -> Figure:
     from sfumato.accounting.shuffle import bounds
 
     if over == "n":
-        places = np.unique(np.geomspace(max(n / 100, 10), n * 100, _POINTS).round())
-        cases = [(mechanism, int(place)) for place in places]
+        points = np.unique(np.geomspace(max(n / 100, 10), n * 100, _POINTS).round())
+        cases = [(mechanism, int(point)) for point in points]
     else:
-        places = np.geomspace(0.1, 8, _POINTS)
-        cases = [(replace(mechanism, epsilon=float(place)), n) for place in places]
+        points = np.geomspace(0.1, 8, _POINTS)
+        cases = [(replace(mechanism, epsilon=float(point)), n) for point in points]
     lines: dict[str, list[float]] = {}
     lower: list[float] = []
     for case, people in console.each(cases, "drawing"):
@@ -191,7 +191,7 @@ def _picture(mechanism: Mechanism, n: int, delta: float, over: str) -> Figure:
             lines.setdefault(each.bound, []).append(value)
         lower.append(min((each.lower for each in amplified if each.lower), default=np.nan))
     return plots.bounds_over(
-        places,
+        points,
         lines,
         np.array(lower),
         {name: bound.status for name, bound in bounds.BOUNDS.items()},

@@ -285,8 +285,8 @@ class Show:
     @property
     def inside(self) -> Bools:
         """Which intervals hold their truth, by period and item."""
-        places = range(len(self.released))
-        return np.array([self.answers(place).holds(self.truth[place]) for place in places])
+        indices = range(len(self.released))
+        return np.array([self.answers(index).holds(self.truth[index]) for index in indices])
 
     # ---- telling -----------------------------------------------------------------------------
 

@@ -129,13 +129,13 @@ def _probabilities(mechanism: Mechanism) -> dict[str, Any] | None:
     outputs = mechanism.law(inputs[0], public).outputs
     if len(outputs) > _LISTED:
         return None
-    places = np.unique(np.linspace(0, len(inputs) - 1, _COLUMNS).round().astype(int))
+    indices = np.unique(np.linspace(0, len(inputs) - 1, _COLUMNS).round().astype(int))
     return {
         "public": public,
         "reports": [output.tobytes().hex() for output in outputs],
         "probabilities": {
-            str(inputs[place]): mechanism.law(inputs[place], public).probabilities.tolist()
-            for place in places
+            str(inputs[index]): mechanism.law(inputs[index], public).probabilities.tolist()
+            for index in indices
         },
     }
 

@@ -106,14 +106,14 @@ def _compared(answers: Answers, truth: Floats | None = None) -> Table:
         full = max(full, float(truth.max()))
     table = text_tables.table(show_header=False)
     table.add_column(justify="right")
-    for place, item in enumerate(answers.labels):
-        known = np.isfinite([answers.low[place], answers.high[place]]).all()
-        ends = [answers.low[place], answers.high[place]] if known else [0.0, full]
+    for index, item in enumerate(answers.labels):
+        known = np.isfinite([answers.low[index], answers.high[index]]).all()
+        ends = [answers.low[index], answers.high[index]] if known else [0.0, full]
         low, high = np.clip(np.round(_WIDTH * np.array(ends) / full), 0, _WIDTH).astype(int)
         cells = ["█"] * low + ["░"] * (high - low) + [" "] * (_WIDTH - high)
         if truth is not None:
-            cells[min(int(_WIDTH * truth[place] / full), _WIDTH - 1)] = "│"
+            cells[min(int(_WIDTH * truth[index] / full), _WIDTH - 1)] = "│"
         bar = Text.assemble(*((cell, "bold yellow" if cell == "│" else "blue") for cell in cells))
-        value = _in_words(answers.values[place], answers.reach[place])
+        value = _in_words(answers.values[index], answers.reach[index])
         table.add_row(Text(text_tables.label(item)), bar, value)
     return table

@@ -232,9 +232,9 @@ def _written(plan: Plan) -> str:
 def _queries(best: Option) -> Printed:
     rows = []
     for name, error in best.errors.items():
-        places = decimals(error.rmse)
-        reach = f"± {best.half_width(name):.{places}f}"
-        rows.append((*_QUERIES[name], f"{error.rmse:.{places}f}", reach))
+        digits = decimals(error.rmse)
+        reach = f"± {best.half_width(name):.{digits}f}"
+        rows.append((*_QUERIES[name], f"{error.rmse:.{digits}f}", reach))
     return text_tables.grid(("query", "answered", ">RMSE", ">95% interval"), rows)
 
 

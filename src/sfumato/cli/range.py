@@ -29,11 +29,11 @@ class RangeOptions:
     source: Annotated[Path, typer.Argument(metavar="RELEASED")]
     """The file that `sfumato release` has written."""
     first: Annotated[str, typer.Argument()]
-    """The place of the first value, counted from 1; of a stream that was published by time, a year
-    (2026), month (2026-03), day (2026-03-01), or a time (2026-03-01T12:00), which stands for the
-    period that it lies in."""
+    """The position of the first value, counted from 1; of a stream that was published by time, a
+    year (2026), month (2026-03), day (2026-03-01), or a time (2026-03-01T12:00), which stands for
+    the period that it lies in."""
     last: Annotated[str | None, typer.Argument()] = None
-    """The place of the last value, or the last year, month, day or time, to its end; that of the
+    """The position of the last value, or the last year, month, day or time, to its end; that of the
     first by default."""
     level: float = 0.95
     order: Literal["steady", "any"] = "steady"
@@ -57,7 +57,7 @@ class RangeQuestion:
 
 
 def range_(asked: RangeOptions) -> Result:
-    """Say the sum and the mean of the values from one place or time to another.
+    """Say the sum and the mean of the values from one position or time to another.
 
     Any number of questions costs no privacy. The file may still be growing.
 
@@ -89,14 +89,14 @@ def range_(asked: RangeOptions) -> Result:
 
 
 def _by_place(stream: Released, asked: RangeOptions, end: str) -> RangeQuestion:
-    """Return a range of places."""
+    """Return a range of positions."""
     first, last = (
         _place(asked, name, text) for name, text in (("first", asked.first), ("last", end))
     )
     answer = stream.sum(first, last, asked.level, asked.order)
     return RangeQuestion(
         {"first": first, "last": last},
-        f"{answer.count:,} values, from place {first:,} to {last:,} of {answer.as_of:,}:\n",
+        f"{answer.count:,} values, from position {first:,} to {last:,} of {answer.as_of:,}:\n",
         answer,
         sorted({cut * stream.unit for cut, _ in stream.cuts(first, last)}),
         lambda: plots.means(stream, first, last),
@@ -108,7 +108,7 @@ def _place(asked: RangeOptions, name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise InputError(
-            f"{name} is {text!r}; {asked.source} has no time axis, so a place such as 1000 is "
+            f"{name} is {text!r}; {asked.source} has no time axis, so a position such as 1000 is "
             "expected."
         ) from None
 
@@ -117,8 +117,8 @@ def _by_time(stream: ReleasedByTime, asked: RangeOptions, end: str) -> RangeQues
     """Return a range of time, its last day or time included to the end."""
     answer = stream.between(asked.first, end, asked.level)
     start, until = (
-        stream.grid.clock.text(int(stream.grid.edges[place]))
-        for place in (answer.first - 1, answer.last)
+        stream.grid.clock.text(int(stream.grid.edges[position]))
+        for position in (answer.first - 1, answer.last)
     )
     ends: dict[str, Any] = {
         "from": start,
@@ -144,9 +144,9 @@ def _text(asked: RangeOptions, question: RangeQuestion, sides: dict[str, RangeAn
     yield question.words
     for name, side in sides.items():
         reach = (side.high - side.low) / 2
-        places = decimals(reach)
+        digits = decimals(reach)
         value, more, low, high = (
-            f"{number:z,.{places}f}" for number in (side.value, reach, side.low, side.high)
+            f"{number:z,.{digits}f}" for number in (side.value, reach, side.low, side.high)
         )
         about = f" ± {more}" if asked.order == "steady" else ""
         yield f"{name:>6}  {value}{about}   ({100 * asked.level:.10g}%: {low} to {high})"

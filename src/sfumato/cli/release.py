@@ -16,7 +16,7 @@ from sfumato.cli.command import Parts, Picture, Result
 from sfumato.core.field_checks import check_number, check_whole
 from sfumato.errors import InputError
 from sfumato.files.dialects import USUAL, Dialect
-from sfumato.files.time_axis import BY_PLACE, TimeAxis
+from sfumato.files.time_axis import BY_POSITION, TimeAxis
 from sfumato.streams.published import Publisher, PublishingPlan, plan
 from sfumato.streams.published.amounts import Amounts
 from sfumato.streams.published.gaussian_plan import gaussian_plan
@@ -100,7 +100,7 @@ class ReleaseOptions:
     """Replace an output that is there already, or go over the budget; says what it costs."""
     as_json: bool = False
     dialect: Dialect = USUAL
-    axis: TimeAxis = BY_PLACE
+    axis: TimeAxis = BY_POSITION
 
     @cached_property
     def columns(self) -> list[str]:
@@ -307,12 +307,12 @@ def _result(publisher: Publisher, asked: ReleaseOptions, amounts: Amounts) -> Re
         return Result(record, _text(record, planned, asked.fitted[1]))
     whole = files.read_released(asked.output).sum(planned.skipped + 1, state.count)
     record["sum"] = {"value": whole.value, "low": whole.low, "high": whole.high}
-    places = f"{planned.skipped + 1} {state.count}"
+    indices = f"{planned.skipped + 1} {state.count}"
     return Result(
         record,
         _text(record, planned, asked.fitted[1]),
         picture=lambda: plots.means(files.read_released(asked.output)),
-        next_command=f"sfumato range {shlex.quote(str(asked.output))} {places}",
+        next_command=f"sfumato range {shlex.quote(str(asked.output))} {indices}",
     )
 
 

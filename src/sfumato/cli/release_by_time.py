@@ -11,7 +11,7 @@ from sfumato.cli import console, text_tables
 from sfumato.cli.command import Parts, Result
 from sfumato.core.duration import length
 from sfumato.errors import InputError
-from sfumato.files.time_axis import BY_PLACE
+from sfumato.files.time_axis import BY_POSITION
 
 if TYPE_CHECKING:
     from sfumato.cli.release import ReleaseOptions
@@ -40,7 +40,7 @@ def refuse(asked: ReleaseOptions) -> None:
     axis = asked.axis
     if axis.time is None:
         for field in fields(axis):
-            if getattr(axis, field.name) != getattr(BY_PLACE, field.name):
+            if getattr(axis, field.name) != getattr(BY_POSITION, field.name):
                 name = field.name.strip("_").replace("_", "-")
                 value = getattr(axis, field.name)
                 raise InputError(f"{name} is {value!r}; it needs --time, the column of times.")

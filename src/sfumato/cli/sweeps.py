@@ -61,7 +61,7 @@ def swept(asked: CompareOptions, compare: Callable[[CompareOptions], Result]) ->
                 if None not in line
             },
             title=f"Error over {_WORDS[name]}",
-            subtitle="Mean squared error, in multiples of the least at each place",
+            subtitle="Mean squared error, in multiples of the least at each point",
             label_across=_WORDS[name],
         ),
     )

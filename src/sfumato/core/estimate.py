@@ -131,9 +131,9 @@ class Covariance:
             full = full + (self.core if inner is None else inner @ self.core @ inner.T)
         return full
 
-    def only(self, places: Sequence[int]) -> Covariance:
+    def only(self, indices: Sequence[int]) -> Covariance:
         """Return the covariance of the values with these indices."""
-        index = np.asarray(places, dtype=np.int64)
+        index = np.asarray(indices, dtype=np.int64)
         factor, core = self.factor, self.core
         if factor is not None:
             factor = factor[index]
@@ -235,12 +235,12 @@ class Estimate:
         sums[(rows != 0) @ unknown] = np.nan
         return Estimate(sums, mapped, tuple(labels), self.n, self.guarantee)
 
-    def only(self, places: Sequence[int]) -> Estimate:
+    def only(self, indices: Sequence[int]) -> Estimate:
         """Return an estimate of the values with these indices alone."""
         return Estimate(
-            values=self.values[np.asarray(places, dtype=np.int64)],
-            covariance=self.covariance.only(places),
-            labels=tuple(self.labels[place] for place in places),
+            values=self.values[np.asarray(indices, dtype=np.int64)],
+            covariance=self.covariance.only(indices),
+            labels=tuple(self.labels[index] for index in indices),
             n=self.n,
             guarantee=self.guarantee,
             quantity=self.quantity,

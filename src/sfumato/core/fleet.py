@@ -102,7 +102,7 @@ class DeviceFleet(Fleet):
     def __init__(self, stream: Stream, population: Population, rng: Source) -> None:
         self._stream, self._population, self._rng = stream, population, rng
         offers = len(stream.offers)
-        self._devices = [stream.device(rng, place % offers) for place in range(population.devices)]
+        self._devices = [stream.device(rng, index % offers) for index in range(population.devices)]
         self._period = 0
         self._due: list[Message] = []
 

@@ -11,8 +11,8 @@ __all__ = ["AMOUNT", "MEAN", "MOVE", "SHARE", "Quantity", "decimals", "fixed"]
 Kind = Literal["share", "mean", "move", "amount"]
 
 
-def fixed(value: float, places: int) -> str:
-    """Return a number with ``places`` decimals; a number that rounds to zero has no sign.
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; a number that rounds to zero has no sign.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def fixed(value: float, places: int) -> str:
     ('0.13', '0.00', '0')
 
     """
-    return f"{value:z.{places}f}"
+    return f"{value:z.{decimals}f}"
 
 
 def decimals(reach: float) -> int:
@@ -72,9 +72,9 @@ class Quantity:
         """Return the number of decimals for values with this uncertainty."""
         return decimals(self.scale * reach)
 
-    def text(self, value: float, places: int) -> str:
+    def text(self, value: float, decimals: int) -> str:
         """Return a value as it is printed, with its unit."""
-        return fixed(self.scale * value, places) + self.unit
+        return fixed(self.scale * value, decimals) + self.unit
 
     def measured_in(self, unit: str) -> Quantity:
         """Return the same quantity in another unit, which is printed after a space."""

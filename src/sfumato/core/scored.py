@@ -83,9 +83,9 @@ class Looks:
             columns.append(np.concatenate(arrays, axis=-1))
         return cls(*columns)
 
-    def only(self, places: Any) -> Looks:
+    def only(self, indices: Any) -> Looks:
         """Return the looks of some of the answers, by index."""
-        return Looks(*(getattr(self, part.name)[..., places] for part in fields(self)))
+        return Looks(*(getattr(self, part.name)[..., indices] for part in fields(self)))
 
     def moments(self, delta: Floats) -> tuple[Floats, Floats]:
         """Return the variance that a distance of the truth adds, and the third moment there."""
@@ -191,18 +191,18 @@ class ScoredEstimate(Estimate):
         """Return the estimate with other values; intervals keep their widths and move along."""
         return replace(self, values=values, known=self.known + np.nan_to_num(values - self.values))
 
-    def only(self, places: Sequence[int]) -> ScoredEstimate:
+    def only(self, indices: Sequence[int]) -> ScoredEstimate:
         """Return an estimate of the values with these indices alone."""
-        index = np.asarray(places, dtype=np.int64)
+        kept = np.asarray(indices, dtype=np.int64)
         sides = ("known", "noise", "least", "most")
         return replace(
             self,
-            values=self.values[index],
-            covariance=self.covariance.only(places),
-            labels=tuple(self.labels[place] for place in places),
-            looks=self.looks.only(index),
-            spare=(self.spare[0][index], self.spare[1][index]),
-            **{side: getattr(self, side)[index] for side in sides},
+            values=self.values[kept],
+            covariance=self.covariance.only(indices),
+            labels=tuple(self.labels[index] for index in indices),
+            looks=self.looks.only(kept),
+            spare=(self.spare[0][kept], self.spare[1][kept]),
+            **{side: getattr(self, side)[kept] for side in sides},
         )
 
     def answers(self, level: float = 0.95, *, band: bool = False) -> Answers:

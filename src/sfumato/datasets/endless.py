@@ -304,11 +304,11 @@ def taxi_by_half_hour(folder: Path, devices: int = DEVICES, seed: int = 1) -> Tr
         raise InputError(f"{path} cannot be read; columns pickup and zone are expected.") from error
     began = table["pickup"].to_numpy().astype("datetime64[s]")
     period = (began - _START) // _HALF_HOUR
-    place = np.full(1 << 16, len(ZONES))
-    place[list(ZONES.values())] = np.arange(len(ZONES))
+    index = np.full(1 << 16, len(ZONES))
+    index[list(ZONES.values())] = np.arange(len(ZONES))
     zone = table["zone"].to_numpy()
     there = (period >= 0) & (period < _HALF_HOURS)  # a few trips carry foreign dates
-    cell = period[there].astype(np.int64) * (len(ZONES) + 1) + place[zone[there]]
+    cell = period[there].astype(np.int64) * (len(ZONES) + 1) + index[zone[there]]
     counts = np.bincount(cell, minlength=_HALF_HOURS * (len(ZONES) + 1))
     labels = (*ZONES, flights.ELSEWHERE)
     return Trips(counts.reshape(_HALF_HOURS, -1), labels, devices, seed)

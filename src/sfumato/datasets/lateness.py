@@ -44,12 +44,12 @@ class Lateness:
 def read_lateness() -> Lateness:
     """Return all flights of 2013 that arrived, in an order that is always the same."""
     table = read_columns("origin", "month", "hour", "carrier", "arr_delay").drop_null()
-    place = {name: index for index, name in enumerate(FEATURES)}
+    index_of = {name: index for index, name in enumerate(FEATURES)}
     columns = [
-        [place[f"airport {code}"] for code in table["origin"].to_pylist()],
-        [place[f"month {month}"] for month in table["month"].to_pylist()],
-        [place[f"hour {hour}"] for hour in table["hour"].to_pylist()],
-        [place[f"carrier {code}"] for code in table["carrier"].to_pylist()],
+        [index_of[f"airport {code}"] for code in table["origin"].to_pylist()],
+        [index_of[f"month {month}"] for month in table["month"].to_pylist()],
+        [index_of[f"hour {hour}"] for hour in table["hour"].to_pylist()],
+        [index_of[f"carrier {code}"] for code in table["carrier"].to_pylist()],
     ]
     order = np.random.default_rng(2013).permutation(table.num_rows)
     late = table["arr_delay"].to_numpy() > 15

@@ -65,9 +65,9 @@ class AmountTable:
         return np.round(self._at(chances, low)).astype(np.int64)
 
     def _at(self, chances: NDArray[np.float64], median: float) -> NDArray[np.float64]:
-        places = [0, 0.5, 0.85, 0.95, 0.995]
+        levels = [0, 0.5, 0.85, 0.95, 0.995]
         sizes = np.log([1, median, self.p85, self.p95, self.p995])
-        amounts = np.exp(np.interp(chances, places, sizes))
+        amounts = np.exp(np.interp(chances, levels, sizes))
         tail = np.maximum(chances - 0.995, 0) / 0.005
         return np.asarray(amounts * (self.largest / self.p995) ** tail**TAIL)
 

@@ -148,8 +148,8 @@ class Exchanges:
         self._patience.pop(task_id, None)
         sent = refused = kept = 0
         with self._journal.transaction():
-            for place, report in enumerate(waiting):
-                reason = outcome.refused.get(place)
+            for index, report in enumerate(waiting):
+                reason = outcome.refused.get(index)
                 if reason is not None and reason not in FINAL:
                     kept += 1  # too early, or not now
                     continue

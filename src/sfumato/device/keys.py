@@ -100,10 +100,10 @@ class Root:
         return root
 
     def _take(self, task_id: bytes, twins: Twins) -> tuple[bytes, Root]:
-        place = int.from_bytes(hashlib.sha256(task_id).digest()[: DEPTH // 8], "big")
+        leaf = int.from_bytes(hashlib.sha256(task_id).digest()[: DEPTH // 8], "big")
         for index, (depth, path, seed) in enumerate(self.nodes):
-            if place >> (DEPTH - depth) == path:
-                key, siblings = _descend(depth, path, seed, place, twins)
+            if leaf >> (DEPTH - depth) == path:
+                key, siblings = _descend(depth, path, seed, leaf, twins)
                 rest = self.nodes[:index] + self.nodes[index + 1 :]
                 return _derived(key, b"task " + task_id), Root((*rest, *siblings))
         raise BudgetError("the key of this task was taken before and cannot be taken again.")
@@ -128,13 +128,13 @@ class Root:
 
 
 def _descend(
-    depth: int, path: int, seed: bytes, place: int, twins: Twins
+    depth: int, path: int, seed: bytes, leaf: int, twins: Twins
 ) -> tuple[bytes, list[tuple[int, int, bytes]]]:
     """Walk down to a leaf; return its seed and the siblings on the way."""
     siblings = []
     while depth < DEPTH:
         depth += 1
-        turn = place >> (DEPTH - depth) & 1
+        turn = leaf >> (DEPTH - depth) & 1
         path = path << 1 | turn
         halves = twins(seed)
         siblings.append((depth, path ^ 1, halves[1 - turn]))

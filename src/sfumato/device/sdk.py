@@ -171,9 +171,9 @@ class Device:
         total = Flushed()
         self._clock.mark()
         tasks = sorted(self.journal.task_ids(), key=lambda task_id: self._took.get(task_id, 0.0))
-        for place, task_id in enumerate(tasks):
+        for index, task_id in enumerate(tasks):
             begun = time.monotonic()
-            share = (end - begun) / (len(tasks) - place)
+            share = (end - begun) / (len(tasks) - index)
             errand = Errand(task_id, begun + share, force, self.transport)
             total += self._run(errand)
             self._took[task_id] = 0.0 if errand.left else time.monotonic() - begun

@@ -116,10 +116,10 @@ class Http:
 def _outcome(said: Any) -> Delivery:
     refused = {}
     for report in said["refused"]:
-        place, reason = report["index"], report["reason"]
-        if type(place) is not int or not isinstance(reason, str):
+        index, reason = report["index"], report["reason"]
+        if type(index) is not int or not isinstance(reason, str):
             raise TypeError("refused has no index and reason")
-        refused[place] = reason
+        refused[index] = reason
     key_id = said.get("key_id")
     return Delivery(refused, key_id if type(key_id) is int else None)
 

@@ -67,20 +67,20 @@ class Seen:
 
     def add(self, number: int) -> bool:
         """Add a number; return whether it is new."""
-        place = bisect_right(self.runs, number, key=lambda run: run[0])
-        before = self.runs[place - 1] if place else [-1, -1]
+        index = bisect_right(self.runs, number, key=lambda run: run[0])
+        before = self.runs[index - 1] if index else [-1, -1]
         if before[0] <= number < before[1]:
             return False
-        joins_before = place > 0 and before[1] == number
-        joins_after = place < len(self.runs) and self.runs[place][0] == number + 1
+        joins_before = index > 0 and before[1] == number
+        joins_after = index < len(self.runs) and self.runs[index][0] == number + 1
         if joins_before and joins_after:
-            before[1] = self.runs.pop(place)[1]
+            before[1] = self.runs.pop(index)[1]
         elif joins_before:
             before[1] += 1
         elif joins_after:
-            self.runs[place][0] = number
+            self.runs[index][0] = number
         else:
-            self.runs.insert(place, [number, number + 1])
+            self.runs.insert(index, [number, number + 1])
         return True
 
 

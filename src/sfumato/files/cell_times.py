@@ -99,8 +99,8 @@ def _texts(cells: Any) -> CellTimes:
     times = np.array([0 if time is None else time[0] for time in read], dtype=np.int64)
     are_walls = np.array([time is None or time[1] for time in read], dtype=np.bool_)
     invalid = np.array([time is None for time in read], dtype=np.bool_)
-    places = coded.indices.to_numpy(zero_copy_only=False)
-    return CellTimes(times[places], are_walls[places], invalid[places])
+    indices = coded.indices.to_numpy(zero_copy_only=False)
+    return CellTimes(times[indices], are_walls[indices], invalid[indices])
 
 
 def _together(texts: Any) -> CellTimes | None:

@@ -174,8 +174,8 @@ class Table:
         encoding, errors = self.dialect.encoding, "backslashreplace"
         with self.path.open(encoding=encoding, errors=errors, newline="") as file:
             names = next(csv.reader(file, delimiter=self.dialect.delimiter), [])
-        return [name.removeprefix("\ufeff") if not place else name
-                for place, name in enumerate(names)]  # fmt: skip
+        return [name.removeprefix("\ufeff") if not index else name
+                for index, name in enumerate(names)]  # fmt: skip
 
     def _refuse_dialect(self) -> None:
         """Raise ConfigurationError if it is said how a file is written that is no CSV file."""
@@ -255,7 +255,7 @@ def _plain(column: Any) -> Any:
 def _apart(names: list[str]) -> list[str]:
     """Return names of which no two are the same; a name that is there once is kept."""
     return [
-        name if names.count(name) == 1 else f"{name}\0{place}" for place, name in enumerate(names)
+        name if names.count(name) == 1 else f"{name}\0{index}" for index, name in enumerate(names)
     ]
 
 

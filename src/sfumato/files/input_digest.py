@@ -21,11 +21,11 @@ class InputDigest:
     name
         The name of the input, for an error message.
     position
-        The place of the next byte that comes.
+        The position of the next byte that comes.
     since
-        The place of the first byte that is part of the digest.
+        The position of the first byte that is part of the digest.
     until, recorded
-        The place up to which bytes were read before, and their digest.
+        The position up to which bytes were read before, and their digest.
 
     """
 

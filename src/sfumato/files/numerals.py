@@ -113,21 +113,21 @@ def in_units(cells: Any, amounts: Amounts, first: int = 0) -> Ints:
     wrong = numbers < 0
     numbers[wrong] = 0
 
-    def exactly(places: Ints) -> list[int]:
-        return [_nearest(amounts, text) for text in texts.take(pa.array(places)).to_pylist()]
+    def exactly(indices: Ints) -> list[int]:
+        return [_nearest(amounts, text) for text in texts.take(pa.array(indices)).to_pylist()]
 
     units = amounts.rounded(numbers / amounts.unit, exactly)
-    for place in np.flatnonzero(~plain).tolist():
-        text = texts[place].as_py()
+    for index in np.flatnonzero(~plain).tolist():
+        text = texts[index].as_py()
         number = exact(text)
-        wrong[place] = number is None or number < 0
-        if not wrong[place]:
-            units[place] = _nearest(amounts, text)
+        wrong[index] = number is None or number < 0
+        if not wrong[index]:
+            units[index] = _nearest(amounts, text)
         elif amounts.invalid == "clip" and _INFINITE.fullmatch(text):
-            units[place] = amounts.units
+            units[index] = amounts.units
     if amounts.invalid == "stop" and wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
-        raise amounts.refusal(first + place, shown(cells[place].as_py()))
+        index = int(np.flatnonzero(wrong)[0])
+        raise amounts.refusal(first + index, shown(cells[index].as_py()))
     return units
 
 
@@ -144,15 +144,15 @@ def listed(cells: Any) -> list[int | float | None]:
     texts = trimmed(cells)
     there = cells.is_valid().to_numpy(zero_copy_only=False)
     if not (_matches(texts, _PLAIN) | ~there).all():
-        return [_number(cell, place) for place, cell in enumerate(cells.to_pylist())]
+        return [_number(cell, index) for index, cell in enumerate(cells.to_pylist())]
     filled = pc.if_else(pa.array(there), texts, b"0")
     numbers: list[int | float | None] = pc.cast(as_string(filled), pa.float64()).to_pylist()
     whole = np.flatnonzero(_matches(filled, _PLAIN_WHOLE))
     exactly = pc.cast(as_string(filled.take(pa.array(whole))), pa.int64()).to_pylist()
-    for place, number in zip(whole.tolist(), exactly, strict=True):
-        numbers[place] = number
-    for place in np.flatnonzero(~there).tolist():
-        numbers[place] = None
+    for index, number in zip(whole.tolist(), exactly, strict=True):
+        numbers[index] = number
+    for index in np.flatnonzero(~there).tolist():
+        numbers[index] = None
     return numbers
 
 

@@ -232,19 +232,19 @@ class _Codes:
 
     def of(self, column: Any) -> Ints:
         """Return the number of each name."""
-        names, places = _distinct(column)
+        names, indices = _distinct(column)
         own = [self._known.setdefault(name, len(self._known)) for name in names]
-        return np.array(own, dtype=np.int64)[places]
+        return np.array(own, dtype=np.int64)[indices]
 
 
 def _names(column: Any) -> Array:
     """Return a column as an array of names."""
-    names, places = _distinct(column)
-    return objects(names)[places]
+    names, indices = _distinct(column)
+    return objects(names)[indices]
 
 
 def _distinct(column: Any) -> tuple[list[str], Ints]:
-    """Return the distinct names, and the place of each row's name among them; '' for no name."""
+    """Return the distinct names, and the index of each row's name among them; '' for no name."""
     try:
         coded = column.dictionary_encode("encode")
         names = ["" if name is None else str(name) for name in coded.dictionary.to_pylist()]

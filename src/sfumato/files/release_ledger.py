@@ -164,9 +164,9 @@ class ReleaseLedger:
         """Replace or remove the last entry of a release."""
         with self._claimed():
             entries, limit = self._read()
-            places = [place for place, each in enumerate(entries) if each == release]
-            if places:
-                entries[places[-1] : places[-1] + 1] = [] if changed is None else [changed]
+            indices = [index for index, each in enumerate(entries) if each == release]
+            if indices:
+                entries[indices[-1] : indices[-1] + 1] = [] if changed is None else [changed]
                 if entries or limit is not None:
                     self._write(entries, limit)
                 else:

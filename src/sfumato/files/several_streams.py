@@ -132,8 +132,8 @@ def _columns(
     moved: Moved,
 ) -> Streams:
     own = {
-        name: published_files.file_name(name, place, suffix)
-        for place, name in enumerate(names, start=1)
+        name: published_files.file_name(name, index, suffix)
+        for index, name in enumerate(names, start=1)
     }
     publishers = {
         name: published_files.write_stream(

@@ -11,7 +11,7 @@ from sfumato.streams.published.local_time import zone_of
 from sfumato.streams.published.publishing_plan import TIMES
 from sfumato.streams.published.time_grid import TimeGrid, seconds_in
 
-__all__ = ["BY_PLACE", "TimeAxis"]
+__all__ = ["BY_POSITION", "TimeAxis"]
 
 
 @dataclass(frozen=True)
@@ -82,5 +82,5 @@ class TimeAxis:
         return TimeGrid.spanning(first, last, seconds_in(self.every), self.zone)
 
 
-BY_PLACE = TimeAxis()
+BY_POSITION = TimeAxis()
 """No time axis: values are published in the order in which they come."""

@@ -160,11 +160,11 @@ def _grid(axis: TimeAxis, moments: CellTimes) -> TimeGrid:
 
 def _refuse_invalid(moments: CellTimes, batch: RowBatch) -> None:
     if moments.invalid.any():
-        place = int(np.flatnonzero(moments.invalid)[0])
-        cell = batch.columns[1][place].as_py()
+        index = int(np.flatnonzero(moments.invalid)[0])
+        cell = batch.columns[1][index].as_py()
         shown = numerals.shown(cell.encode() if isinstance(cell, str) else cell)
         raise InputError(
-            f"time {batch.row + place + 1} is {shown}; a time such as 2026-03-01T12:00 is expected "
+            f"time {batch.row + index + 1} is {shown}; a time such as 2026-03-01T12:00 is expected "
             "(with invalid clip or zero its row would count nowhere)."
         )
 
@@ -214,7 +214,7 @@ def _write(released: ReleasedByTime, output: Path, *, force: bool) -> None:
 
 
 def read_stream(path: Path) -> Released | ReleasedByTime:
-    """Return the stream in a file, published by place or by time."""
+    """Return the stream in a file, published by position or by time."""
     described, rows = released_files.read_description(path)
     if not described.release.times:
         return released_files.as_released(path, described, rows)

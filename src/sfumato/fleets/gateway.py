@@ -83,13 +83,13 @@ class Gateway:
         names = [report[:ID_BYTES] for report in reports]
         if all(name in self._answers for name in names):
             reasons = [self._answers.pop(name) for name in names]
-            refused = {place: why for place, why in enumerate(reasons) if why is not None}
+            refused = {target: why for target, why in enumerate(reasons) if why is not None}
             return Delivery(refused, self._keys.get(task_id))
-        place = (url, task_id, key_id)
-        load = self._loads.setdefault(place, _Load())
+        target = (url, task_id, key_id)
+        load = self._loads.setdefault(target, _Load())
         load.reports += reports
         if len(load.reports) >= self._together:
-            self._post(*place, self._loads.pop(place))
+            self._post(*target, self._loads.pop(target))
         raise Unreachable("the gateway has taken it along")
 
     def deliver(self) -> None:
@@ -98,8 +98,8 @@ class Gateway:
         Afterwards ``refused`` has the number of refused reports for each reason, and ``problems``
         the number of reports that did not arrive for each cause.
         """
-        for place, load in self._loads.items():
-            self._post(*place, load)
+        for target, load in self._loads.items():
+            self._post(*target, load)
         self._loads = {}
         on_the_way, self._on_the_way = self._on_the_way, []
         self.problems, self.refused = Counter(), Counter()

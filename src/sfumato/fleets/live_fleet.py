@@ -103,8 +103,8 @@ class LiveFleet:
         # What all devices of a process know about a task is the same, and read once.
         known: dict[bytes, Any] = {published.task_id: part}
         names = [
-            MEMORY if folder is None else folder / f"{place}.journal"
-            for place in range(len(streams))
+            MEMORY if folder is None else folder / f"{index}.journal"
+            for index in range(len(streams))
         ]
         self.devices = [Device.open(name, limits, self.gateway, lambda: self.now) for name in names]
         for device in self.devices:
@@ -126,16 +126,16 @@ class LiveFleet:
         raised.
         """
         members, streams = [], []
-        for place, device in enumerate(self.devices):
+        for index, device in enumerate(self.devices):
             try:
-                device.join(self.published, self._tiers[place])
+                device.join(self.published, self._tiers[index])
             except SfumatoError as error:
                 self.absent[str(error)] += 1
                 device.close()
             else:
                 members.append(device)
-                streams.append(place)
-            yield place + 1
+                streams.append(index)
+            yield index + 1
         tried, self.devices = len(self.devices), members
         self.streams = self.streams[streams]
         if not members:
@@ -189,8 +189,8 @@ class LiveFleet:
         else:
             news = np.arange(len(self))
         self._observed = period
-        for place in news.tolist():
-            self.devices[place].observe(self.observed.said(column[place]), strict=True)
+        for index in news.tolist():
+            self.devices[index].observe(self.observed.said(column[index]), strict=True)
 
     def flush(self, period: int) -> Tick:
         """Let all devices send the reports that are due at the end of a period."""
@@ -279,8 +279,8 @@ def _tiers(stream: Stream, devices: int) -> list[int]:
     """Return the tier that each device picks, in the proportions that the task expects."""
     bounds = np.cumsum(stream.picks)[:-1]
     # Any prefix of the fleet has the proportions, nearly: the fraction of a golden step is even.
-    places = np.arange(devices) * GOLDEN % 1.0
-    return [int(tier) for tier in np.searchsorted(bounds, places, side="right")]
+    points = np.arange(devices) * GOLDEN % 1.0
+    return [int(tier) for tier in np.searchsorted(bounds, points, side="right")]
 
 
 def _together(ticks: list[Tick]) -> Tick:

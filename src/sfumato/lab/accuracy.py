@@ -51,8 +51,8 @@ class Densities:
     def _averaged(self, what: Callable[[NDArray[np.int8]], Array]) -> Floats:
         total: Any = 0
         step = max(1, (1 << 25) // (self._shape[0] * self._shape[1]))
-        for place in range(self._fleet.parts):
-            streams = self._fleet.part(place).streams()
+        for index in range(self._fleet.parts):
+            streams = self._fleet.part(index).streams()
             for start in range(0, len(streams), step):
                 bits = self._values.encode_streams(streams[start : start + step])
                 total = total + what(freeze(bits, self._changes)).sum(axis=0, dtype=np.int64)

@@ -143,9 +143,9 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
                 parameters=() if share is None else (("share", share),),
             ),
             stream,
-            seed=seed + place,
+            seed=seed + index,
         )
-        for place, method in enumerate(methods)
+        for index, method in enumerate(methods)
     }
     done: dict[str, Simulation] = {}
     for period in range(1, stream.periods + 1):
@@ -159,8 +159,8 @@ def contest(  # noqa: PLR0913 - a setting of an experiment each
 def livest(truth: Floats) -> Watch:
     """Return a watch on the value that moves furthest; of several such values, on the last."""
     reach = truth.max(axis=0) - truth.min(axis=0)
-    place = int(np.flatnonzero(reach >= reach.max() - 1e-12)[-1])
-    return Watch.item(place, of=reach.size)
+    index = int(np.flatnonzero(reach >= reach.max() - 1e-12)[-1])
+    return Watch.item(index, of=reach.size)
 
 
 def summed(rows: Sequence[Sequence[MethodScore]]) -> dict[str, dict[str, float]]:
@@ -172,9 +172,9 @@ def summed(rows: Sequence[Sequence[MethodScore]]) -> dict[str, dict[str, float]]
     )
     return {
         first.method: {
-            name: float(np.mean([getattr(row[place], name) for row in rows])) for name in names
+            name: float(np.mean([getattr(row[index], name) for row in rows])) for name in names
         }
-        for place, first in enumerate(rows[0])
+        for index, first in enumerate(rows[0])
     }
 
 
@@ -223,8 +223,8 @@ def bits(run: Simulation, devices: int) -> float:
     """Return the bits that a device sends and receives in a period, as the paper counts them."""
     periods = len(run.releases)
     order: list[int] = []  # of each question: the how manieth of its period it is
-    for place, asked in enumerate(run.asked):
-        again = place > 0 and run.asked[place - 1].period == asked.period
+    for index, asked in enumerate(run.asked):
+        again = index > 0 and run.asked[index - 1].period == asked.period
         order.append(order[-1] + 1 if again else 0)
     everybody = Counter(
         question

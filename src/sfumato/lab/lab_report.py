@@ -141,7 +141,7 @@ def _summary(record: Mapping[str, Any]) -> Iterator[str]:
     rows.append(["", "all", *(str(totals[verdict]) for verdict in VERDICTS)])
     shown = [verdict for verdict in VERDICTS if totals[verdict]]
     keep = [0, 1, *(2 + VERDICTS.index(verdict) for verdict in shown)]
-    yield markdown(["what", "shows", *shown], [[row[place] for place in keep] for row in rows])
+    yield markdown(["what", "shows", *shown], [[row[index] for index in keep] for row in rows])
 
 
 def _details(record: Mapping[str, Any]) -> Iterator[str]:

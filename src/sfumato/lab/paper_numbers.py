@@ -66,5 +66,5 @@ def _numbers(table: Mapping[str, Any]) -> Iterator[PrintedNumber]:
         fields = {key: value for key, value in row.items() if key not in table["metrics"]}
         for metric in table["metrics"]:
             printed = row.get(metric, "").split()
-            for place, digits in zip(table["at"], printed, strict=bool(printed)):
-                yield PrintedNumber(fields | {table["across"]: place}, metric, digits)
+            for index, digits in zip(table["at"], printed, strict=bool(printed)):
+                yield PrintedNumber(fields | {table["across"]: index}, metric, digits)

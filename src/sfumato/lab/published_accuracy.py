@@ -208,9 +208,9 @@ def _drawn(
 
 def _cut_sums(values: Ints, threshold: int, first: Ints, last: Ints) -> Ints:
     """Return the sums of cut values in some ranges."""
-    places, where = np.unique(np.concatenate([first - 1, last]), return_inverse=True)
-    cut = np.minimum(values[: places[-1]], threshold)
-    between = np.add.reduceat(cut, places[:-1])
+    positions, where = np.unique(np.concatenate([first - 1, last]), return_inverse=True)
+    cut = np.minimum(values[: positions[-1]], threshold)
+    between = np.add.reduceat(cut, positions[:-1])
     prefix = np.append(0, np.cumsum(between))
     return np.asarray(prefix[where[first.size :]] - prefix[where[: first.size]])
 

@@ -129,19 +129,19 @@ def drawn_vectors(cell: Cell, rng: np.random.Generator) -> NDArray[Any]:
     devices, entries, held = (int(cell[name]) for name in ("devices", "dimension", "sparsity"))
     drawn = np.empty(devices, dtype=encoded_dtype(entries, held))
     if held * held < entries:  # draw again where a place came twice
-        places = rng.integers(0, entries, (devices, held))
-        while (twice := _repeated(places)).any():
-            places[twice] = rng.integers(0, entries, (int(twice.sum()), held))
+        positions = rng.integers(0, entries, (devices, held))
+        while (twice := _repeated(positions)).any():
+            positions[twice] = rng.integers(0, entries, (int(twice.sum()), held))
     else:
         keys = rng.random((devices, entries), dtype=np.float32)
-        places = np.argpartition(keys, held - 1, axis=1)[:, :held]
-    drawn["position"] = np.sort(places, axis=1)
+        positions = np.argpartition(keys, held - 1, axis=1)[:, :held]
+    drawn["position"] = np.sort(positions, axis=1)
     drawn["sign"] = rng.integers(0, 2, (devices, held)) * 2 - 1
     return drawn
 
 
-def _repeated(places: NDArray[Any]) -> NDArray[np.bool_]:
-    ordered = np.sort(places, axis=1)
+def _repeated(positions: NDArray[Any]) -> NDArray[np.bool_]:
+    ordered = np.sort(positions, axis=1)
     return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
 
 
@@ -196,8 +196,8 @@ def _projected(
     mechanism: SparseMechanism, tally: Tally, cell: Cell, values: NDArray[Any]
 ) -> Floats:
     entries = mechanism.dimension
-    signs, places = values["sign"], values["position"].astype(np.int64)
-    flat = (places + entries * (signs < 0)).ravel()
+    signs, positions = values["sign"], values["position"].astype(np.int64)
+    flat = (positions + entries * (signs < 0)).ravel()
     truth = np.bincount(flat, minlength=2 * entries) / len(values)
     off = projected_symbols(mechanism, tally, str(cell["projection"])) - truth
     return off if cell["target"] == "symbols" else off[:entries] - off[entries:]

@@ -72,17 +72,23 @@ def dots(
 
 
 def _draw(axes: Axes, answers: Answers, truth: Floats | None) -> None:
-    places = np.arange(len(answers))
-    for place, low, value, high in zip(
-        places.tolist(), answers.low, answers.values, answers.high, strict=True
+    indices = np.arange(len(answers))
+    for index, low, value, high in zip(
+        indices.tolist(), answers.low, answers.values, answers.high, strict=True
     ):
-        _fade(axes, place, low, value)
-        _fade(axes, place, high, value)
+        _fade(axes, index, low, value)
+        _fade(axes, index, high, value)
     axes.scatter(
-        answers.values, places, s=42, color=style.ACCENT, edgecolors="white", linewidths=1, zorder=4
+        answers.values,
+        indices,
+        s=42,
+        color=style.ACCENT,
+        edgecolors="white",
+        linewidths=1,
+        zorder=4,
     )
     if truth is not None:
-        ends = places - _HALF - 0.05, places + _HALF + 0.05
+        ends = indices - _HALF - 0.05, indices + _HALF + 0.05
         axes.vlines(truth, *ends, color=style.TRUTH, linewidth=2.2, zorder=5)
 
 

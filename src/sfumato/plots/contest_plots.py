@@ -51,18 +51,18 @@ def contest(scores: Mapping[str, Sequence[MethodScore]], epsilon: float, window:
 def _draw_curve(axes: Axes, rows: Sequence[MethodScore]) -> None:
     by_name = {row.method: row for row in rows}
     truth = rows[0].run.truth
-    place = int(np.argmax(livest(truth).weights))
+    index = int(np.argmax(livest(truth).weights))
     across = np.arange(1, len(truth) + 1)
     rival = next((name for name in SHOWN if name in by_name), None)
     if rival is not None:
-        values = by_name[rival].run.values[:, place]
+        values = by_name[rival].run.values[:, index]
         axes.step(across, values, where="mid", color=SHOWN[rival], linewidth=0.9, label=rival)
     if OURS in by_name:
         run = by_name[OURS].run
-        low, high = (end[:, place] for end in run.interval())
+        low, high = (end[:, index] for end in run.interval())
         axes.fill_between(across, low, high, color=f"{ACCENT}38", linewidth=0)
-        axes.plot(across, run.values[:, place], color=ACCENT, linewidth=1.4, label=OURS)
-    shown = truth[:, place]
+        axes.plot(across, run.values[:, index], color=ACCENT, linewidth=1.4, label=OURS)
+    shown = truth[:, index]
     axes.plot(across, shown, color=style.TRUTH, linewidth=1.1, label="truth")
     margin = 0.75 * (shown.max() - shown.min())
     axes.set_ylim(shown.min() - margin, shown.max() + margin)

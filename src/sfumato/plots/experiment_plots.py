@@ -49,8 +49,8 @@ def repeated(outcome: Outcome) -> Figure:
     height = 1.0 + _TALL * down + foot
     note = f"; {corrected}" if corrected else ""
     figure = style.page(height, experiment.title, f"{experiment.name}{note}")
-    for place, (label, panel) in enumerate(panels):
-        row, column = divmod(place, across)
+    for index, (label, panel) in enumerate(panels):
+        row, column = divmod(index, across)
         left, bottom = 0.065 + column * 0.935 / across, foot + (down - 1 - row) * _TALL + 0.55
         axes = figure.add_axes((left, bottom / height, 0.935 / across - 0.06, 1.9 / height))
         own = [
@@ -109,11 +109,11 @@ def _strokes(names: list[str]) -> dict[str, Stroke]:
     colors = style.SEQUENCE[:-1]
     others = [name for name in names if name not in _OURS]
     strokes: dict[str, Stroke] = {
-        name: {"color": color, "linestyle": _STYLES[place // len(colors) % len(_STYLES)]}
-        for place, (name, color) in enumerate(zip(others, cycle(colors), strict=False))
+        name: {"color": color, "linestyle": _STYLES[index // len(colors) % len(_STYLES)]}
+        for index, (name, color) in enumerate(zip(others, cycle(colors), strict=False))
     }
-    for place, name in enumerate(name for name in names if name in _OURS):
-        strokes[name] = {"color": style.INK, "linestyle": _STYLES[place], "linewidth": 2.4}
+    for index, name in enumerate(name for name in names if name in _OURS):
+        strokes[name] = {"color": style.INK, "linestyle": _STYLES[index], "linewidth": 2.4}
     return {name: strokes[name] for name in names}
 
 
@@ -130,10 +130,10 @@ def _panel(
         line = results.series(metric, drawing.x, **here, **where)
         if line:
             numeric = all(isinstance(x, (int, float)) for x in line)
-            places = sorted(line) if numeric else [*line]
-            marker = {} if len(places) > 8 else {"marker": "o", "markersize": 3}
+            indices = sorted(line) if numeric else [*line]
+            marker = {} if len(indices) > 8 else {"marker": "o", "markersize": 3}
             stroke: Stroke = {"linewidth": 1.5} | strokes[name] | marker
-            axes.plot(places, [line[x] for x in places], **stroke)
+            axes.plot(indices, [line[x] for x in indices], **stroke)
     if drawing.log_x:
         axes.set_xscale("log")
         _plain_numbers(axes.xaxis, axes.get_xlim())

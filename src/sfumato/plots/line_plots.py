@@ -28,14 +28,14 @@ def curves(
     subtitle: str,
     label_across: str,
 ) -> Figure:
-    """Return each error as a multiple of the least one at the same place.
+    """Return each error as a multiple of the least one at the same point.
 
     Parameters
     ----------
     across
-        The places, all above 0, in rising order.
+        The points, all above 0, in rising order.
     values
-        The errors at these places, by the name of their line.
+        The errors at these points, by the name of their line.
     title, subtitle, label_across
         The words above the picture and below its axis.
 
@@ -58,7 +58,7 @@ def curves(
     }
     style.name_lines(axes, named, heights, 10.5)
     usual = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5) if across[0] <= tick <= across[-1]]
-    ticks = usual if len(across) > 10 else across.tolist()  # few places are all named
+    ticks = usual if len(across) > 10 else across.tolist()  # few points are all named
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
@@ -68,7 +68,7 @@ def curves(
 
 
 def bounds_over(
-    places: Floats,
+    points: Floats,
     lines: Mapping[str, list[float]],
     lower: Floats,
     status: Mapping[str, str],
@@ -81,12 +81,12 @@ def bounds_over(
 
     Parameters
     ----------
-    places
+    points
         The numbers of people, or the epsilons, that the bounds are taken at.
     lines
-        Each bound at these places, by its name.
+        Each bound at these points, by its name.
     lower
-        What some people's reports reach at these places.
+        What some people's reports reach at these points.
     status
         Whether each bound is rigorous, published or printed; rigorous if nothing is said.
     title, subtitle, across
@@ -105,12 +105,12 @@ def bounds_over(
     bottom, top = float(np.nanmin(drawn)) / 1.5, float(np.nanmax(drawn)) * 1.5
     if known.any():
         axes.fill_between(
-            places[known], bottom, lower[known], color=style.GRID, linewidth=0, zorder=0, alpha=0.8
+            points[known], bottom, lower[known], color=style.GRID, linewidth=0, zorder=0, alpha=0.8
         )
     for name, line in kept.items():
         dashes = _STYLES[status.get(name, "rigorous")]
-        axes.plot(places, line, color=colors[name], linestyle=dashes, linewidth=2)
-    axes.set(xscale="log", yscale="log", xlim=(places[0], places[-1]), ylim=(bottom, top))
+        axes.plot(points, line, color=colors[name], linestyle=dashes, linewidth=2)
+    axes.set(xscale="log", yscale="log", xlim=(points[0], points[-1]), ylim=(bottom, top))
     ends = np.array([line[np.isfinite(line)][-1] for line in kept.values()])
     style.name_lines(axes, colors, np.log(ends / bottom) / np.log(top / bottom), 9.5)
     style.name_across(axes, across)

@@ -50,8 +50,8 @@ def means(stream: Released, first: int | None = None, last: int | None = None) -
     style.soft_band(axes, (ends[:-1] + ends[1:]) / 2, values, low, high)
     axes.axhline(0, color=style.QUIET, linewidth=0.9)
     axes.set_xlim(ends[0], ends[-1])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.0f}"))
-    style.name_across(axes, "place in the stream")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda position, _: f"{position:,.0f}"))
+    style.name_across(axes, "position in the stream")
     style.quiet(axes)
     style.annotate(figure, str(stream.guarantee))
     return figure

@@ -50,24 +50,24 @@ def bands(
     low, high = (
         np.where(np.isfinite(end), end, values) for end in outcome.interval(decoder, level)
     )
-    places = np.argsort(-np.nanmean(values, axis=0), kind="stable")[:most].tolist()
-    columns = 1 if len(places) == 1 else 2
-    rows = -(-len(places) // columns)
+    entries = np.argsort(-np.nanmean(values, axis=0), kind="stable")[:most].tolist()
+    columns = 1 if len(entries) == 1 else 2
+    rows = -(-len(entries) // columns)
     panel, width = (3.2, 0.915) if columns == 1 else (2.2, 0.42)
     height = _TOP + rows * panel + (rows - 1) * _GAP + _BOTTOM
-    figure = style.page(height, title, _subtitle(outcome, decoder, len(places)))
+    figure = style.page(height, title, _subtitle(outcome, decoder, len(entries)))
     first: Axes | None = None
-    for index, place in enumerate(places):
+    for index, entry in enumerate(entries):
         row, column = divmod(index, columns)
         bottom = _BOTTOM + (rows - 1 - row) * (panel + _GAP)
         box = (0.07 + column * 0.495, bottom / height, width, panel / height)
         axes: Axes = figure.add_axes(box, sharey=first)
         first = first or axes
-        lines = (each[:, place] for each in (values, low, high, outcome.truth))
+        lines = (each[:, entry] for each in (values, low, high, outcome.truth))
         _draw_curve(axes, outcome.stream.quantity, *lines)
         if values.shape[1] > 1:
-            axes.set_title(printable(outcome.stream.labels[place]), loc="left", size=11.5)
-        if row == rows - 1 or index + columns >= len(places):
+            axes.set_title(printable(outcome.stream.labels[entry]), loc="left", size=11.5)
+        if row == rows - 1 or index + columns >= len(entries):
             style.name_across(axes, _period(unit))
     line, truth = Line2D([], [], linewidth=1.5), Line2D([], [], linewidth=1.3)
     figure.legend(

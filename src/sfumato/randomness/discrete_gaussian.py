@@ -59,9 +59,9 @@ class DiscreteGaussians(Geometric):
         margin = (1 + exponents) * 2.0**-40
         kept = losses > exponents
         doubtful = (np.abs(losses - exponents) <= margin) | (words < np.uint64(1 << 44))
-        for place in np.flatnonzero(doubtful).tolist():
-            exact = (abs(int(drawn[place])) - square / t) ** 2 / (2 * square)
-            kept[place] = self._below_exp(int(words[place]), exact)
+        for index in np.flatnonzero(doubtful).tolist():
+            exact = (abs(int(drawn[index])) - square / t) ** 2 / (2 * square)
+            kept[index] = self._below_exp(int(words[index]), exact)
         return kept
 
 

@@ -81,8 +81,8 @@ class Geometric(WholeNumbers):
             part = result[start : start + _IN_CACHE]
             words = self.words(part.size)
             open_ = _whole_parts(words, rate, part)
-            for place in open_.tolist():
-                part[place] = self._whole_part(int(words[place]), rate)
+            for index in open_.tolist():
+                part[index] = self._whole_part(int(words[index]), rate)
         return result
 
     def _wide_geometric(self, rate: Fraction, n: int) -> Ints:
@@ -104,8 +104,8 @@ class Geometric(WholeNumbers):
             # look.
             sure = words < np.uint64(int(ONE * (1 - rate * q)))
             kept = sure.copy()
-            for place in np.flatnonzero(~sure).tolist():
-                kept[place] = self._below_exp(int(words[place]), rate * int(drawn[place]))
+            for index in np.flatnonzero(~sure).tolist():
+                kept[index] = self._below_exp(int(words[index]), rate * int(drawn[index]))
             remainder[open_[kept]] = drawn[kept]
             open_ = open_[~kept]
         return quotient * q + remainder

@@ -130,11 +130,11 @@ class Subsets(WholeNumbers):
         short = short[rows]
         while rows.size:
             item = self.below(k, rows.size)
-            place = (item >> 6) * n + rows
+            index = (item >> 6) * n + rows
             bit = np.uint64(1) << (item & 63).astype(np.uint64)
-            word = flat[place]
+            word = flat[index]
             nearer = ((word & bit) != 0) == (short < 0)
-            flat[place] = word ^ bit * nearer
+            flat[index] = word ^ bit * nearer
             short -= np.sign(short) * nearer
             unfinished = short != 0
             rows, short = rows[unfinished], short[unfinished]

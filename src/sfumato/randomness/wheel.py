@@ -81,8 +81,8 @@ class Wheel:
 
     def _find(self, words: NDArray[np.uint64], rng: Words) -> Array:
         outcomes = np.searchsorted(self._words, words, side="right").astype(self._dtype)
-        for place in np.flatnonzero(np.isin(words, self._words)):
-            outcomes[place] = self._beyond(int(words[place]), rng)
+        for index in np.flatnonzero(np.isin(words, self._words)):
+            outcomes[index] = self._beyond(int(words[index]), rng)
         return outcomes
 
     def _beyond(self, drawn: int, rng: Words) -> int:

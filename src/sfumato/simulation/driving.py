@@ -141,8 +141,8 @@ def _fleets(
     if stream.rounds:
         yield stream.fleet(population, seeded(seed))
         return
-    places = range(population.parts)
-    fleets: Iterator[Fleet] = (_fleet(stream, population, seed, place) for place in places)
+    indices = range(population.parts)
+    fleets: Iterator[Fleet] = (_fleet(stream, population, seed, index) for index in indices)
     if min(workers, population.parts) > 1:
         # New processes are spawned, because a fork would copy the locks of threads that show
         # progress.
@@ -152,7 +152,7 @@ def _fleets(
             _remember,
             (stream, population, seed),
         ) as pool:
-            yield from _told(pool.map(_remembered, places), population.parts, progress)
+            yield from _told(pool.map(_remembered, indices), population.parts, progress)
         return
     yield from _told(fleets, population.parts, progress)
 

@@ -219,22 +219,22 @@ class Moves(Observed):
         cells = frames.picked(table, ["device", "period", "item", "move"])
         period = read_periods(cells["period"], self.periods)
         device, names = read_devices(cells["device"], period, again=True)
-        places = {label: place for place, label in enumerate(self.labels)}
+        indices = {label: index for index, label in enumerate(self.labels)}
         streams = np.zeros((len(names), self.periods, len(self.labels)), dtype=np.int8)
         rows = zip(device, period - 1, cells["item"].tolist(), cells["move"].tolist(), strict=True)
         for row, (who, when, item, move) in enumerate(rows, 1):
             if frames.absent(item):  # a device that sees no move is still counted
                 continue
-            if item not in places:
+            if item not in indices:
                 known = ", ".join(map(repr, self.labels[:8]))
                 raise InputError(f"item is {item!r} in row {row}; one of {known} is expected.")
             if move not in (-1, 1):
                 raise InputError(
                     f"move is {move!r} in row {row}; 1 for a rise or -1 for a fall is expected."
                 )
-            if streams[who, when, places[item]]:
+            if streams[who, when, indices[item]]:
                 raise InputError(f"item is {item!r} again in row {row}; once a period is expected.")
-            streams[who, when, places[item]] = move
+            streams[who, when, indices[item]] = move
         return streams
 
     def said(self, cell: Any) -> list[int]:

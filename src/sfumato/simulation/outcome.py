@@ -166,11 +166,11 @@ class Simulation:
         self, decoder: str = ONLINE, period: int | None = None, level: float = LEVEL
     ) -> Answers:
         """Return the answers about a period, by default the last one."""
-        place = self.periods - 1 if period is None else period - 1
+        index = self.periods - 1 if period is None else period - 1
         low, high = self.interval(decoder, level)
-        sides = (self.estimates(decoder)[0][place], low[place], high[place])
+        sides = (self.estimates(decoder)[0][index], low[index], high[index])
         about = (sum(asked.received for asked in self.asked), self.stream.guarantee, level)
-        return Answers(self.stream.labels, *sides, *about, self.stream.quantity, as_of=place + 1)
+        return Answers(self.stream.labels, *sides, *about, self.stream.quantity, as_of=index + 1)
 
     def clipping(self, decoder: str = ONLINE) -> Floats:
         """Return the bias of each period and entry from what devices may not report.

@@ -54,7 +54,7 @@ class ByDevice(Population):
     def streams(self) -> Array:
         """Return the streams of all devices at once."""
         if self._streams is None:
-            self._streams = np.concatenate([self.rows(place) for place in range(self.parts)])
+            self._streams = np.concatenate([self.rows(index) for index in range(self.parts)])
         return self._streams
 
     def said(self, cell: Any) -> Any:
@@ -115,7 +115,7 @@ class Recorded(ByDevice):
     def _everybody(self) -> Any:
         if self._seed is None:
             return slice(None)
-        return np.concatenate([self._drawn(place) for place in range(self.parts)])
+        return np.concatenate([self._drawn(index) for index in range(self.parts)])
 
     def values(self, period: int) -> Array:
         """Return the value of each device in a period."""

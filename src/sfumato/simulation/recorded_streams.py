@@ -74,16 +74,16 @@ def read_devices(cells: Array, period: Ints, *, again: bool = False) -> tuple[In
 
     The rows of a device must be in the order of time; ``again`` allows several rows for one period.
     """
-    places: dict[Hashable, int] = {}
+    indices: dict[Hashable, int] = {}
     rows = np.empty(cells.size, dtype=np.int64)
     for row, name in enumerate(cells.tolist()):
         if frames.absent(name):
             raise InputError(f"device is missing in row {row + 1}; a name or number is expected.")
-        rows[row] = places.setdefault(name, len(places))
-    if not places:
+        rows[row] = indices.setdefault(name, len(indices))
+    if not indices:
         raise InputError("the table has no rows; at least one device is expected.")
-    _refuse_backwards(rows, period, list(places), again=again)
-    return rows, list(places)
+    _refuse_backwards(rows, period, list(indices), again=again)
+    return rows, list(indices)
 
 
 def _refuse_backwards(device: Ints, period: Ints, names: list[Hashable], *, again: bool) -> None:
@@ -113,13 +113,13 @@ def _codes(
     """Return the codes of each row's values; each distinct row is checked once."""
     known: dict[tuple[Any, ...], Any] = {}
     codes = []
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row not in known:
             try:
                 known[row] = _code(values, columns, row)
             except SfumatoError as error:
                 raise InputError(
-                    f"device {devices[place]!r}, period {period[place]}: {error}"
+                    f"device {devices[index]!r}, period {period[index]}: {error}"
                 ) from error
         codes.append(known[row])
     return np.array(codes, dtype=np.int32)
@@ -147,10 +147,10 @@ def _repeated(values: Values, streams: Array, names: Iterable[Hashable]) -> Arra
     last = np.maximum.accumulate(np.where(seen, np.arange(streams.shape[1]), -1), axis=1)
     late = last[:, 0] < 0
     if values.always_there and late.any():
-        place = int(np.argmax(late))
+        index = int(np.argmax(late))
         raise InputError(
-            f"device {list(names)[place]!r} has no value before period "
-            f"{int(seen[place].argmax()) + 1}; a {values.kind} is there from period 1 on, unless "
+            f"device {list(names)[index]!r} has no value before period "
+            f"{int(seen[index].argmax()) + 1}; a {values.kind} is there from period 1 on, unless "
             "it is optional."
         )
     rows = np.arange(len(streams))[:, None]

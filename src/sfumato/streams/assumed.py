@@ -69,12 +69,12 @@ def _attributes(
     moved = _places(people, (periods - 1) * count, (changes - count) // 2, rng)
     moved = moved.reshape(people, periods - 1, count)
     codes = np.empty((people, periods, count), dtype=np.int16)
-    for place, (_, category) in enumerate(values.categories):
+    for index, (_, category) in enumerate(values.categories):
         steps = np.zeros((people, periods), dtype=np.int64)
-        here = moved[:, :, place]
+        here = moved[:, :, index]
         steps[:, 1:][here] = rng.integers(1, category.width, int(here.sum()))
         steps[:, 0] = rng.integers(0, category.width, people)
-        codes[:, :, place] = np.cumsum(steps, axis=1) % category.width
+        codes[:, :, index] = np.cumsum(steps, axis=1) % category.width
     return codes
 
 

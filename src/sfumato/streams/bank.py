@@ -194,7 +194,7 @@ class Bank:
         """
         self.period += 1
         slot = self.period % self._window
-        places = np.where(back == 0, self._zero, (self.period - back) % self._window)
+        indices = np.where(back == 0, self._zero, (self.period - back) % self._window)
         groups, each = self._values.shape[1], self._values.shape[3]
         seen = values.reshape(-1, groups, each).transpose(1, 0, 2)
         known = np.broadcast_to(noise if noise.ndim > 1 else noise[:, None], (back.size, groups)).T
@@ -209,13 +209,13 @@ class Bank:
             self._unit = self._usual / (1 / known[:, back == 0]).sum(axis=1)
             self._start(slot, seen[:, first], known[:, first], np.ones(groups, dtype=bool))
             rest = np.arange(back.size) != first
-            places, seen, known = places[rest], seen[:, rest], known[:, rest]
+            indices, seen, known = indices[rest], seen[:, rest], known[:, rest]
         else:
             self._move(slot)
-            if self._apart and places.size:
+            if self._apart and indices.size:
                 self._foresee(slot, seen[:, 0], known[:, 0])
-        if places.size:
-            self._agree(slot, places, seen, known, scale)
+        if indices.size:
+            self._agree(slot, indices, seen, known, scale)
         return self._mixed(slot, scale)
 
     def _start(self, slot: int, seen: Floats, noise: Floats, who: Bools) -> None:
@@ -255,14 +255,14 @@ class Bank:
             self._start(slot, seen, noise, self.restarted)
 
     def _agree(
-        self, slot: int, places: Ints, seen: Floats, noise: Floats, scale: Floats | float
+        self, slot: int, indices: Ints, seen: Floats, noise: Floats, scale: Floats | float
     ) -> None:
-        pull = self._covariance[:, :, :, [slot]] - self._covariance[:, :, :, places]
-        spread = pull[:, :, [slot]] - pull[:, :, places] + noise[:, :, None] * np.eye(places.size)
-        surprise = seen - (self._values[:, :, [slot]] - self._values[:, :, places])
+        pull = self._covariance[:, :, :, [slot]] - self._covariance[:, :, :, indices]
+        spread = pull[:, :, [slot]] - pull[:, :, indices] + noise[:, :, None] * np.eye(indices.size)
+        surprise = seen - (self._values[:, :, [slot]] - self._values[:, :, indices])
         solved = np.linalg.solve(spread, surprise)
         squares = (surprise * solved).sum(axis=2) / scale
-        volume = np.linalg.slogdet(spread)[1][:, :, None] + places.size * np.log(scale)
+        volume = np.linalg.slogdet(spread)[1][:, :, None] + indices.size * np.log(scale)
         gained = pull @ solved
         shrunk = pull @ np.linalg.solve(spread, pull.swapaxes(2, 3))
         heard = -(squares + volume).reshape(self._evidence.shape) / 2

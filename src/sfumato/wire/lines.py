@@ -86,7 +86,7 @@ def syntax_error(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
     """Return the line of a syntax error, and what is wrong there."""
     message = str(error)
     last = text.rstrip().count("\n") + 1
-    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
-    if place is None:
+    position = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    if position is None:
         return last, message
-    return int(place[1] or last), message[: place.start()]
+    return int(position[1] or last), message[: position.start()]

@@ -46,7 +46,7 @@ class Receipt:
 
     def plain(self) -> dict[str, Any]:
         """Return the receipt as plain data."""
-        refused = [{"index": place, "reason": why} for place, why in sorted(self.refused)]
+        refused = [{"index": index, "reason": why} for index, why in sorted(self.refused)]
         return {
             "accepted": self.accepted,
             "repeated": self.repeated,

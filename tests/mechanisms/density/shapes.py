@@ -47,7 +47,7 @@ def truth(mechanism: SquareWave, name: str) -> Distribution:
 
 def tallies(mechanism: SquareWave, name: str, n: int, draws: int) -> list[Tally]:
     """Return tallies of collections from n people each, drawn from the exact law."""
-    chances = band(mechanism).places(shape(name, mechanism.grid))
+    chances = band(mechanism).positions(shape(name, mechanism.grid))
     draw = seeded(n).simulator()
     sums = draw.multinomial(n, chances / chances.sum(), size=draws)
     return [Tally(n, row) for row in sums]

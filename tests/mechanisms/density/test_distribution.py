@@ -173,7 +173,7 @@ def test_bounds_hold_for_every_shape_on_the_default_grid(name: str, epsilon: flo
 def test_cumulative_shares_are_unbiased_and_vary_as_stated(epsilon: float) -> None:
     mechanism = SquareWave(epsilon, 0, 1, grid=32)
     law, true = band(mechanism), truth(mechanism, "beta")
-    chances = law.places(true.shares)
+    chances = law.positions(true.shares)
     draws = [cumulative(law, t.sums, chances) for t in tallies(mechanism, "beta", 5_000, 3_000)]
     found = np.array([estimate for estimate, _ in draws])
     below = np.concatenate([[0.0], np.cumsum(true.shares)])

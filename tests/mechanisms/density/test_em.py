@@ -23,7 +23,7 @@ MECHANISMS = [
 def counted(mechanism: SquareWave, n: int, seed: int, rows: int = 1) -> Floats:
     """Return counts of places for skewed people."""
     shares = np.diff(np.linspace(0, 1, mechanism.grid + 1) ** 2)
-    chances = band(mechanism).places(shares)
+    chances = band(mechanism).positions(shares)
     draw = seeded(seed).simulator()
     return draw.multinomial(n, chances / chances.sum(), size=rows).astype(np.float64)
 
@@ -37,7 +37,7 @@ def test_the_band_is_the_exact_law(mechanism: SquareWave) -> None:
     law, without = dense_law(mechanism), band(mechanism)
     draw = seeded(1).simulator()
     shares, weights = draw.dirichlet(np.ones(mechanism.grid), 3), draw.random((3, mechanism.size))
-    assert without.places(shares) == pytest.approx(shares @ law.T, abs=1e-15)
+    assert without.positions(shares) == pytest.approx(shares @ law.T, abs=1e-15)
     assert without.pull(weights) == pytest.approx(weights @ law, abs=1e-13)
 
 
@@ -70,7 +70,7 @@ def test_the_likelihood_never_falls_without_smoothing() -> None:
     counts, law = counted(mechanism, 5_000, 3), band(mechanism)
     shares, before = np.full((1, 32), 1 / 32), -np.inf
     for _ in range(300):
-        chances = law.places(shares)
+        chances = law.positions(shares)
         likelihood = float(counts[0] @ np.log(chances[0]))
         assert likelihood >= before - 1e-9
         assert chances.min() >= law.floor
@@ -82,7 +82,7 @@ def test_a_tight_tolerance_ends_at_the_maximum() -> None:
     mechanism = SquareWave(2.0, 0, 1, grid=16)
     counts, law = counted(mechanism, 10_000, 4), band(mechanism)
     found = fit(law, counts, 1e-11, smooth=False, accelerate=True)
-    pull = law.pull(counts / law.places(found.shares))[0] / 10_000
+    pull = law.pull(counts / law.positions(found.shares))[0] / 10_000
     # No bucket would gain by more people, and those with people not by fewer either.
     assert pull.max() < 1 + 1e-4
     assert pull[found.shares[0] > 1e-3] == pytest.approx(1.0, abs=1e-4)

@@ -73,9 +73,9 @@ def test_the_online_values_add_up_to_the_blocks() -> None:
 @pytest.mark.parametrize(
     ("first", "last", "says"),
     [
-        (0, 5, "the range is 0..5; published are the places 1..1003."),
-        (5, 1004, "the range is 5..1004; published are the places 1..1003."),
-        (7, 6, "the range is 7..6; its first place must not be larger."),
+        (0, 5, "the range is 0..5; published are the positions 1..1003."),
+        (5, 1004, "the range is 5..1004; published are the positions 1..1003."),
+        (7, 6, "the range is 7..6; its first position must not be larger."),
     ],
 )
 def test_a_range_that_is_not_there_is_refused(first: int, last: int, says: str) -> None:

@@ -62,8 +62,8 @@ def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf)
     if not case.applies(epsilon):
         return math.inf
     worst = 0.0
-    for place in (case.slices[0], case.slices[-1], *case.slices[1:-1]):
-        worst = max(worst, case.delta(epsilon, place))
+    for slice_ in (case.slices[0], case.slices[-1], *case.slices[1:-1]):
+        worst = max(worst, case.delta(epsilon, slice_))
         if worst > limit:
             return math.inf
     return max(worst, case.plain_delta(epsilon)) if cover.plain else worst
@@ -83,7 +83,7 @@ def covered_epsilon(cover: Cover, n: int, delta: float, most: float, fineness: i
     for _ in case.slices:
         if epsilon >= most:
             return most
-        reached = {place: case.delta(epsilon, place) for place in case.slices}
+        reached = {slice_: case.delta(epsilon, slice_) for slice_ in case.slices}
         worst = max(reached, key=reached.__getitem__)
         if reached[worst] <= delta:
             break

@@ -168,18 +168,18 @@ def _reached(distance: Callable[[float], float], goal: float, most: float) -> fl
     The logarithm of the distance is nearly a straight line in that of e^epsilon - 1.
     """
     low, high = math.log(SMALLEST_EPSILON), math.log(math.expm1(most))
-    place = min(high, math.log(goal) / 2)
+    start = min(high, math.log(goal) / 2)
     last: tuple[float, float] | None = None
     for _ in range(_STEPS):
-        height = math.log(max(distance(math.log1p(math.exp(place))), 1e-300)) - math.log(goal)
-        if abs(height) < _PRECISION or (place == high and height <= 0):
+        height = math.log(max(distance(math.log1p(math.exp(start))), 1e-300)) - math.log(goal)
+        if abs(height) < _PRECISION or (start == high and height <= 0):
             break
-        low, high = (place, high) if height <= 0 else (low, place)
-        slope = 1.5 if last is None else (height - last[1]) / (place - last[0])
-        last = place, height
-        tried = place - height / slope if slope > 0 else math.inf
-        place = min(tried, high) if tried > low else (low + high) / 2
-    return min(math.log1p(math.exp(place)), most)
+        low, high = (start, high) if height <= 0 else (low, start)
+        slope = 1.5 if last is None else (height - last[1]) / (start - last[0])
+        last = start, height
+        tried = start - height / slope if slope > 0 else math.inf
+        start = min(tried, high) if tried > low else (low + high) / 2
+    return min(math.log1p(math.exp(start)), most)
 
 
 def sized(mechanism: M, required: Requirement, *, assuming: bool = False) -> M:

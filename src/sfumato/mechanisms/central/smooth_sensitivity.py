@@ -53,12 +53,12 @@ def smooth_sensitivity(ordered: Ints, bound: int, rank: int, b: float) -> float:
             hull.pop()
         if not hull or slope > hull[-1][0]:
             hull.append((slope, offset))
-    best, place = 0.0, 0
+    best, index = 0.0, 0
     fades = np.exp(-b * (j - rank - 1))
     for u, fade in zip(x[j].tolist(), fades.tolist(), strict=True):
-        while place + 1 < len(hull) and _at(hull[place + 1], u) >= _at(hull[place], u):
-            place += 1
-        best = max(best, _at(hull[place], u) * fade)
+        while index + 1 < len(hull) and _at(hull[index + 1], u) >= _at(hull[index], u):
+            index += 1
+        best = max(best, _at(hull[index], u) * fade)
     return best
 
 

@@ -43,7 +43,7 @@ class Distribution:
     mechanism
         The mechanism of the reports.
     tally
-        The tally of the reports, with the number of reports of each place.
+        The tally of the reports, with the number of reports of each position.
     shares
         The estimated share of people in each step of the grid.
     smooth
@@ -69,7 +69,7 @@ class Distribution:
     def of(
         cls, mechanism: SlidingWindow, tally: Tally, *, smooth: bool, buckets: int | None
     ) -> Self:
-        """Return the distribution with the highest likelihood for a tally of places."""
+        """Return the distribution with the highest likelihood for a tally of positions."""
         shown = mechanism.grid if buckets is None else buckets
         if not is_whole_number(shown) or shown < 1 or mechanism.grid % shown:
             raise ConfigurationError(
@@ -79,7 +79,7 @@ class Distribution:
         if tally.sums.shape != (mechanism.size,) or tally.n < 1 or tally.sums.sum() != tally.n:
             raise MismatchError(
                 f"the tally has n = {tally.n} and shape {tally.sums.shape}; how often each of "
-                f"{mechanism.size} places was reported, at least once, is expected."
+                f"{mechanism.size} positions was reported, at least once, is expected."
             )
         counts = tally.sums[None].astype(np.float64)
         fitted = fit(band(mechanism), counts, tolerance(mechanism, smooth=smooth), smooth=smooth)
@@ -207,23 +207,23 @@ class Distribution:
         These shares are smoothed already. Fitting them again, from the exact counts that they
         predict, changes them about as much as the first fit changed the true shares.
         """
-        counts = self.tally.n * band(self.mechanism).places(self.shares)
+        counts = self.tally.n * band(self.mechanism).positions(self.shares)
         (again,) = self._fitted(counts[None], start=None)
         drift: Floats = np.asarray(measure(again)) - np.asarray(measure(self))
         return drift
 
     def _moments(self, sums: Ints) -> dict[str, float]:
-        """Return the unbiased mean and variance of the numbers, from counts of places."""
-        mechanism, places = self.mechanism, np.arange(self.mechanism.size)
-        total, squares = int(sums @ places), int(sums @ places**2)
-        point, spread = mechanism.place_moments(self.tally.n, total, squares)
+        """Return the unbiased mean and variance of the numbers, from counts of positions."""
+        mechanism, indices = self.mechanism, np.arange(self.mechanism.size)
+        total, squares = int(sums @ indices), int(sums @ indices**2)
+        point, spread = mechanism.position_moments(self.tally.n, total, squares)
         # Rounding adds a sixth of a squared step to the variance of evenly spread numbers.
         variance = spread - point**2 - 1 / 6
         step = mechanism.step
         return {"mean": mechanism.low + step * point, "variance": step**2 * variance}
 
     def _fitted(self, counts: Array, start: Floats | None) -> list[Self]:
-        """Return a distribution for each row of counts of places, fitted like this one."""
+        """Return a distribution for each row of counts of positions, fitted like this one."""
         law, within = band(self.mechanism), tolerance(self.mechanism, smooth=self.smooth)
         fits = [
             fit(

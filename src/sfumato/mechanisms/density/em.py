@@ -1,9 +1,9 @@
 """Maximum likelihood for a law that is a constant plus a band, without a matrix.
 
-A number in a bucket is reported as each place with a small probability, and as each place of a
-window with a larger one. So the probability of a place follows from a difference of two cumulative
-shares, and the weight of a bucket from a difference of two cumulative sums: an iteration costs
-O(grid + width) where a matrix costs O(grid (grid + width)).
+A number in a bucket is reported as each position with a small probability, and as each position of
+a window with a larger one. So the probability of a position follows from a difference of two
+cumulative shares, and the weight of a bucket from a difference of two cumulative sums: an iteration
+costs O(grid + width) where a matrix costs O(grid (grid + width)).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Band:
 
     Bucket i lies between the grid points i and i + 1. A uniform number between them is rounded to
     each of the two half of the time, so the bucket's law is exactly the average of theirs. Arrays
-    have buckets or places along their last axis, and one row or several.
+    have buckets or positions along their last axis, and one row or several.
 
     Parameters
     ----------
     grid, width
-        The number of buckets, and the number of places in a window.
+        The number of buckets, and the number of positions in a window.
     floor, rise
-        The probability of a place outside of a point's window, and the increase of it inside.
+        The probability of a position outside of a point's window, and the increase of it inside.
 
     """
 
@@ -46,19 +46,19 @@ class Band:
 
     @property
     def size(self) -> int:
-        """How many places there are."""
+        """How many positions there are."""
         return self.grid + self.width
 
-    def places(self, shares: Floats) -> Floats:
-        """Return the probability of each place, given the share of people in each bucket.
+    def positions(self, shares: Floats) -> Floats:
+        """Return the probability of each position, given the share of people in each bucket.
 
         Shares are divided by their sum.
         """
         rows = np.atleast_2d(shares)
-        return _Room(self, len(rows)).places(rows).reshape(*shares.shape[:-1], self.size)
+        return _Room(self, len(rows)).positions(rows).reshape(*shares.shape[:-1], self.size)
 
     def pull(self, weights: Floats) -> Floats:
-        """Return the mean weight of the reports from each bucket, given a weight by place."""
+        """Return the mean weight of the reports from each bucket, given a weight by position."""
         rows = np.atleast_2d(weights)
         return _Room(self, len(rows)).pull(rows).reshape(*weights.shape[:-1], self.grid)
 
@@ -79,14 +79,14 @@ class _Room:
         self.all, self.beyond = below[:, width + grid, None], below[:, width + grid + 1 :]
         self.to, self.fro = below[:, width:], below[:, : size + 1]
         self.held = _Pairs(rows, size + 1)
-        # Cumulative weights before each place, and of all places.
+        # Cumulative weights before each position, and of all positions.
         before = np.zeros((rows, size + 1))
         self.before, self.total = before[:, 1:], before[:, -1, None]
         self.end, self.start = before[:, width:], before[:, : grid + 1]
         self.landed = _Pairs(rows, grid + 1)
 
-    def places(self, shares: Floats) -> Floats:
-        """Return the probability of each place."""
+    def positions(self, shares: Floats) -> Floats:
+        """Return the probability of each position."""
         np.add.accumulate(shares, axis=1, out=self.below)
         np.copyto(self.beyond, self.all)
         np.subtract(self.to, self.fro, out=self.held.values)
@@ -136,7 +136,7 @@ def fit(
     start: Floats | None = None,
     accelerate: bool = False,
 ) -> Fit:
-    """Return the shares of buckets with the highest likelihood, for each row of counts of places.
+    """Return the shares of buckets with the highest likelihood, for each row of counts.
 
     An iteration is one step of expectation maximization; ``smooth`` averages neighbours after it.
     A row is done when a step changes its log-likelihood by less than the tolerance, or after
@@ -147,7 +147,7 @@ def fit(
     band
         The law of the reports.
     counts
-        The number of reports of each place, one row for each data set.
+        The number of reports of each position, one row for each data set.
     tolerance
         The change of the log-likelihood below which a row is done.
     smooth
@@ -167,7 +167,7 @@ def fit(
     room = _Room(band, rows.size)
     older, before, leapt = shares, np.zeros(rows.size), True
     for iteration in range(MOST_ITERATIONS):
-        chances = room.places(shares)
+        chances = room.positions(shares)
         likelihood = np.vecdot(counts, np.log(chances))
         done = np.abs(likelihood - before) < tolerance
         if not leapt and np.count_nonzero(done):

@@ -1,9 +1,9 @@
 """Bounds of quantiles without a model, from unbiased cumulative shares, which never fall.
 
-The share of people in the window of a place y raises its probability; it is the difference of the
-cumulative shares at y and at y - width. Adding up such differences, ``width`` places apart, from
-either end gives every cumulative share without bias, but with much noise; its mean over a run of
-buckets has little. Cumulative shares never fall, so a mean over buckets to the right of a point is
+The share of people in the window of a position y raises its probability; it is the difference of
+the cumulative shares at y and at y - width. Adding up such differences, ``width`` positions apart,
+from either end gives every cumulative share without bias, but with much noise; its mean over a run
+of buckets has little. Cumulative shares never fall, so a mean over buckets to the right of a point is
 an upper bound, one to the left a lower bound, for any distribution.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["cumulative", "quantile_bounds"]
 def cumulative(band: Band, counts: Ints, chances: Floats) -> tuple[Floats, Floats]:
     """Return the unbiased mean cumulative share over each bucket, and its variance.
 
-    Estimates of buckets less than ``width`` apart come from different places; treating them as
+    Estimates of buckets less than ``width`` apart come from different positions; treating them as
     independent overstates the variance of their sum.
     """
     n = int(counts.sum())
@@ -47,7 +47,7 @@ def quantile_bounds(
     The shares of a fit only decide how many buckets are averaged, to make the bounds narrow; a bad
     fit makes them wider, not wrong.
     """
-    estimate, variance = cumulative(band, counts, band.places(shares))
+    estimate, variance = cumulative(band, counts, band.positions(shares))
     fitted = np.concatenate([[0.0], np.cumsum(shares)])
     even = (fitted[1:] + fitted[:-1]) / 2
     reach = min(band.width, band.grid)

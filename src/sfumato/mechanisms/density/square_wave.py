@@ -1,4 +1,4 @@
-"""The square wave mechanism: reports near the number are likely, and all places are counted."""
+"""The square wave mechanism: reports near the number are likely, and all positions are counted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SquareWave(SlidingWindow):
     b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)) makes a report
     most informative. On the grid the window has 2b of the grid's steps, rounded, and the law is the
     one of :class:`~sfumato.mechanisms.mean.sliding_law.SlidingWindow`, with the rounded b in all of
-    this. The tally counts how often each place was reported.
+    this. The tally counts how often each position was reported.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class SquareWave(SlidingWindow):
 
     Error
     -----
-    The mean place of a report is 2b (p - q) v + q (1 + 2b)/2 on [0, 1], from which the mean is
+    The mean position of a report is 2b (p - q) v + q (1 + 2b)/2 on [0, 1], from which the mean is
     estimated without bias, with a larger variance than Piecewise has. The distribution has no
     closed form.
 
@@ -81,7 +81,7 @@ class SquareWave(SlidingWindow):
 
     @cached_property
     def width(self) -> int:
-        """The number of places in a window: 2b times the number of grid steps, rounded."""
+        """The number of positions in a window: 2b times the number of grid steps, rounded."""
         # The differences cancel up to 12 of the 50 digits.
         epsilon, e = Fraction(self.epsilon), exp_below(self.epsilon)
         return max(1, round(self.grid * (epsilon * e - e + 1) / (e * (e - 1 - epsilon))))
@@ -90,19 +90,21 @@ class SquareWave(SlidingWindow):
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """The shape of a tally: one count for each place."""
+        """The shape of a tally: one count for each position."""
         return (self.size,)
 
     def _sums(self, reports: Array) -> Ints:
         return np.bincount(reports["symbol"], minlength=self.size)
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the moments of the grid points, from the sum and the sum of squares of places."""
-        places = np.arange(self.size)
-        return self.place_moments(tally.n, int(tally.sums @ places), int(tally.sums @ places**2))
+        """Return the moments of the grid points, from sum and sum of squares of the positions."""
+        indices = np.arange(self.size)
+        return self.position_moments(
+            tally.n, int(tally.sums @ indices), int(tally.sums @ indices**2)
+        )
 
     def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
-        """Return a tally drawn from its exact law: who stays in the window, then all places."""
+        """Return a tally drawn from its exact law: who stays in the window, then all positions."""
         draw = rng.simulator()
         kept, sums = kept_and_anywhere(histogram, self.kept, self.size, draw)
         window = np.full(self.width, 1 / self.width)

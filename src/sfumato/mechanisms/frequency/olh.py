@@ -174,8 +174,8 @@ class OLH(FrequencyOracle):
             byte, bit = divmod(row * self._symbol_bits, 8)
             shifted = number.astype(np.uint32) << np.uint32(bit)
             # At most 15 + 7 bits, which lie in three bytes.
-            for place in range(byte, min(byte + 3, size)):
-                packed[place] |= shifted.astype(np.uint8)
+            for index in range(byte, min(byte + 3, size)):
+                packed[index] |= shifted.astype(np.uint8)
                 shifted >>= np.uint32(8)
         reports["packed"] = packed.T
 
@@ -192,8 +192,8 @@ class OLH(FrequencyOracle):
         for row in range(count):
             byte, bit = divmod(row * width, 8)
             held = packed[byte].astype(np.uint32)
-            for more, place in enumerate(range(byte + 1, min(byte + 3, len(packed))), start=1):
-                held |= packed[place].astype(np.uint32) << np.uint32(8 * more)
+            for more, index in enumerate(range(byte + 1, min(byte + 3, len(packed))), start=1):
+                held |= packed[index].astype(np.uint32) << np.uint32(8 * more)
             numbers[row] = held >> np.uint32(bit) & np.uint32((1 << width) - 1)
         return numbers
 
@@ -220,7 +220,7 @@ class OLH(FrequencyOracle):
     def bucket(self, code: int, public: Sequence[int]) -> int:
         """Return the bucket of an item under a hash."""
         offset, *shifts = public
-        held = (shift for place, shift in enumerate(shifts) if code >> place & 1)
+        held = (shift for index, shift in enumerate(shifts) if code >> index & 1)
         return (offset + sum(held)) % self.buckets
 
     def law(self, value: Any, public: Any = None) -> Law:
@@ -258,8 +258,8 @@ class OLH(FrequencyOracle):
         numbers = np.empty((2 + self._digits, n), dtype=lane)
         numbers[1:] = rng.below(g, n * (1 + self._digits), lane).reshape(-1, n)
         hashed, codes = numbers[1].copy(), encoded.astype(np.min_scalar_type(self.size))
-        for place, shift in enumerate(numbers[2:]):
-            hashed += shift * (codes >> place & 1).astype(lane)
+        for index, shift in enumerate(numbers[2:]):
+            hashed += shift * (codes >> index & 1).astype(lane)
         hashed %= lane.type(g)
         kept = rng.bernoulli(self.kept, n)
         numbers[0] = np.where(kept, hashed, rng.below(g, n, lane))
@@ -272,9 +272,9 @@ class OLH(FrequencyOracle):
         words = rng.below(1 << (2 + self._digits) * width, encoded.size, kind)
         codes = encoded.astype(word)
         hashed, shift = words >> kind(width), np.empty_like(words)
-        for place in range(self._digits):
+        for index in range(self._digits):
             # Only the lowest bits count in the end, and higher ones never reach them.
-            np.right_shift(words, kind((2 + place) * width), out=shift)
+            np.right_shift(words, kind((2 + index) * width), out=shift)
             shift *= codes & kind(1)
             hashed += shift
             codes >>= kind(1)
@@ -356,10 +356,10 @@ class OLH(FrequencyOracle):
             # Prefixes come in order, so each one reuses what it shares with the one before.
             same = above - (prefix ^ (prefix - 1)).bit_length() if prefix else 0
             del left[same + 1 :]
-            for place in reversed(range(above - same)):
+            for index in reversed(range(above - same)):
                 rest = left[-1]
-                if prefix >> place & 1:
-                    rest = rest - shifts[place]
+                if prefix >> index & 1:
+                    rest = rest - shifts[index]
                     rest += (rest < 0) * np.int16(g)
                 left.append(rest)
             counts = np.bincount(left[-1] * np.int32(cells) + key, minlength=g * cells)
@@ -377,8 +377,8 @@ class OLH(FrequencyOracle):
         few = symbol.size < min(256, self.size)
         table = np.empty((self.size, symbol.size), dtype=lane, order="F" if few else "C")
         table[0] = (offset + np.uint16(g) - symbol) % np.uint16(g)
-        for place, shift in enumerate(shifts):
-            known = 1 << place
+        for index, shift in enumerate(shifts):
+            known = 1 << index
             block = table[known : 2 * known]
             np.add(table[: len(block)], shift, out=block)
             if not whole:

@@ -71,7 +71,7 @@ class Hybrid(NumericMechanism):
 
     @cached_property
     def piecewise(self) -> Piecewise:
-        """The piecewise part, which sends a place."""
+        """The piecewise part, which sends a position."""
         return Piecewise(self.epsilon, self.low, self.high, self.clip, self.grid)
 
     @cached_property
@@ -87,8 +87,8 @@ class Hybrid(NumericMechanism):
         return int(ONE * (1 - exp_below(Fraction(-self.epsilon) / 2)))
 
     @cached_property
-    def _places(self) -> int:
-        """The number of reports that are places; two more reports are the bits."""
+    def _positions(self) -> int:
+        """The number of reports that are positions; two more reports are the bits."""
         return self.piecewise.size if self.placed else 0
 
     @property
@@ -106,47 +106,47 @@ class Hybrid(NumericMechanism):
 
     @property
     def symbols(self) -> int:
-        """The number of different reports: the places, then the two bits."""
-        return self._places + 2
+        """The number of different reports: the positions, then the two bits."""
+        return self._positions + 2
 
     def point_law(self, point: int) -> tuple[list[int], int]:
         """Return the law of a grid point: the laws of the two parts side by side."""
         bits, bit_whole = self.rounding.point_law(point)
         if not self.placed:
             return bits, bit_whole
-        places, place_whole = self.piecewise.point_law(point)
-        numerators = [self.placed * bit_whole * place for place in places]
-        numerators += [(ONE - self.placed) * place_whole * bit for bit in bits]
-        return numerators, ONE * bit_whole * place_whole
+        positions, position_whole = self.piecewise.point_law(point)
+        numerators = [self.placed * bit_whole * position for position in positions]
+        numerators += [(ONE - self.placed) * position_whole * bit for bit in bits]
+        return numerators, ONE * bit_whole * position_whole
 
     def blur(self, points: Ints, rng: Source) -> Ints:
-        """Return a random place or bit for each grid point."""
-        bits = self._places + self.rounding.blur(points, rng)
+        """Return a random position or bit for each grid point."""
+        bits = self._positions + self.rounding.blur(points, rng)
         if not self.placed:
             return bits
-        places = self.piecewise.blur(points, rng)
-        return np.where(rng.bernoulli(self.placed, points.size), places, bits)
+        positions = self.piecewise.blur(points, rng)
+        return np.where(rng.bernoulli(self.placed, points.size), positions, bits)
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """The shape of a tally: number, sum and sum of squares of the places; number of ones."""
+        """The shape of a tally: number, sum and sum of squares of the positions; number of ones."""
         return (4,)
 
     def _sums(self, reports: Array) -> Ints:
         symbols = reports["symbol"].astype(np.int64)
-        ones = np.count_nonzero(symbols == self._places + 1)
-        places = symbols[symbols < self._places]
-        return np.array([places.size, places.sum(), places @ places, ones])
+        ones = np.count_nonzero(symbols == self._positions + 1)
+        positions = symbols[symbols < self._positions]
+        return np.array([positions.size, positions.sum(), positions @ positions, ones])
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the mean over both kinds of reports, and the mean square from the places."""
+        """Return the mean over both kinds of reports, and the mean square from the positions."""
         placed, total, squares, ones = (int(value) for value in tally.sums)
         bits = tally.n - placed
         parts = []
         if bits:
             parts.append((bits, self.rounding.moments(Tally(bits, np.array([ones])))))
         if placed:
-            parts.append((placed, self.piecewise.place_moments(placed, total, squares)))
+            parts.append((placed, self.piecewise.position_moments(placed, total, squares)))
         point = sum(n * part.point for n, part in parts) / tally.n
         return Moments(point, parts[-1][1].spread)
 

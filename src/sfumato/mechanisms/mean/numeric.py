@@ -131,8 +131,8 @@ class NumericMechanism(Mechanism):
 
     def encode(self, values: Any) -> Floats:
         """Return the position of each value on the grid, a number in [0, grid]."""
-        place = (self._numbers(values) - self.low) / (self.high - self.low) * self.grid
-        return np.clip(place, 0.0, float(self.grid))
+        position = (self._numbers(values) - self.low) / (self.high - self.low) * self.grid
+        return np.clip(position, 0.0, float(self.grid))
 
     def _numbers(self, values: Any) -> Floats:
         array = frames.column(values)

@@ -75,18 +75,18 @@ class Piecewise(SlidingWindow):
 
     @cached_property
     def width(self) -> int:
-        """The number of places in a window: a share of e^(-epsilon/2) of the grid."""
+        """The number of positions in a window: a share of e^(-epsilon/2) of the grid."""
         return max(1, round(self.grid * exp_below(Fraction(-self.epsilon) / 2)))
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
-        """The shape of a tally: the sum and the sum of squares of the places."""
+        """The shape of a tally: the sum and the sum of squares of the positions."""
         return (2,)
 
     def _sums(self, reports: Array) -> Ints:
-        places = reports["symbol"].astype(np.int64)
-        return np.array([places.sum(), places @ places])
+        positions = reports["symbol"].astype(np.int64)
+        return np.array([positions.sum(), positions @ positions])
 
     def moments(self, tally: Tally) -> Moments:
-        """Return the moments of the grid points, from the sum and sum of squares of places."""
-        return self.place_moments(tally.n, *map(int, tally.sums))
+        """Return the moments of the grid points, from the sum and sum of squares of positions."""
+        return self.position_moments(tally.n, *map(int, tally.sums))

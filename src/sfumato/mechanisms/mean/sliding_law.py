@@ -1,8 +1,8 @@
 """The integer law of Piecewise and Square Wave: a window that slides with the number.
 
-Of grid + width outputs (places), the ``width`` ones from the grid point on are more likely than all
-others: with probability k the report is uniform in the window, otherwise uniform over everything.
-All moments are closed forms in the point, so the debiased mean is exact.
+Of grid + width outputs (positions), the ``width`` ones from the grid point on are more likely than
+all others: with probability k the report is uniform in the window, otherwise uniform over
+everything. All moments are closed forms in the point, so the debiased mean is exact.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class SlidingWindow(NumericMechanism):
 
     @property
     def symbols(self) -> int:
-        """The number of different reports, one for each place."""
+        """The number of different reports, one for each position."""
         return self.size
 
     def blur(self, points: Ints, rng: Source) -> Ints:
-        """Return a random place for each grid point."""
+        """Return a random position for each grid point."""
         kept = rng.bernoulli(self.kept, points.size)
         near = points + rng.below(self.width, points.size)
         return np.where(kept, near, rng.below(self.size, points.size))
@@ -75,35 +75,35 @@ class SlidingWindow(NumericMechanism):
 
     @cached_property
     def slope(self) -> Fraction:
-        """The change of the mean place for each grid step, which is the probability k."""
+        """The change of the mean position for each grid step, which is the probability k."""
         return Fraction(self.kept, ONE)
 
     @cached_property
     def offset(self) -> Fraction:
-        """The mean place of a report of grid point 0."""
+        """The mean position of a report of grid point 0."""
         near, anywhere = Fraction(self.width - 1, 2), Fraction(self.size - 1, 2)
         return self.slope * near + (1 - self.slope) * anywhere
 
-    def _place_square(self, point: float, spread: float) -> float:
-        """Return the mean square of places, given the points' mean and mean square."""
+    def _position_square(self, point: float, spread: float) -> float:
+        """Return the mean square of positions, given the points' mean and mean square."""
         width, size, slope = self.width, self.size, float(self.slope)
         near = spread + point * (width - 1) + (width - 1) * (2 * width - 1) / 6
         return slope * near + (1 - slope) * (size - 1) * (2 * size - 1) / 6
 
-    def place_moments(self, n: int, total: int, squares: int) -> Moments:
-        """Return the moments of the points, given the sum and sum of squares of n places."""
+    def position_moments(self, n: int, total: int, squares: int) -> Moments:
+        """Return the moments of the points, given the sum and sum of squares of n positions."""
         slope = float(self.slope)
         point = (total / n - float(self.offset)) / slope
-        # The mean square of places is affine in that of the points, so it is solved for the latter.
-        return Moments(point, (squares / n - self._place_square(point, 0.0)) / slope)
+        # The mean square of positions is affine in that of the points, and solved for the latter.
+        return Moments(point, (squares / n - self._position_square(point, 0.0)) / slope)
 
     def second(self, point: float, spread: float) -> float:
-        """Return the mean square of debiased places, given the points' mean and mean square."""
+        """Return the mean square of debiased positions, given the points' mean and mean square."""
         slope, offset = float(self.slope), float(self.offset)
-        place = slope * point + offset
-        return (self._place_square(point, spread) - offset * (2 * place - offset)) / slope**2
+        position = slope * point + offset
+        return (self._position_square(point, spread) - offset * (2 * position - offset)) / slope**2
 
     @property
     def influence(self) -> float:
-        """The change of the estimated total from the first place to the last."""
+        """The change of the estimated total from the first position to the last."""
         return self.step * float((self.size - 1) / self.slope)

@@ -27,26 +27,26 @@ _SPREAD: Final = (
 )
 
 
-def _places(lanes: Lanes, items: Array) -> tuple[Ints, Lanes]:
+def _bit_of(lanes: Lanes, items: Array) -> tuple[Ints, Lanes]:
     """Return the index of each person's word in the flat lanes, and a mask of the item's bit."""
     wide = items.astype(np.int64)
-    place = (wide >> 6) * lanes.shape[1] + np.arange(lanes.shape[1])
-    return place, np.uint64(1) << (wide & 63).astype(np.uint64)
+    index = (wide >> 6) * lanes.shape[1] + np.arange(lanes.shape[1])
+    return index, np.uint64(1) << (wide & 63).astype(np.uint64)
 
 
 def read(lanes: Lanes, items: Array) -> Bools:
     """Return one bit of each person; items beyond the end read as zero."""
     inside = items < 64 * len(lanes)
-    place, bit = _places(lanes, np.where(inside, items, 0))
-    return np.asarray(inside & (lanes.reshape(-1)[place] & bit != 0))
+    index, bit = _bit_of(lanes, np.where(inside, items, 0))
+    return np.asarray(inside & (lanes.reshape(-1)[index] & bit != 0))
 
 
 def put(lanes: Lanes, items: Array, on: Bools) -> None:
     """Set or clear one bit of each person; items beyond the end are ignored."""
     inside = items < 64 * len(lanes)
-    place, bit = _places(lanes, np.where(inside, items, 0))
+    index, bit = _bit_of(lanes, np.where(inside, items, 0))
     flat = lanes.reshape(-1)
-    flat[place] = np.where(inside, flat[place] & ~bit | bit * on, flat[place])
+    flat[index] = np.where(inside, flat[index] & ~bit | bit * on, flat[index])
 
 
 def interleaved(even: Lanes, odd: Lanes) -> Lanes:

@@ -179,10 +179,10 @@ class SparseInput(Mechanism):
             )
         vectors = []
         for count in counts:
-            for places in combinations(range(d), count):
+            for positions in combinations(range(d), count):
                 for held in product(self.entries[1:], repeat=count):
-                    named = dict(zip(places, held, strict=True))
-                    vectors.append(tuple(named.get(place, 0) for place in range(d)))
+                    named = dict(zip(positions, held, strict=True))
+                    vectors.append(tuple(named.get(position, 0) for position in range(d)))
         return vectors
 
     def example_values(self, n: int) -> Any:

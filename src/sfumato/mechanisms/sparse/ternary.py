@@ -20,8 +20,8 @@ __all__ = ["encode", "encoded_dtype"]
 @lru_cache(maxsize=256)
 def encoded_dtype(dimension: int, sparsity: int) -> np.dtype[Any]:
     """Return the dtype of one padded vector: the sorted positions of its non-zeros, and signs."""
-    place = np.min_scalar_type(2 * (dimension + sparsity))
-    return np.dtype([("position", place, (sparsity,)), ("sign", "i1", (sparsity,))])
+    kind = np.min_scalar_type(2 * (dimension + sparsity))
+    return np.dtype([("position", kind, (sparsity,)), ("sign", "i1", (sparsity,))])
 
 
 def encode(values: Any, dimension: int, sparsity: int) -> Array:
@@ -93,15 +93,15 @@ def _listed(values: Array, dimension: int) -> tuple[Array, Array]:
     signs = signs.astype(np.int8, copy=False)
     if bool((signs != 0).all()) and bool((positions[:, 1:] > positions[:, :-1]).all()):
         return positions, signs
-    places = np.where(signs != 0, positions.astype(np.int64), dimension)
-    order = np.argsort(places, axis=1, kind="stable")
-    places = np.take_along_axis(places, order, axis=1)
-    twice = np.zeros(places.shape, dtype=bool)
-    twice[:, 1:] = (places[:, 1:] == places[:, :-1]) & (places[:, 1:] < dimension)
+    ordered = np.where(signs != 0, positions.astype(np.int64), dimension)
+    order = np.argsort(ordered, axis=1, kind="stable")
+    ordered = np.take_along_axis(ordered, order, axis=1)
+    twice = np.zeros(ordered.shape, dtype=bool)
+    twice[:, 1:] = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < dimension)
     if twice.any():
         row, column = np.argwhere(twice)[0]
-        raise InputError(f"values[{row}] names entry {places[row, column]} twice; once is enough.")
-    return places, np.take_along_axis(signs, order, axis=1)
+        raise InputError(f"values[{row}] names entry {ordered[row, column]} twice; once is enough.")
+    return ordered, np.take_along_axis(signs, order, axis=1)
 
 
 def _refuse(values: Array, wrong: Bools, field: str, right: str) -> None:

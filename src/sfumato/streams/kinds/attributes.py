@@ -106,15 +106,15 @@ class Attributes(Values):
         widest = max(items.width for _, items in self.categories)
         codes = judged_codes(streams, -1, widest - 1, len(self.categories))
         parts = [
-            items.encode_streams(codes[:, :, place])
-            for place, (_, items) in enumerate(self.categories)
+            items.encode_streams(codes[:, :, index])
+            for index, (_, items) in enumerate(self.categories)
         ]
         return np.concatenate(parts, axis=2)
 
     def said(self, cell: Any) -> dict[str, Label | None]:
         """Return the item of each attribute; None if there is none."""
         pairs = zip(self.categories, cell, strict=True)
-        return {name: items.said(place) for (name, items), place in pairs}
+        return {name: items.said(index) for (name, items), index in pairs}
 
     def changes(self, most: int, differences: int, *, anchored: bool) -> int:
         """Return two changes for each difference and attribute; first values are one change."""

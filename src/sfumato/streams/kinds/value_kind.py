@@ -127,9 +127,9 @@ def judged_codes(streams: Any, least: int, most: int, *parts: int) -> Array:
             f"streams have dtype {codes.dtype}; whole numbers {least}..{most} are expected."
         )
     if codes.size and (int(codes.min()) < least or int(codes.max()) > most):
-        place = tuple(int(at) for at in np.argwhere((codes < least) | (codes > most))[0])
+        index = tuple(int(at) for at in np.argwhere((codes < least) | (codes > most))[0])
         raise InputError(
-            f"streams has {codes[place]} for device {place[0]} in period {place[1] + 1}; "
+            f"streams has {codes[index]} for device {index[0]} in period {index[1] + 1}; "
             f"whole numbers {least}..{most} are expected."
         )
     return codes

@@ -115,20 +115,20 @@ class Mixture:
         believed[believed < NEGLIGIBLE] = 0.0
         believed /= believed.sum(axis=0)
         kept = np.flatnonzero(believed.any(axis=1))
-        parts, place = [], 0
+        parts, index = [], 0
         for spectrum, sizes in tried:
-            own = kept[(kept >= place) & (kept < place + len(sizes))] - place
-            place += len(sizes)
+            own = kept[(kept >= index) & (kept < index + len(sizes))] - index
+            index += len(sizes)
             if own.size:
                 parts.append((spectrum, tuple(sizes[own].tolist())))
         return cls(tuple(parts), believed[kept])
 
     def _components(self) -> Iterator[tuple[Spectrum, list[tuple[Component, Floats]]]]:
         """Yield each shape with its components and their probability for each entry."""
-        place = 0
+        index = 0
         for spectrum, sizes in self.parts:
-            shares = self.believed[place : place + len(sizes)]
-            place += len(sizes)
+            shares = self.believed[index : index + len(sizes)]
+            index += len(sizes)
             yield spectrum, [*zip(map(spectrum.component, sizes), shares, strict=True)]
 
     def combined(self, coefficients: Floats) -> tuple[Floats, Floats]:

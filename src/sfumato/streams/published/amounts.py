@@ -142,7 +142,7 @@ class Amounts:
             return np.minimum(whole, np.uint64(min(self.units, _LARGEST))).astype(np.int64)
         return self.rounded(
             whole / self.unit,
-            lambda places: [self.nearest(Fraction(number)) for number in whole[places].tolist()],
+            lambda indices: [self.nearest(Fraction(number)) for number in whole[indices].tolist()],
         )
 
     def refusal(self, index: int, shown: str) -> InputError:
@@ -160,9 +160,9 @@ class Amounts:
         missing: Bools | None,
     ) -> Array:
         if self.invalid == "stop":
-            place = int(np.flatnonzero(wrong)[0])
-            gone = missing is not None and missing[place]
-            raise self.refusal(first + place, "missing" if gone else str(values[place]))
+            index = int(np.flatnonzero(wrong)[0])
+            gone = missing is not None and missing[index]
+            raise self.refusal(first + index, "missing" if gone else str(values[index]))
         right = values.copy()
         right[wrong] = 0
         if self.invalid == "clip" and values.dtype.kind == "f":

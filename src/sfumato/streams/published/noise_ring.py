@@ -72,9 +72,9 @@ class Ring:
     @cached_property
     def filter(self) -> Ints:
         """The weight with which leaves at each distance, going round, count in a node."""
-        places = np.arange(1, self.leaves)
+        indices = np.arange(1, self.leaves)
         precision = np.empty(self.leaves)
-        precision[1:] = 1 / np.sin(np.pi * places / self.leaves)
+        precision[1:] = 1 / np.sin(np.pi * indices / self.leaves)
         precision[0] = precision[1] * np.pi / math.sqrt(3)
         weights = np.fft.ifft(np.sqrt(precision - _OWN)).real
         return np.rint(_FINE * weights).astype(np.int64)
@@ -143,15 +143,15 @@ class Ring:
     def _between(self, x: Floats, y: Floats) -> Floats:
         """Return the variance of ranges within a ring, from those of whole numbers of leaves.
 
-        A sum up to a place within a leaf is a mean of the sums up to its two ends, and the variance
+        A sum up to a point within a leaf is a mean of the sums up to its two ends, and the variance
         of a mixture of sums follows from that of their differences.
         """
         low, high = np.floor(x), np.floor(y)
         part, over = x - low, y - high
         ends = [(low, part - 1), (low + 1, -part), (high, 1 - over), (high + 1, over)]
         total = np.zeros(np.broadcast(x, y).shape)
-        for place, (one, weight) in enumerate(ends):
-            for other, factor in ends[:place]:
+        for index, (one, weight) in enumerate(ends):
+            for other, factor in ends[:index]:
                 apart = np.minimum(np.abs(one - other), self.leaves).astype(np.int64)
                 total -= weight * factor * self._variances[apart]
         return total

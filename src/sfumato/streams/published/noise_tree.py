@@ -258,9 +258,9 @@ class Tree:
         """Yield the weights of nodes in the difference of two interpolated prefix sums."""
         roots = (math.floor(first / self.leaves), math.floor(last / self.leaves))
         weights: dict[tuple[int, int, int], float] = {}
-        for place, root, sign in ((last, roots[1], 1.0), (first, roots[0], -1.0)):
-            t = math.floor(place)
-            for leaf, part in ((t, 1 - (place - t)), (t + 1, place - t)):
+        for index, root, sign in ((last, roots[1], 1.0), (first, roots[0], -1.0)):
+            t = math.floor(index)
+            for leaf, part in ((t, 1 - (index - t)), (t + 1, index - t)):
                 for node in self._prefix(leaf - root * self.leaves) if part else ():
                     weights[root, *node] = weights.get((root, *node), 0.0) + sign * part
         if roots[0] < roots[1]:  # complete trees between the two count as one node each

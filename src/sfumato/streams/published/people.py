@@ -46,8 +46,8 @@ class Contributions:
         # The rank of each value among those of its person in this batch.
         order = np.argsort(whose, kind="stable")
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        place = np.empty(whose.size, dtype=np.int64)
-        place[order] = np.arange(whose.size) - np.repeat(starts, sizes)
+        index = np.empty(whose.size, dtype=np.int64)
+        index[order] = np.arange(whose.size) - np.repeat(starts, sizes)
         counted = np.minimum(before + sizes, self.most)
         self._seen.update(zip(names.tolist(), counted.tolist(), strict=True))
-        return np.asarray(before[whose] + place < self.most)
+        return np.asarray(before[whose] + index < self.most)

@@ -172,7 +172,7 @@ class ReleasedByTime:
         return np.ones(self.grid.periods, np.bool_) if self.counts is None else self.counts > 0
 
     @cached_property
-    def _places(self) -> Ints:
+    def _positions(self) -> Ints:
         """The number of published sums up to each period, from none on."""
         return np.concatenate([[0], np.cumsum(self._published, dtype=np.int64)])
 
@@ -201,7 +201,7 @@ class ReleasedByTime:
         release, count = self.stream.release, self._count(first, last)
         possible = min(self.rows, (self.most or self.rows) * (last - first + 1))
         cut_off = (release.bound - self.stream.threshold) * (possible if count is None else count)
-        start, end = self._places[[first - 1, last]].tolist()
+        start, end = self._positions[[first - 1, last]].tolist()
         value = low = high = 0.0  # everybody knows of a range without values
         if start < end:
             noisy = self.stream.sum(start + 1, end, level)

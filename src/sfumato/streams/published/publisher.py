@@ -239,12 +239,12 @@ class Publisher:
 
     def _noise(self, row: int) -> tuple[Ints, Floats]:
         """Return the noise of the leaves of a row of trees, drawn once."""
-        place = (self.state.chapter, row)
-        if self._row is None or self._row[0] != place:
+        index = (self.state.chapter, row)
+        if self._row is None or self._row[0] != index:
             release = self.release
             assert self.state.threshold is not None  # noqa: S101 - it is chosen before any block
             law = release.noise(self.state.threshold)
-            purpose = f"trees {row}" + (f" of chapter {place[0]}" if place[0] else "")
+            purpose = f"trees {row}" + (f" of chapter {index[0]}" if index[0] else "")
             nodes = release.tree.draw(law, Keyed(self._key, purpose))
-            self._row = (place, *release.tree.leaf_sums(nodes))
+            self._row = (index, *release.tree.leaf_sums(nodes))
         return self._row[1:]

@@ -219,12 +219,12 @@ class PublishingPlan:
         """The number of last values of a chapter that choose the next threshold."""
         return min(self.renew, MOST_WATCHED)
 
-    def chapter(self, places: ArrayLike) -> Ints:
+    def chapter(self, positions: ArrayLike) -> Ints:
         """Return the chapters of values, given their positions, counted from 1.
 
         The first chapter is longer by the values that chose its threshold.
         """
-        after = np.maximum(np.asarray(places, dtype=np.int64) - 1 - self.holdout, 0)
+        after = np.maximum(np.asarray(positions, dtype=np.int64) - 1 - self.holdout, 0)
         return after // self.renew if self.renew else np.zeros_like(after)
 
     def chapter_at(self, number: int) -> tuple[int, int, int | None]:

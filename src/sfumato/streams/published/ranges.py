@@ -136,7 +136,7 @@ class Released:
             return [(self._cut(ends[0]), last - first + 1)]
         starts = self.release.holdout + np.arange(ends[0] + 1, ends[1] + 1) * self.release.renew
         counts = np.diff([first - 1, *starts.tolist(), last]).tolist()
-        return [(self._cut(ends[0] + place), count) for place, count in enumerate(counts)]
+        return [(self._cut(ends[0] + index), count) for index, count in enumerate(counts)]
 
     def _cut(self, chapter: int) -> int:
         return self.thresholds[chapter] if self.thresholds else self.threshold
@@ -165,9 +165,9 @@ class Released:
     def _prefix(self) -> Floats:
         return np.concatenate([[0.0], np.cumsum(self.blocks.sums)])
 
-    def _leaves(self, places: ArrayLike) -> Floats:
+    def _leaves(self, positions: ArrayLike) -> Floats:
         """Return positions in leaves: the number of complete leaves after each position."""
-        after = np.asarray(places, dtype=np.int64)
+        after = np.asarray(positions, dtype=np.int64)
         block = np.searchsorted(self._starts, after, side="right") - 1
         block = np.minimum(block, self.blocks.to.size - 1)
         start, end = self._starts[block], self._starts[block + 1]
@@ -184,9 +184,9 @@ class Released:
             self._refuse(int(np.ravel(i)[bad]), int(np.ravel(j)[bad]))
         return np.asarray((self._before(j) - self._before(i - 1)) * self.unit)
 
-    def _before(self, places: ArrayLike) -> Floats:
+    def _before(self, positions: ArrayLike) -> Floats:
         """Return the sum of all values up to each position, interpolated within blocks."""
-        leaves = self._leaves(places)
+        leaves = self._leaves(positions)
         whole = np.minimum(np.floor(leaves).astype(np.int64), self.blocks.to.size - 1)
         return np.asarray(self._prefix[whole] + (leaves - whole) * self.blocks.sums[whole])
 
@@ -242,11 +242,13 @@ class Released:
 
     def _refuse(self, first: int, last: int) -> None:
         if first > last:
-            raise InputError(f"the range is {first}..{last}; its first place must not be larger.")
+            raise InputError(
+                f"the range is {first}..{last}; its first position must not be larger."
+            )
         skipped = self.release.skipped
         why = f"; the first {skipped:,} values chose the threshold" if skipped else ""
         raise InputError(
-            f"the range is {first}..{last}; published are the places "
+            f"the range is {first}..{last}; published are the positions "
             f"{self.first}..{self.last}{why}."
         )
 

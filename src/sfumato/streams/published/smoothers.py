@@ -76,8 +76,8 @@ class _OneByOne(Smoother):
     def push(self, means: Floats) -> Floats:
         """Add the means of further blocks; return the guess after each."""
         rates = np.empty(means.size)
-        for place, mean in enumerate(means.tolist()):
-            rates[place] = self.rate = self.next(mean)
+        for index, mean in enumerate(means.tolist()):
+            rates[index] = self.rate = self.next(mean)
         return rates
 
     @abstractmethod

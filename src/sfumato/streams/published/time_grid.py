@@ -135,11 +135,11 @@ class TimeGrid:
     def periods_of(self, times: Ints, are_walls: Bools) -> Ints:
         """Return the index of the period that each time lies in; -1 outside of the grid."""
         moments = np.where(are_walls, self.clock.moments(times), times)
-        places = np.searchsorted(self.edges, moments, side="right") - 1
-        return np.where(places < self.periods, places, -1)
+        indices = np.searchsorted(self.edges, moments, side="right") - 1
+        return np.where(indices < self.periods, indices, -1)
 
     def range_of(self, first: str, last: str) -> tuple[int, int]:
-        """Return the places, from 1 on, of the first and last period of a range of time."""
+        """Return the numbers, from 1 on, of the first and last period of a range of time."""
         start, end = _stretch("first", first, self.zone)[0], _stretch("last", last, self.zone)[1]
         if not start < end:
             raise InputError(f"the range is {first} to {last}; its first time must not be later.")
@@ -149,8 +149,8 @@ class TimeGrid:
                 f"the range is {first} to {last}; published are the times from {text(self.start)} "
                 f"until {text(self.end)}."
             )
-        places = np.searchsorted(self.edges, [start, end - 1], side="right").tolist()
-        return places[0], places[1]
+        indices = np.searchsorted(self.edges, [start, end - 1], side="right").tolist()
+        return indices[0], indices[1]
 
     def plain(self) -> dict[str, Any]:
         """Return the grid as plain data."""

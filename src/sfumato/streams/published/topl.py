@@ -300,14 +300,14 @@ class ToPL(AskedStream):
         """
         shares = self.shares(tally)
         grid = self.learner.grid
-        places = self.bound * np.arange(1, grid + 1) / grid
+        points = self.bound * np.arange(1, grid + 1) / grid
         above = np.cumsum(shares[::-1])[::-1]  # the share of each bucket and all above it
         # The amount cut off above a position is the integral of the share above each later one.
         beyond = np.append(above[1:], 0.0)
         between = (above + beyond) / 2
         cut = np.append(np.cumsum(between[:0:-1])[::-1], 0.0) * self.bound / grid
-        noise = self.limit / 3 * self._noise * places**2
-        return float(places[np.argmin(noise + self.limit**2 / 6 * cut**2)])
+        noise = self.limit / 3 * self._noise * points**2
+        return float(points[np.argmin(noise + self.limit**2 / 6 * cut**2)])
 
     @cached_property
     def _noise(self) -> float:

@@ -115,13 +115,13 @@ class Curve:
         unit[_row(period, self.periods)] = 1
         return self.combine(unit)
 
-    def entry(self, place: int) -> Estimate:
+    def entry(self, index: int) -> Estimate:
         """Return one entry's whole curve, with the covariance between periods."""
-        if not 0 <= place < self.values.shape[1]:
+        if not 0 <= index < self.values.shape[1]:
             raise ConfigurationError(
-                f"place is {place}; 0..{self.values.shape[1] - 1} is expected."
+                f"index is {index}; 0..{self.values.shape[1] - 1} is expected."
             )
-        return along(self, place)
+        return along(self, index)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the two ends of the interval of each entry in each period."""
@@ -195,7 +195,7 @@ class Reports:
         protocol = self._protocol
         values = np.empty((as_of or protocol.periods, protocol.values.width))
         blocks = []
-        for place, (entries, seen) in enumerate(
+        for index, (entries, seen) in enumerate(
             zip(protocol.values.blocks, self._seen, strict=True)
         ):
             # Totals in units of the first period's devices add up; means are totals divided by
@@ -207,7 +207,7 @@ class Reports:
             values[:, entries] = weighted(weights, seen.value, final=as_of is None)
             settled = seen
             if SNAPSHOT in protocol.spans:
-                settled = seen.settled(protocol.snapshots[place], values[:, entries])
+                settled = seen.settled(protocol.snapshots[index], values[:, entries])
             blocks.append((entries, weights, settled))
         return Curve(
             values,
@@ -226,7 +226,7 @@ class Reports:
         protocol = self._protocol
         blocks = enumerate(protocol.values.blocks)
         return Believed(
-            [(entries, partial(self._sightings, place)) for place, entries in blocks],
+            [(entries, partial(self._sightings, index)) for index, entries in blocks],
             self._growth[:closed],
             max(protocol.spans),
             self._n[:closed].tolist(),
@@ -234,16 +234,16 @@ class Reports:
             protocol.guarantee,
         )
 
-    def _sightings(self, place: int, curves: Floats | None) -> Sightings:
+    def _sightings(self, index: int, curves: Floats | None) -> Sightings:
         """Return the observations of a block's totals, with snapshot noise given some curves.
 
         By default these are the online curves, so that later reports do not change the noise.
         """
-        protocol, seen = self._protocol, self._seen[place]
+        protocol, seen = self._protocol, self._seen[index]
         if SNAPSHOT in protocol.spans:
             if curves is None:
-                curves = self._online.values[:, protocol.values.blocks[place]]
-            seen = seen.settled(protocol.snapshots[place], curves)
+                curves = self._online.values[:, protocol.values.blocks[index]]
+            seen = seen.settled(protocol.snapshots[index], curves)
         ends = self._growth[seen.end - 1]
         return Sightings(
             seen.start,

@@ -151,10 +151,10 @@ class WeaveDecoded(Decoded):
             coefficients[period - 1] = weight
         return Decoding(self._smoothed(as_of).combine(coefficients), as_of, decoder)
 
-    def entry(self, place: int, decoder: str = ONLINE) -> Decoding:
+    def entry(self, index: int, decoder: str = ONLINE) -> Decoding:
         """Return the estimates of one entry in all closed periods, labelled by period."""
         self.check(decoder)
         if decoder in BELIEVED:
-            return self._believed.entry(place, decoder)
-        estimate = self._curve(decoder).entry(place)
+            return self._believed.entry(index, decoder)
+        estimate = self._curve(decoder).entry(index)
         return Decoding(estimate.only(range(self._closed)), self._closed, decoder)

@@ -320,7 +320,7 @@ class WeaveDesign(Stream):
         """Return the graph of one block's entries."""
         edges: list[tuple[int, int, int]] = []
         unit: list[float] = []
-        places = {span: place for place, span in enumerate(self.spans)}
+        indices = {span: index for index, span in enumerate(self.spans)}
         blocks = len(self.values.blocks)
         for span in self.spans:
             for offset in self.offsets(span):
@@ -330,7 +330,7 @@ class WeaveDesign(Stream):
                     noise = self.snapshots[block].variance * blocks
                 else:
                     noise = self.strand(thread).variance if sent else 1.0
-                edges += [(start, end, places[span]) for start, end in sent]
+                edges += [(start, end, indices[span]) for start, end in sent]
                 unit += [1 / (len(self.offsets(span)) * noise)] * len(sent)
         return Network(self.periods, self.spans, edges, unit, aligned=self.aligned)
 

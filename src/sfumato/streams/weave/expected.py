@@ -87,12 +87,12 @@ def _edges(protocol: Weave, sample: Sample, frozen: Sample, block: int) -> _Edge
     entries = protocol.values.blocks[block]
     means = sample.means()[:, entries]
     rows: list[tuple[Any, ...]] = []
-    for place, (thread, _) in enumerate(protocol.threads()):
+    for index, (thread, _) in enumerate(protocol.threads()):
         if thread.is_snapshot:
             if thread.block == block:
                 look, share = protocol.snapshots[block], means[thread.offset - 1]
                 actual = look.variance_at_share(share).mean()
-                rows.append((0, thread.offset, place, look.variance, actual, 0.0, 0 * share))
+                rows.append((0, thread.offset, index, look.variance, actual, 0.0, 0 * share))
             continue
         for start, end in protocol.edges(thread):
             strand = protocol.strand(thread)
@@ -103,7 +103,7 @@ def _edges(protocol: Weave, sample: Sample, frozen: Sample, block: int) -> _Edge
             bias = 0 * mean
             if frozen is not sample:
                 bias = mean - sample.changed(start, end)[1][entries]
-            rows.append((start, end, place, strand.variance, actual, own, bias))
+            rows.append((start, end, index, strand.variance, actual, own, bias))
     columns = list(zip(*rows, strict=True))
     whole = (np.array(column, dtype=np.int64) for column in columns[:3])
     real = (np.array(column, dtype=np.float64) for column in columns[3:])
@@ -119,13 +119,13 @@ def networks(protocol: Weave, sample: Sample) -> list[tuple[float, Network]]:
     graphs = []
     for block, entries in enumerate(blocks):
         edges = _edges(protocol, sample, frozen, block)
-        places = [protocol.spans.index(threads[thread].span) for thread in edges.thread]
+        indices = [protocol.spans.index(threads[thread].span) for thread in edges.thread]
         ways = [
             len(protocol.offsets(threads[thread].span))
             * (len(blocks) if threads[thread].is_snapshot else 1)
             for thread in edges.thread
         ]
-        rows = list(zip(edges.start, edges.end, places, strict=True))
+        rows = list(zip(edges.start, edges.end, indices, strict=True))
         unit = 1 / (np.array(ways) * np.maximum(edges.actual, 1e-12))
         share = len(range(sample.width)[entries]) / sample.width
         network = Network(protocol.periods, protocol.spans, rows, unit.tolist())
@@ -219,14 +219,14 @@ def _working(protocol: Weave, block: int, edges: _Edges, count: Floats, sample: 
     means = sample.means()[:, protocol.values.blocks[block]]
     working = Working(protocol.snapshots[block], protocol.weights)
     learnt = np.empty(edges.end.size)
-    for place, (thread, end) in enumerate(zip(edges.thread, edges.end, strict=True)):
-        span, n, planned = spans[thread], float(count[place]), float(edges.planned[place])
+    for index, (thread, end) in enumerate(zip(edges.thread, edges.end, strict=True)):
+        span, n, planned = spans[thread], float(count[index]), float(edges.planned[index])
         if span == SNAPSHOT:
-            learnt[place] = working.of_look()
+            learnt[index] = working.of_look()
             working.take_look(n, means[end - 1])
         else:
-            learnt[place] = working.of_difference(span, planned)
-            working.take_difference(span, n, float(edges.actual[place]) / planned * (n - 1) / n)
+            learnt[index] = working.of_difference(span, planned)
+            working.take_difference(span, n, float(edges.actual[index]) / planned * (n - 1) / n)
     return learnt
 
 

@@ -28,14 +28,14 @@ def influence(protocol: Weave, devices: int) -> float:
     threads = list(protocol.threads())
     for block in range(len(protocol.values.blocks)):
         rows = [
-            (start, end, place)
-            for place, (thread, share) in enumerate(threads)
+            (start, end, number)
+            for number, (thread, share) in enumerate(threads)
             if share > 0 and (not thread.is_snapshot or thread.block == block)
             for start, end in protocol.edges(thread)
         ]
-        start, end, place = np.array(sorted(rows, key=lambda row: row[1]), dtype=np.int64).T
+        start, end, number = np.array(sorted(rows, key=lambda row: row[1]), dtype=np.int64).T
         working, reach = np.empty(len(threads)), np.empty(len(threads))
-        for index in set(place.tolist()):
+        for index in set(number.tolist()):
             thread, share = threads[index]
             if thread.is_snapshot:
                 look: Any = protocol.snapshots[block]
@@ -45,12 +45,12 @@ def influence(protocol: Weave, devices: int) -> float:
                 working[index], reach[index] = strand.variance, strand.mechanism.influence
             working[index] /= devices * share
             reach[index] /= devices * share
-        order = np.argsort(place, kind="stable")
-        cuts = np.concatenate([[0], np.flatnonzero(np.diff(place[order])) + 1])
+        order = np.argsort(number, kind="stable")
+        cuts = np.concatenate([[0], np.flatnonzero(np.diff(number[order])) + 1])
         for noise in _noises(protocol, block, threads):
-            conductance = 1 / (working * noise)[place]
+            conductance = 1 / (working * noise)[number]
             weights = np.abs(Fusion(protocol.periods, start, end, conductance).online())
-            moved = np.add.reduceat((weights * reach[place])[:, order], cuts, axis=1)
+            moved = np.add.reduceat((weights * reach[number])[:, order], cuts, axis=1)
             largest = max(largest, float(np.nanmax(moved)))
     return largest
 
@@ -61,6 +61,6 @@ def _noises(
     """Yield the noise of each thread's reports relative to the plan, as weights may count on."""
     yield np.ones(len(threads))
     if protocol.weights == "learnt":
-        places = [protocol.spans.index(thread.span) for thread, _ in threads]
+        indices = [protocol.spans.index(thread.span) for thread, _ in threads]
         for population in FAMILY:
-            yield population.ratios(protocol, block)[places]
+            yield population.ratios(protocol, block)[indices]

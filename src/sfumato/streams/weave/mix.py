@@ -181,15 +181,15 @@ def _rising(network: Network, shares: Floats) -> Floats:
     total = np.zeros(len(network.spans))
     below, inside = np.inf, np.zeros(len(network.spans))
     periods = np.arange(1, network.periods + 1)
-    for rank, place in enumerate(order):
-        span = network.spans[place]
-        own = network.unit[np.argmax(network.span == place)] * shares[place]
+    for rank, index in enumerate(order):
+        span = network.spans[index]
+        own = network.unit[np.argmax(network.span == index)] * shares[index]
         if not rank and not own:  # no report shows the odd periods
             return np.full(len(network.spans), np.inf)
         children = span // network.spans[order[rank - 1]] if rank else 1
         node = 1 / (own + 1 / (children * below))
         inside = inside * children * (node / (children * below)) ** 2
-        inside[place] += node**2 * own
+        inside[index] += node**2 * own
         below = node
         left = periods if rank + 1 == len(order) else periods % network.spans[order[rank + 1]]
         total += inside * float(np.mean(left // span))
@@ -200,9 +200,9 @@ def _passing(network: Network, shares: Floats, name: Asked) -> Floats:
     """Return each span's part of the average variance of queries at the closing of a period."""
     total = np.zeros(len(network.spans))
     noises = []
-    for start, span, places in network.ended[1:]:
+    for start, span, indices in network.ended[1:]:
         with np.errstate(divide="ignore"):
-            noises.append((start, 1 / (network.unit[places] * shares[span])))
+            noises.append((start, 1 / (network.unit[indices] * shares[span])))
     mean_squares = squared_weights(noises, name)
     if mean_squares is None:
         return np.full(total.shape, np.inf)

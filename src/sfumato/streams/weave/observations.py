@@ -118,21 +118,21 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
     """
     reader = Reader(protocol, block)
     edges = sorted(
-        (end, thread, start, place)
-        for place, (thread, _) in enumerate(protocol.threads())
+        (end, thread, start, number)
+        for number, (thread, _) in enumerate(protocol.threads())
         if not thread.is_snapshot or thread.block == block
         for start, end in protocol.edges(thread)
     )
     rows = []
-    for end, thread, start, place in edges:
+    for end, thread, start, number in edges:
         tally = tallies.get((thread.span, end, thread.block))
         if tally is not None and tally.n:
-            rows.append((start, end, thread.span, place, tally.n, *reader.read(thread, tally)))
+            rows.append((start, end, thread.span, number, tally.n, *reader.read(thread, tally)))
     if not rows:
         raise MismatchError("there are no reports; at least one tally with reports is expected.")
     index = np.array([row[:5] for row in rows], dtype=np.int64)
     start, end, span, threads, n = index.T
-    value, noise, working = (np.array([row[place] for row in rows]) for place in (5, 6, 7))
+    value, noise, working = (np.array([row[number] for row in rows]) for number in (5, 6, 7))
     return Observations(start, end, span, threads, n, value, noise, working)
 
 

@@ -30,7 +30,7 @@ class _Step:
 
     slot: int
     edges: Ints
-    places: Ints
+    slots: Ints
     gain: Floats
 
 
@@ -75,21 +75,21 @@ def _forth(ended: Sequence[Ending], window: int, asked: Asked) -> list[_Step] | 
         edges = np.flatnonzero(np.isfinite(noise))
         if not edges.size:
             return None
-        places = np.where(start[edges] == 0, zero, start[edges] % window)
-        first = places[0]
+        indices = np.where(start[edges] == 0, zero, start[edges] % window)
+        first = indices[0]
         inside[slot] = inside[first]
         inside[:, slot] = inside[:, first]
         inside[slot, slot] = inside[first, first] + noise[edges[0]]
         gain = np.zeros((window + 2, 0))
         if edges.size > 1:
-            pull = inside[:, [slot]] - inside[:, places[1:]]
-            spread = pull[[slot]] - pull[places[1:]] + np.diag(noise[edges[1:]])
+            pull = inside[:, [slot]] - inside[:, indices[1:]]
+            spread = pull[[slot]] - pull[indices[1:]] + np.diag(noise[edges[1:]])
             gain = np.asarray(np.linalg.solve(spread, pull.T).T)
             inside -= gain @ pull.T
         if asked == "prefix":
             inside[running] += inside[slot]
             inside[:, running] += inside[:, slot]
-        steps.append(_Step(slot, edges, places, gain))
+        steps.append(_Step(slot, edges, indices, gain))
     return steps
 
 
@@ -99,7 +99,7 @@ def _back(steps: Sequence[_Step], window: int, asked: Asked) -> list[Floats]:
     later = np.zeros((window + 2, window + 2))
     squares: list[Floats] = []
     for step in reversed(steps):
-        slot, first, places = step.slot, step.places[0], step.places[1:]
+        slot, first, indices = step.slot, step.slots[0], step.slots[1:]
         if asked == "prefix":
             later[running, running] += 1
             later[slot] += later[running]
@@ -107,11 +107,11 @@ def _back(steps: Sequence[_Step], window: int, asked: Asked) -> list[Floats]:
         else:
             later[slot, slot] += 1
         row = np.empty(step.edges.size)
-        if places.size:
+        if indices.size:
             pulled = later @ step.gain
             among = step.gain.T @ pulled
             row[1:] = np.diagonal(among)
-            _undo(later, slot, places, pulled, among)
+            _undo(later, slot, indices, pulled, among)
         row[0] = later[slot, slot]
         later[first] += later[slot]
         later[:, first] += later[:, slot]
@@ -121,7 +121,7 @@ def _back(steps: Sequence[_Step], window: int, asked: Asked) -> list[Floats]:
     return squares[::-1]
 
 
-def _undo(told: Floats, slot: int, places: Ints, pulled: Floats, among: Floats) -> None:
+def _undo(told: Floats, slot: int, indices: Ints, pulled: Floats, among: Floats) -> None:
     """Transform questions about the state after an update to the state before it.
 
     The update maps x to x + K (z - H x), so M becomes (1 - KH)' M (1 - KH); a row of H is the slot
@@ -133,9 +133,9 @@ def _undo(told: Floats, slot: int, places: Ints, pulled: Floats, among: Floats) 
     told[:, slot] -= whole
     row = among.sum(axis=0)
     told[slot, slot] += row.sum()
-    for column, place in enumerate(places):
-        told[place] += pulled[:, column]
-        told[:, place] += pulled[:, column]
-        told[slot, place] -= row[column]
-        told[place, slot] -= row[column]
-        told[place, places] += among[column]
+    for column, index in enumerate(indices):
+        told[index] += pulled[:, column]
+        told[:, index] += pulled[:, column]
+        told[slot, index] -= row[column]
+        told[index, slot] -= row[column]
+        told[index, indices] += among[column]

@@ -78,7 +78,7 @@ class Hypothetical:
         first, square = 0, 0.0
         if stream.values.always_there and not stream.anchored:  # all values appear at first
             first = stream.values.least_changes
-            shares = [self._shares(stream, place) for place in range(len(stream.values.blocks))]
+            shares = [self._shares(stream, index) for index in range(len(stream.values.blocks))]
             square = float((np.concatenate(shares) ** 2).sum()) / entries
         moves = 2 * self.share * min(self.changes, strand.nonzeros - first)
         return (strand.moment((first + moves) / entries) - square) / strand.variance

@@ -80,10 +80,10 @@ class Selected:
         potential = self._solved(query.astype(np.float64), shares)
         weights = self._repeated(self._weights)
         parts = self._empty @ (weights * potential**2)
-        for place, (span, joint) in enumerate(zip(self._spans, self._joint, strict=True)):
+        for index, (span, joint) in enumerate(zip(self._spans, self._joint, strict=True)):
             if joint.any():
                 drop = potential[span:] - potential[:-span]
-                parts[place] += float((joint[span:] * weights[span:] * drop**2).sum())
+                parts[index] += float((joint[span:] * weights[span:] * drop**2).sum())
         return np.asarray(shares * parts)
 
     def _solved(self, query: Floats, shares: Floats) -> Floats:
@@ -203,10 +203,10 @@ def _represented(chosen: Ints) -> Floats:
     order = min(4, chosen.size)
     near = np.clip(np.searchsorted(chosen, periods, side="right") - 2, 0, chosen.size - order)
     nodes = near[:, None] + np.arange(order)
-    places, knots = np.log(periods)[:, None], np.log(chosen)[nodes]
+    points, knots = np.log(periods)[:, None], np.log(chosen)[nodes]
     total = np.zeros(chosen.size)
-    for place in range(order):
-        others = np.delete(knots, place, axis=1)
-        cubic = np.prod((places - others) / (knots[:, [place]] - others), axis=1)
-        np.add.at(total, nodes[:, place], cubic)
+    for index in range(order):
+        others = np.delete(knots, index, axis=1)
+        cubic = np.prod((points - others) / (knots[:, [index]] - others), axis=1)
+        np.add.at(total, nodes[:, index], cubic)
     return total

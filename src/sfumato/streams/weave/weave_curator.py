@@ -53,10 +53,10 @@ class WeaveCurator(Curator):
         self._protocol = protocol
         self._enrolled = enrolled
         self._due: dict[int, list[tuple[int, Thread, int]]] = {}
-        for place, (thread, _) in enumerate(protocol.threads()):
+        for index, (thread, _) in enumerate(protocol.threads()):
             for start, end in protocol.edges(thread):
-                self._due.setdefault(end, []).append((start, thread, place))
-        self._blocks = [_Block(protocol, place) for place in range(len(protocol.values.blocks))]
+                self._due.setdefault(end, []).append((start, thread, index))
+        self._blocks = [_Block(protocol, index) for index in range(len(protocol.values.blocks))]
         self._crowd = Turnout(protocol)
         self._closed = 0
         self._n = 0
@@ -113,16 +113,16 @@ class WeaveCurator(Curator):
 class _Block:
     """The growing estimate of one block's entries."""
 
-    def __init__(self, protocol: Weave, place: int) -> None:
-        self._place = place
-        self._width = len(range(protocol.values.width)[protocol.values.blocks[place]])
-        self._look = protocol.snapshots[place]
-        self._reader = Reader(protocol, place)
+    def __init__(self, protocol: Weave, index: int) -> None:
+        self._place = index
+        self._width = len(range(protocol.values.width)[protocol.values.blocks[index]])
+        self._look = protocol.snapshots[index]
+        self._reader = Reader(protocol, index)
         self._growing = Growing(protocol.periods)
         counts = [
             len(protocol.edges(thread))
             for thread, _ in protocol.threads()
-            if not thread.is_snapshot or thread.block == place
+            if not thread.is_snapshot or thread.block == index
         ]
         # The observation of each edge, and its noise, including its thread's part.
         self._values = np.zeros((sum(counts), self._width))

@@ -45,8 +45,8 @@ class WeaveFleet(Fleet):
         self._totals = stream.values.totals(streams)
         self._seen = stream.values.totals(streams, lambda bits: freeze(bits, stream.changes))
         self._sent: dict[int, dict[Place, Tally]] = {}
-        for place, tally in collect(stream, streams, rng).items():
-            self._sent.setdefault(place.period, {})[place] = tally
+        for index, tally in collect(stream, streams, rng).items():
+            self._sent.setdefault(index.period, {})[index] = tally
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
         """Return the tallies of what is sent in a period."""

@@ -85,9 +85,9 @@ def best_cut(numbers: Any, epsilon: float, received: int, shares: Any = None) ->
     cuts, kept = values[positive], kept[positive]
     # n Var is a quadratic function of the mean's position in the interval; three points determine
     # it.
-    ends = [unit.variance(place) for place in (0.0, 0.5, 1.0)]
-    place = np.clip(kept / cuts, 0.0, 1.0)
-    curve = np.polyval(np.polyfit([0.0, 0.5, 1.0], ends, 2), place)
+    ends = [unit.variance(share) for share in (0.0, 0.5, 1.0)]
+    share = np.clip(kept / cuts, 0.0, 1.0)
+    curve = np.polyval(np.polyfit([0.0, 0.5, 1.0], ends, 2), share)
     noise = np.sqrt(cuts**2 * curve / received)
     bias = mean - kept
     best = int(np.argmin(noise**2 + bias**2))

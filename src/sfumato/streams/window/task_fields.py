@@ -66,11 +66,11 @@ def tiers(task: Mapping[str, Any]) -> list[list[Any]]:
             "epsilon = 0.5, devices = 1000}].",
         )
     tables = [t if isinstance(t, Mapping) else dict(zip(TIER, t, strict=True)) for t in raw]
-    for place, tier in enumerate(tables):
+    for index, tier in enumerate(tables):
         if set(tier) != set(TIER):
             raise Problem(
                 ("tiers",),
-                f"tiers[{place}] has {', '.join(sorted(tier)) or 'nothing'}; {', '.join(TIER)} "
+                f"tiers[{index}] has {', '.join(sorted(tier)) or 'nothing'}; {', '.join(TIER)} "
                 "are expected.",
             )
     if len(tables) >= MOST_TIERS:
@@ -80,13 +80,13 @@ def tiers(task: Mapping[str, Any]) -> list[list[Any]]:
             "expected.",
         )
     seen = {(task["window"], task["epsilon"])}
-    for place, tier in enumerate(tables):
-        _check_tier(tier, ("tiers",), f"tiers[{place}].")
+    for index, tier in enumerate(tables):
+        _check_tier(tier, ("tiers",), f"tiers[{index}].")
         pair = (tier["window"], float(tier["epsilon"]))
         if pair in seen:
             raise Problem(
                 ("tiers",),
-                f"tiers[{place}] has window {pair[0]} and epsilon {pair[1]:g} once more; each "
+                f"tiers[{index}] has window {pair[0]} and epsilon {pair[1]:g} once more; each "
                 "pair may be there once.",
             )
         seen.add(pair)

@@ -86,15 +86,15 @@ class Tiers(AskedStream):
             raise ConfigurationError(f"tiers has {len(self.tiers)}; 1..{MOST_TIERS} are possible.")
         values = [(tier.domain, tier.interval, tier.clip, tier.default) for tier in self.tiers]
         windows = [(tier.window, tier.epsilon) for tier in self.tiers]
-        for place, tier in enumerate(self.tiers):
-            if values[place] != values[0]:
+        for index, tier in enumerate(self.tiers):
+            if values[index] != values[0]:
                 raise ConfigurationError(
-                    f"tiers[{place}] asks about something else than tiers[0]; one question is "
+                    f"tiers[{index}] asks about something else than tiers[0]; one question is "
                     "expected."
                 )
-            if windows[place] in windows[:place]:
+            if windows[index] in windows[:index]:
                 raise ConfigurationError(
-                    f"tiers[{place}] has window {tier.window} and epsilon {tier.epsilon:g} once "
+                    f"tiers[{index}] has window {tier.window} and epsilon {tier.epsilon:g} once "
                     "more; each pair may be there once."
                 )
         everybody = tuple(replace(tier, population=self.devices) for tier in self.tiers)
@@ -317,8 +317,8 @@ class TieredCurator(Curator):
     def __init__(self, protocol: Tiers) -> None:
         self.protocol = protocol
         self.curators = tuple(tier.curator() for tier in protocol.tiers)
-        for place, curator in enumerate(self.curators):
-            curator.tier = place
+        for index, curator in enumerate(self.curators):
+            curator.tier = index
 
     def timestep(self, period: int) -> Generator[Ask, Tally, TieredEstimate]:
         """Ask the questions of each tier in turn; return the combined release."""

@@ -96,20 +96,22 @@ def read_holdings(
     columns = frames.picked(data, [name for name in (person, key, value) if name is not None])
     try:
         codes, people = _numbered(columns[person].tolist(), person)
-        places = _places(columns[key].tolist(), keys, key)
+        positions = _positions(columns[key].tolist(), keys, key)
     except TypeError as error:  # a cell contains a list
         raise InputError(
             f"{person} and {key} must hold one word or number in each row: {error}."
         ) from error
-    rows = np.flatnonzero(places >= 0)
+    rows = np.flatnonzero(positions >= 0)
     numbers = np.ones(rows.size) if value is None else _numbers(columns[value], rows, value)
-    return _once(Holdings(people, codes[rows], places[rows], numbers), columns[person][rows], keys)
+    return _once(
+        Holdings(people, codes[rows], positions[rows], numbers), columns[person][rows], keys
+    )
 
 
 def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings:
     if not len(data):
         raise InputError("data is empty; at least one person is expected.")
-    person, places, numbers = [], [], []
+    person, positions, numbers = [], [], []
     for index, held in enumerate(data):
         if isinstance(held, (str, bytes)) or not hasattr(held, "__iter__"):
             wanted = "a mapping from key to value" if valued else "a list of items"
@@ -123,12 +125,12 @@ def _from_people(data: Sequence[Any], keys: Domain, *, valued: bool) -> Holdings
             if code is None:
                 _refuse_key(keys, label, f"data[{index}] names a key that")
             person.append(index)
-            places.append(code)
+            positions.append(code)
             numbers.append(held[label] if valued else 1.0)
     rows = np.arange(len(person))
     values = _numbers(frames.objects(numbers), rows, "value") if rows.size else np.zeros(0)
     holdings = Holdings(
-        len(data), np.array(person, dtype=np.int64), np.array(places, dtype=np.int64), values
+        len(data), np.array(person, dtype=np.int64), np.array(positions, dtype=np.int64), values
     )
     return _once(holdings, rows[:0], keys)
 
@@ -146,14 +148,14 @@ def _numbered(people: list[Any], name: str) -> tuple[Ints, int]:
     return codes, len(numbers)
 
 
-def _places(labels: list[Any], keys: Domain, name: str) -> Ints:
+def _positions(labels: list[Any], keys: Domain, name: str) -> Ints:
     """Return the code of each key; -1 where the key is missing."""
     known = {label: -1 if frames.absent(label) else _code(keys, label) for label in set(labels)}
-    places = [known[label] for label in labels]
+    positions = [known[label] for label in labels]
     if None in known.values():
-        row = places.index(None)
+        row = positions.index(None)
         _refuse_key(keys, labels[row], f"{name}[{row}]")
-    return np.array(places, dtype=np.int64)
+    return np.array(positions, dtype=np.int64)
 
 
 def _code(keys: Domain, label: Any) -> int | None:
@@ -172,9 +174,9 @@ def _numbers(column: Array, rows: Ints, name: str) -> Floats:
         values = column[rows].astype(np.float64)
     except (TypeError, ValueError):
         values = np.full(rows.size, np.nan)
-        for place, cell in enumerate(column[rows]):
+        for position, cell in enumerate(column[rows]):
             if isinstance(cell, (int, float, np.integer, np.floating)):
-                values[place] = cell
+                values[position] = cell
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         row = int(rows[bad[0]])

@@ -274,17 +274,17 @@ class RealVectors:
             )
         numbers = values.astype(np.float64)
         _refuse_not_finite(numbers)
-        places = np.where(numbers != 0, positions.astype(np.int64), d)  # zeros fill up a row
-        order = np.argsort(places, axis=1, kind="stable")
-        places = np.take_along_axis(places, order, axis=1)
+        ordered = np.where(numbers != 0, positions.astype(np.int64), d)  # zeros fill up a row
+        order = np.argsort(ordered, axis=1, kind="stable")
+        ordered = np.take_along_axis(ordered, order, axis=1)
         numbers = np.take_along_axis(numbers, order, axis=1)
-        twice = np.argwhere((places[:, 1:] == places[:, :-1]) & (places[:, 1:] < d))
+        twice = np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < d))
         if twice.size:
             row, column = twice[0]
             raise InputError(
-                f"vectors[{row}] names entry {places[row, column]} twice; once is enough."
+                f"vectors[{row}] names entry {ordered[row, column]} twice; once is enough."
             )
-        return np.where(places < d, places, 0), numbers
+        return np.where(ordered < d, ordered, 0), numbers
 
     def _mapped(self, vectors: Sequence[Any]) -> tuple[Ints, Floats]:
         d = self.mechanism.dimension

@@ -231,8 +231,8 @@ class CoCo(HashedVector):
     # ---- the device ------------------------------------------------------------------------
 
     def _hashed(self, encoded: Array, seeds: Array) -> Buckets:
-        places, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
-        return self._opposite(self.family.hash(places, seeds), signs < 0)
+        positions, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
+        return self._opposite(self.family.hash(positions, seeds), signs < 0)
 
     def _opposite(self, buckets: Buckets, which: Bools) -> Buckets:
         """Return the other bucket of the pair where ``which`` is true, else the same bucket."""

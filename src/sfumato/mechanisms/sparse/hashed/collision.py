@@ -177,10 +177,10 @@ class Collision(HashedVector):
     # ---- the device ------------------------------------------------------------------------
 
     def _hashed(self, encoded: Array, seeds: Array) -> Buckets:
-        places, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
+        positions, signs = (np.ascontiguousarray(encoded[name].T) for name in ("position", "sign"))
         # Plus signs come first, then minus signs, then padding entries.
-        symbols = places + places.dtype.type(self.dimension) * (
-            (signs < 0) | (places >= self.dimension)
+        symbols = positions + positions.dtype.type(self.dimension) * (
+            (signs < 0) | (positions >= self.dimension)
         )
         return self.family.hash(symbols, seeds)
 

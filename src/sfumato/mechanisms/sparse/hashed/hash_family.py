@@ -120,9 +120,9 @@ class StretchedHash(HashFamily):
         states, t = _mixed(seeds.astype(np.uint64)), np.uint64(self.buckets)
         # One row at a time stays in the cache.
         for row, column in zip(hashed, symbols, strict=True):
-            places = column.astype(np.uint64)
-            words = _stretched(states, places >> _ONE)
-            words >>= (places & _ONE) << _FIVE  # the lower half or the upper half
+            indices = column.astype(np.uint64)
+            words = _stretched(states, indices >> _ONE)
+            words >>= (indices & _ONE) << _FIVE  # the lower half or the upper half
             words &= _LOW
             words *= t
             words >>= _HALF
@@ -156,22 +156,22 @@ def _mixed(words: Words) -> Words:
     return words
 
 
-def _stretched(states: Words, places: NDArray[np.uint64]) -> Words:
+def _stretched(states: Words, indices: NDArray[np.uint64]) -> Words:
     """Return the words at these positions (rows) of generators in these states (columns)."""
-    return _mixed(states + (places + _ONE) * np.uint64(_GOLDEN))
+    return _mixed(states + (indices + _ONE) * np.uint64(_GOLDEN))
 
 
 def _count(
     states: Words, firsts: NDArray[np.uint32], widths: NDArray[np.uint32], found: Ints
 ) -> None:
     """Add to ``found`` how many half words lie in the interval that belongs to each state."""
-    places = np.arange(found.shape[2], dtype=np.uint64)
+    indices = np.arange(found.shape[2], dtype=np.uint64)
     # Loops are fast along the longer side: over words, or over states.
-    if places.size > states.size:
+    if indices.size > states.size:
         states, firsts, widths, axis = states[:, None], firsts[..., None], widths[..., None], 0
     else:
-        places, axis = places[:, None], 1
-    words = _stretched(states, places)
+        indices, axis = indices[:, None], 1
+    words = _stretched(states, indices)
     for half, numbers in enumerate((words.astype(np.uint32), (words >> _HALF).astype(np.uint32))):
         for target, (first, width) in enumerate(zip(firsts, widths, strict=True)):
             found[target, half] += np.count_nonzero(numbers - first < width, axis=axis)
@@ -185,15 +185,15 @@ def _count_quickly(
     words = np.empty(found.shape[2], dtype=np.uint64)
     for person in range(states.size):
         step = states[person]
-        for place in range(words.size):
+        for index in range(words.size):
             step += np.uint64(_GOLDEN)
             word = step
             word = (word ^ (word >> _SHIFTS[0])) * _MIXERS[0]
             word = (word ^ (word >> _SHIFTS[1])) * _MIXERS[1]
-            words[place] = word ^ (word >> _SHIFTS[2])
+            words[index] = word ^ (word >> _SHIFTS[2])
         for target in range(firsts.shape[0]):
             first, width = firsts[target, person], widths[target, person]
-            for place in range(words.size):
-                word = words[place]
-                found[target, 0, place] += np.uint32(np.uint32(word) - first) < width
-                found[target, 1, place] += np.uint32(np.uint32(word >> _HALF) - first) < width
+            for index in range(words.size):
+                word = words[index]
+                found[target, 0, index] += np.uint32(np.uint32(word) - first) < width
+                found[target, 1, index] += np.uint32(np.uint32(word >> _HALF) - first) < width

@@ -275,8 +275,8 @@ class HashedVector(SparseMechanism):
 
     def _pool_supports(self, weights: Array) -> Array:
         """Return the support of each signed entry, given a weight for each seed and bucket."""
-        places = self._targets(np.arange(self.buckets))
-        return supports(self.family, self._rows, places, weights).reshape(self.tally_shape)
+        indices = self._targets(np.arange(self.buckets))
+        return supports(self.family, self._rows, indices, weights).reshape(self.tally_shape)
 
     @abstractmethod
     def _weights(self, hashed: Buckets) -> Floats:

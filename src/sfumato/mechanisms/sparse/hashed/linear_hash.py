@@ -179,18 +179,18 @@ def _divides(divisor: tuple[int, ...], polynomial: tuple[int, ...], p: int) -> b
     rest = list(polynomial)
     while len(rest) >= len(divisor):
         lead, shift = rest.pop(), len(rest) + 1 - len(divisor)
-        for place, coefficient in enumerate(divisor[:-1]):
-            rest[shift + place] = (rest[shift + place] - lead * coefficient) % p
+        for index, coefficient in enumerate(divisor[:-1]):
+            rest[shift + index] = (rest[shift + index] - lead * coefficient) % p
     return not any(rest)
 
 
 def _times(left: Ints, right: Ints, modulus: Ints, p: int) -> Ints:
     """Return the products of field elements, row by row, with their lowest digits first."""
     total = np.zeros_like(left)
-    for place in range(modulus.size - 1, -1, -1):
+    for index in range(modulus.size - 1, -1, -1):
         carry = total[:, -1:].copy()
         total[:, 1:] = total[:, :-1].copy()
         total[:, :1] = 0
-        total += right[:, place : place + 1] * left - carry * modulus
+        total += right[:, index : index + 1] * left - carry * modulus
         total %= p
     return total

@@ -23,22 +23,22 @@ def counted(reports: Array, seeds: int, buckets: int) -> Ints:
     return counts.reshape(seeds, buckets)
 
 
-def supports(family: HashFamily, rows: int, places: Sequence[Array], weights: Array) -> Array:
+def supports(family: HashFamily, rows: int, indices: Sequence[Array], weights: Array) -> Array:
     """Return the total weight that supports each of the first ``rows`` symbols.
 
     Weights are given by seed (rows) and bucket (columns). The result has one row for each array in
-    ``places``, which holds, for each bucket, the hash that a symbol must have to be supported by
+    ``indices``, which holds, for each bucket, the hash that a symbol must have to be supported by
     it.
     """
-    totals = np.zeros((len(places), rows), dtype=weights.dtype)
+    totals = np.zeros((len(indices), rows), dtype=weights.dtype)
     block, group = 1 << 12, 64  # temporary arrays stay in the cache
     for start in range(0, len(weights), block):
         part = weights[start : start + block]
         seeds = np.arange(start, start + len(part))
         firsts = family.buckets * np.arange(len(part))
-        moved = [np.empty_like(part) for _ in places]
-        for to, place in zip(moved, places, strict=True):
-            to[:, place] = part
+        moved = [np.empty_like(part) for _ in indices]
+        for to, index in zip(moved, indices, strict=True):
+            to[:, index] = part
         for first in range(0, rows, group):
             last = min(first + group, rows)
             cells = family.table(last, seeds, first) + firsts

@@ -107,12 +107,12 @@ class PCKVUE(FormedReports, Rival, SymbolMechanism):
         for sent in product(_SIGNS, repeat=self.dimension):
             plain = prod(other[_SIGNS.index(sign)] for sign in sent)
             total = 0
-            for place, sign in held:
-                if place >= self.dimension:  # a stub is favoured, and nobody sees it
+            for position, sign in held:
+                if position >= self.dimension:  # a stub is favoured, and nobody sees it
                     total += plain * sum(favoured)
                     continue
-                mine = _SIGNS.index(sent[place])
-                as_it_is = favoured[_SIGNS.index(sent[place] * sign)]
+                mine = _SIGNS.index(sent[position])
+                as_it_is = favoured[_SIGNS.index(sent[position] * sign)]
                 total += plain // other[mine] * as_it_is * sum(other)
             outputs.append(self.form.of_signs(sent))
             numerators.append(total)
@@ -139,11 +139,13 @@ class PCKVUE(FormedReports, Rival, SymbolMechanism):
     def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         n, d, signs = len(encoded), self.dimension, np.array(_SIGNS, dtype=np.int8)
         rank = rng.below(self.sparsity, n)[:, None]
-        place, sign = (np.take_along_axis(encoded[f], rank, 1)[:, 0] for f in ("position", "sign"))
+        position, sign = (
+            np.take_along_axis(encoded[f], rank, 1)[:, 0] for f in ("position", "sign")
+        )
         favoured, other = self._wheels
         sent = np.zeros((n, d + self.sparsity), dtype=np.int8)
         sent[:, :d] = signs[rng.spin(other, n * d)].reshape(n, d)
-        sent[np.arange(n), place] = signs[rng.spin(favoured, n)] * sign
+        sent[np.arange(n), position] = signs[rng.spin(favoured, n)] * sign
         both = np.stack([sent[:, :d] > 0, sent[:, :d] < 0], axis=2).reshape(n, 2 * d)
         reports["packed"] = np.packbits(both, axis=1, bitorder="little")
 

@@ -240,8 +240,8 @@ class Succinct(Rival):
     def law(self, value: Any, public: Any = None) -> Law:
         """Return the exact law over the numbers, given a seed (by default 0)."""
         seeds = np.array([public or 0], dtype=np.uint64)
-        place = int(self._sums_of(self.encode(np.asarray([value])), seeds)[0])
-        numerators, whole = self._chances(place)
+        total = int(self._sums_of(self.encode(np.asarray([value])), seeds)[0])
+        numerators, whole = self._chances(total)
         outputs = np.zeros(len(numerators), dtype=self.report_dtype)
         outputs["seed"], outputs["number"] = seeds[0], np.arange(len(numerators))
         return Law(outputs, numerators, whole)
@@ -297,13 +297,13 @@ class Succinct(Rival):
 
     def _randomize(self, encoded: Array, rng: Source, reports: Array) -> None:
         seeds = self.family.draw(len(encoded), rng)
-        places = self._sums_of(encoded, seeds)
+        sums = self._sums_of(encoded, seeds)
         reports["seed"] = seeds
         if self.noise == "rounding":
-            reports["number"] = rng.bernoulli_each(np.array(self._thresholds, np.uint64)[places])
+            reports["number"] = rng.bernoulli_each(np.array(self._thresholds, np.uint64)[sums])
             return
         drawn = rng.spin(self._wheel, len(encoded)).astype(np.int64)
-        noisy = np.array(self._clipped)[places] + drawn - (self._reach + self.grid)
+        noisy = np.array(self._clipped)[sums] + drawn - (self._reach + self.grid)
         reports["number"] = np.clip(noisy, -self._reach, self._reach) + self._reach
 
     def _sums(self, reports: Array) -> Ints:

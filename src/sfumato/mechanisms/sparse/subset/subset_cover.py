@@ -141,9 +141,9 @@ class _Hit(CoverForm):
         single = agreed + 2 * own - turned + elsewhere
         every = missed[single[fits], (opposite + turned)[fits]]
         apart = first + second - 2 * every
-        place = int(np.flatnonzero(fits)[int(apart.argmax())])
+        best = int(np.flatnonzero(fits)[int(apart.argmax())])
         splits = ((f1, g1), (f2, g2), (f3, g3), (f4, g4))
-        return Exposed(float(apart.max()), tuple((int(f[place]), int(g[place])) for f, g in splits))
+        return Exposed(float(apart.max()), tuple((int(f[best]), int(g[best])) for f, g in splits))
 
     def _walk(self) -> Walk:
         start = np.zeros((2, 2, 2))

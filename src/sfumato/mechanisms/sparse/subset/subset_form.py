@@ -89,8 +89,8 @@ class SubsetForm:
     def of_signs(self, signs: Sequence[int]) -> Array:
         """Return the report of a vector of signs: -1, 0 (not sent) or 1 for each entry."""
         report, sent = np.zeros(1, dtype=self.dtype), np.asarray(signs)
-        places = np.flatnonzero(sent)
-        symbols = self.kinds * places + (sent[places] < 0)
+        positions = np.flatnonzero(sent)
+        symbols = self.kinds * positions + (sent[positions] < 0)
         if self.listed:
             column = np.full((self.size, 1), self.absent, dtype=np.int64)
             column[: symbols.size, 0] = symbols
@@ -106,8 +106,8 @@ class SubsetForm:
         if self.listed:
             signs = np.zeros((len(reports), self.dimension + 1), dtype=np.int8)
             symbols = reports["symbols"].astype(np.int64)
-            places, minus = symbols // self.kinds, symbols % self.kinds
-            np.put_along_axis(signs, places, (1 - 2 * minus).astype(np.int8), axis=1)
+            positions, minus = symbols // self.kinds, symbols % self.kinds
+            np.put_along_axis(signs, positions, (1 - 2 * minus).astype(np.int8), axis=1)
             return signs[:, :-1]
         unpacked = np.unpackbits(reports["packed"], axis=1, count=self.bits, bitorder="little")
         bits = unpacked.view(np.int8)

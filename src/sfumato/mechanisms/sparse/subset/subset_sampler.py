@@ -230,11 +230,11 @@ class SubsetSampler(FormedReports, SparseInput):
         for row in range(most):
             people = np.flatnonzero(hits > row)
             rank = chosen[row, people] - chosen.dtype.type(behind)
-            place = positions[rank, people].astype(symbols.dtype)
+            symbol = positions[rank, people].astype(symbols.dtype)
             if self.signed:
                 minus = (signs[rank, people] < 0) ^ opposed[row, people]
-                place = (place << 1) + minus
-            symbols[row, people] = place
+                symbol = (symbol << 1) + minus
+            symbols[row, people] = symbol
         return symbols
 
     def _opposed(self, hits: int, n: int, rng: Source) -> Bools:
