@@ -169,7 +169,7 @@ def _until(crowd: LiveFleet) -> str:
 
 
 def _recorded(asked: FleetOptions, published: Published) -> Any:
-    """Return the streams of the file that is named, if one is."""
+    """Return the recorded streams in the file of ``--data``; None without this option."""
     if asked.data is None:
         return None
     from sfumato.cli import streams

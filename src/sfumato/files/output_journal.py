@@ -124,7 +124,7 @@ class OutputJournal:
             raise
 
     def _can_go_on(self) -> bool:
-        """Return whether there is a journal; raise InputError if there should be one."""
+        """Return whether a journal is there; raise InputError if there is an output without one."""
         if self.path.exists():
             return True
         if self.output.stat().st_size:

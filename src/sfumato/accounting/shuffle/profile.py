@@ -54,9 +54,9 @@ def delta_below(contrasts: Sequence[Contrast], n: int, epsilon: float) -> float:
 
 
 def epsilon_above(contrasts: Sequence[Contrast], n: int, delta: float, most: float) -> float:
-    """Return an epsilon that holds for all these contrasts at this delta; never above ``most``.
+    """Return an epsilon that is enough for all these contrasts at this delta; at most ``most``.
 
-    A pair of inputs that is no worse than the earlier ones costs a single evaluation. With delta 0
+    A contrast that is no worse than the earlier ones costs a single evaluation. With delta 0
     shuffling promises nothing beyond local privacy, because all reports may be of one kind.
     """
     if not delta:

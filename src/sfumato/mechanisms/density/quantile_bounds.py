@@ -3,8 +3,8 @@
 The share of people in the window of a position y raises its probability; it is the difference of
 the cumulative shares at y and at y - width. Adding up such differences, ``width`` positions apart,
 from either end gives every cumulative share without bias, but with much noise; its mean over a run
-of buckets has little. Cumulative shares never fall, so a mean over buckets to the right of a point is
-an upper bound, one to the left a lower bound, for any distribution.
+of buckets has little. Cumulative shares never fall, so a mean over buckets to the right of a point
+is an upper bound, one to the left a lower bound, for any distribution.
 """
 
 from __future__ import annotations

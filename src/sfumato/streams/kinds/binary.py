@@ -50,7 +50,7 @@ class Binary(Values):
         return np.array([int(value)], dtype=np.int8)
 
     def encode_streams(self, streams: Array) -> Bits:
-        """Return the bits of whole streams."""
+        """Return streams of 0 and 1 as bits, by [device, period, entry]."""
         return judged_codes(streams, 0, 1).astype(np.int8)[:, :, None]
 
     def said(self, cell: Any) -> int:

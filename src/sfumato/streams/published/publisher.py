@@ -113,6 +113,7 @@ class Publisher:
     Examples
     --------
     >>> from sfumato.streams.published.noise_tree import Tree
+    >>> from sfumato.streams.published.thresholds import Fixed
     >>> plan = PublishingPlan(20.0, bound=100, threshold=Fixed(10), tree=Tree(4, 2), block=2)
     >>> publisher = Publisher(plan, bytes(32))
     >>> publisher.feed(np.array([3, 4, 99, 1, 5])).to.tolist()

@@ -44,12 +44,12 @@ class Step:
 
     @property
     def squared_bias(self) -> float:
-        """The squared bias, summed over all entries."""
+        """The squared bias that the step adds, summed over all entries."""
         return float(self.bias @ self.bias)
 
     @property
     def total_variance(self) -> float:
-        """The variance, summed over all entries."""
+        """The variance that the step adds, summed over all entries."""
         return float(self.variance.sum())
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ class AskedEntry:
     left: int
 
     def observe(self, entry: int, coins: Coins) -> int:
-        """Return the symbol to send for the next entry; 0 for nothing."""
+        """Return the symbol to send for the next entry; 0 if nothing is sent."""
         check_entry(entry)
         if not self.left:
             return 0
@@ -68,7 +68,7 @@ class FavouredRank:
     nonzeros: int
 
     def observe(self, entry: int, coins: Coins) -> int:
-        """Return the symbol to send for the next entry; 0 for nothing."""
+        """Return the symbol to send for the next entry; 0 if nothing is sent."""
         check_entry(entry)
         favoured, other = drawn_sign(self.favoured, coins), drawn_sign(self.other, coins)
         if not entry or not self.nonzeros:

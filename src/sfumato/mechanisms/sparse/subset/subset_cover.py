@@ -204,7 +204,10 @@ class _Agree(CoverForm):
         return np.array(laws)
 
     def _refusal(self, special: int, elsewhere: int) -> Complex:
-        """Return the factor that turns a transform into the probability that the third refuses."""
+        """Return the factors, by point, that make probabilities of a refusal of transforms.
+
+        It is the third vector that refuses, of whose entries so many are special or elsewhere.
+        """
         count = special + elsewhere
         first, law = hits_law(self.dimension, count, self.size)
         number = np.arange(first, first + len(law))
