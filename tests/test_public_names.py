@@ -22,7 +22,7 @@ OTHERS = {
     "everybody": {"Estimate", "Guarantee", "Mechanism", "SfumatoError", "Tallies", "Tally"},
     "whoever draws": {"secure", "seeded"},
     "app developers": {"Device", "Limits"},
-    "analysts": {"Answer", "History", "Watch", "ItemSets", "KeyValues", "RealVectors"},
+    "analysts": {"Answer", "Collector", "History", "Watch", "ItemSets", "KeyValues", "RealVectors"},
     "curators": {"Publisher", "PublishingPlan", "Released", "DiscreteLaplace", "NoisyMax"}
     | {"SmoothQuantile"},
     "whoever asks over time": {"Stream", "Flat", "Tiers", "ToPL", "Weave", "Window"}

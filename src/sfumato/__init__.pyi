@@ -1,6 +1,7 @@
 # What people import, one line each; a room is loaded when a name of it is first used.
 # Whoever checks types reads these lines, and so does the package itself when it runs.
 
+from sfumato.client.published_answers import Collector as Collector
 from sfumato.core import Estimate as Estimate
 from sfumato.core import Guarantee as Guarantee
 from sfumato.core import Mechanism as Mechanism

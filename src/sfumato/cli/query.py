@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
 
 import typer
 
 from sfumato import client
-from sfumato.cli import text_tables
+from sfumato.cli import sparklines, text_tables
 from sfumato.cli.command import Count, Parts, Result
 from sfumato.core.answers import Answers
+from sfumato.errors import InputError
 
 __all__ = ["query", "text"]
+
+MOST_DRAWN: Final = 20_000
+"""The largest number of values that are fetched for small curves."""
 
 
 @dataclass(frozen=True)
@@ -22,21 +27,25 @@ class QueryOptions:
     address: Annotated[str, typer.Argument()]
     """The address of the task, or of a collector that has only one."""
     ask: str = "mean"
-    """mean, range, prefix, difference, top or curve."""
-    period: Count | None = None
-    """The period to ask about; by default the last one."""
+    """mean, range, prefix, difference, top, curve or events."""
+    period: str | None = None
+    """The period to ask about, by its number or a date within it; by default the last one."""
     item: str | None = None
     """Answer for one item only."""
-    first: Count | None = None
+    first: str | None = None
     """The first period of a range."""
-    last: Count | None = None
+    last: str | None = None
     """The last period of a range or a prefix."""
-    before: Count | None = None
+    before: str | None = None
     """The two periods of a difference."""
-    after: Count | None = None
+    after: str | None = None
     """The two periods of a difference."""
     k: Count | None = None
     """The number of items in the top."""
+    above: float | None = None
+    """With events: the threshold."""
+    rate: float | None = None
+    """With events: how often a period that is not above may have an alarm; 0.01 if left out."""
     average: bool = False
     """Return the average instead of the sum."""
     decoder: str = "online"
@@ -45,37 +54,63 @@ class QueryOptions:
     projection: str | None = None
     """simplex moves shares of which each device has exactly one to the nearest ones that sum to
     one, and their intervals with them."""
-    level: float = 0.95
+    level: float | None = None
+    """The probability with which intervals cover; 0.95 if left out."""
 
 
 def query(asked: QueryOptions) -> Result:
     """Ask a collector; every answer comes with its interval.
 
-    A token for tasks that are not public is read from SFUMATO_ANALYST_TOKEN.
+    A small curve beside each item shows its way so far, from the lowest to the highest end of its
+    intervals: what is only noise stays in the middle. A token for tasks that are not public is read
+    from SFUMATO_ANALYST_TOKEN.
 
     Example:  sfumato query http://127.0.0.1:8080 --ask top -k 3
     """
-    task = client.task_of(asked.address)
-    question = {name: value for name, value in vars(asked).items() if value is not None}
-    question |= {"query": asked.ask, "average": "true"}
+    task = client.TaskClient.at(asked.address)
+    fields = {name: value for name, value in vars(asked).items() if value is not None}
     for name in ("address", "ask", *(() if asked.average else ("average",))):
-        del question[name]
+        del fields[name]
     if asked.period is None and asked.ask in ("mean", "top"):
-        question["period"] = max(_closed(task), 1)
-    variables = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
-    answer = client.ask(f"{task}/answers", question, variables=variables)
-    return Result(answer, text(Answers.of_plain(answer)))
+        fields["period"] = max(task.closed, 1)
+    answers = task.ask(asked.ask, **fields)
+    return Result({"query": asked.ask} | answers.plain(), _pictured(task, asked, answers))
 
 
-def _closed(task: str) -> int:
-    """Return the last period of a task that has closed; 0 if none has."""
-    base, _, name = task.rpartition("/v1/tasks/")
-    listed = client.ask(f"{base}/v1/tasks")["tasks"]
-    return next((int(each["closed"]) for each in listed if each["task_id"] == name), 0)
+def _pictured(task: client.TaskClient, asked: QueryOptions, answers: Answers) -> Parts:
+    """Yield the answers for people, with a small curve of each item where there is room."""
+    if asked.ask in ("curve", "events"):
+        if "item" not in answers.beside:
+            yield f"{sparklines.sparkline(answers)}\n" if asked.ask == "curve" else ""
+            yield from text(answers)
+            return
+        curves = answers
+        last = curves.where(period=curves.labels[-1])
+        answers = replace(last, labels=last.beside["item"], what="item", beside={})
+    else:
+        curves = _curves(task, asked, answers)
+    ways = {str(item): "" for item in answers.labels}
+    if "item" in curves.beside:
+        ways |= {item: sparklines.sparkline(curves.where(item=item)) for item in ways}
+    elif len(curves):
+        ways = dict.fromkeys(ways, sparklines.sparkline(curves))
+    yield from text(answers, {"so far": [ways[str(item)] for item in answers.labels]})
 
 
-def text(answers: Answers) -> Parts:
+def _curves(task: client.TaskClient, asked: QueryOptions, answers: Answers) -> Answers:
+    """Return the curves of all items that are answered; none if there are too many to draw."""
+    one = len(answers) == 1
+    try:
+        if not one and len(answers) * task.closed > MOST_DRAWN:
+            return answers.pick([])
+        item = str(answers.labels[0]) if one else None
+        return task.curve(item, decoder=asked.decoder)
+    except InputError:  # too many items behind the few that were asked for
+        return answers.pick([])
+
+
+def text(answers: Answers, further: Mapping[str, Sequence[str]] | None = None) -> Parts:
     """Yield the question, the answers with their intervals, and what is promised."""
     yield f"{answers.question}\n"
-    yield text_tables.answers_table(answers)
+    yield text_tables.answers_table(answers, further=further)
     yield f"\n{answers.sentence()}"

@@ -74,8 +74,15 @@ def facts(pairs: dict[str, str]) -> Table:
     return shown
 
 
-def answers_table(answers: Answers, truth: Floats | None = None) -> Table:
-    """Return labels, `value ± reach` and intervals; with the truth, also whether it is inside."""
+def answers_table(
+    answers: Answers,
+    truth: Floats | None = None,
+    further: Mapping[str, Sequence[str]] | None = None,
+) -> Table:
+    """Return labels, `value ± reach` and intervals; with the truth, also whether it is inside.
+
+    ``further`` are columns of text that stand behind these, by heading.
+    """
     shown = table()
     shown.add_column(answers.what, overflow="fold")
     shown.add_column("value", justify="right")
@@ -84,6 +91,9 @@ def answers_table(answers: Answers, truth: Floats | None = None) -> Table:
         shown.add_column("truth", justify="right")
         shown.add_column("inside?")
         held = answers.holds(truth)
+    others = {} if further is None else further
+    for heading in others:
+        shown.add_column(Text(heading))
     places = answers.decimals
     for index, (item, row) in enumerate(zip(answers.labels, answers.printed(), strict=True)):
         cells: list[str | Text] = [
@@ -95,5 +105,6 @@ def answers_table(answers: Answers, truth: Floats | None = None) -> Table:
         if truth is not None:
             cells.append(answers.quantity.text(truth[index], places))
             cells.append("yes" if held[index] else Text("no", style="bold yellow"))
+        cells += [Text(column[index]) for column in others.values()]
         shown.add_row(*cells)
     return shown

@@ -8,5 +8,14 @@ from __future__ import annotations
 
 from sfumato.client.collector_events import periods
 from sfumato.client.collectors import addresses, ask, task_of
+from sfumato.client.published_answers import Collector, CollectorClient, TaskClient
 
-__all__ = ["addresses", "ask", "periods", "task_of"]
+__all__ = [
+    "Collector",
+    "CollectorClient",
+    "TaskClient",
+    "addresses",
+    "ask",
+    "periods",
+    "task_of",
+]

@@ -24,11 +24,12 @@ def ask(
     *,
     body: Any = None,
     variables: tuple[str, ...] = (),
+    token: str | None = None,
 ) -> Any:
     """Return what a collector answers; raise InputError with its own sentence if it refuses.
 
-    The token is read from the first of these environment variables that is set: on a command line
-    everybody on the machine could read it.
+    If there is no token, it is read from the first of these environment variables that is set: on a
+    command line everybody on the machine could read it.
     """
     wrong = InputError(f"the address is {url!r}; one with http:// or https:// is expected.")
     try:
@@ -39,9 +40,9 @@ def ask(
         raise wrong
     address = f"{url}?{urlencode(fields)}" if fields else url
     request = urllib.request.Request(address)  # noqa: S310 -- checked above
-    token = next(filter(None, map(os.environ.get, variables)), None)
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
+    known = token or next(filter(None, map(os.environ.get, variables)), None)
+    if known:
+        request.add_header("Authorization", f"Bearer {known}")
     if body is not None:
         request.data = json.dumps(body).encode()
         request.add_header("Content-Type", "application/json")

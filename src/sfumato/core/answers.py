@@ -8,7 +8,8 @@ that a column has one name everywhere: ``item``, ``period`` or ``key``, then ``v
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -94,6 +95,9 @@ class Answers:
     interpolated
         The periods of a sum without reports: their part of the value is interpolated between the
         periods beside them, and the interval allows for all possible values of them.
+    beside
+        Further columns that say what a row is about, by name: the ``item`` of each row if these are
+        the curves of several, the ``time`` at which its period begins.
 
     Examples
     --------
@@ -122,6 +126,7 @@ class Answers:
     as_of: int | None = None
     band: bool = False
     interpolated: tuple[int, ...] = ()
+    beside: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -142,7 +147,24 @@ class Answers:
         chosen = np.arange(len(self))[places]
         labels = tuple(self.labels[place] for place in chosen)
         sides = (self.values[chosen], self.low[chosen], self.high[chosen])
-        return replace(self, labels=labels, values=sides[0], low=sides[1], high=sides[2])
+        beside = {
+            name: tuple(cells[place] for place in chosen) for name, cells in self.beside.items()
+        }
+        return replace(
+            self, labels=labels, values=sides[0], low=sides[1], high=sides[2], beside=beside
+        )
+
+    def where(self, **cells: Label) -> Self:
+        """Return the rows that have these labels, as in ``where(item="home")``."""
+        columns = {self.what: self.labels, **self.beside}
+        rows = np.ones(len(self), dtype=bool)
+        for name, label in cells.items():
+            column = columns.get(name, ())
+            if label not in column:
+                known = shortened(tuple(dict.fromkeys(column))) or "no such column"
+                raise ConfigurationError(f"{name} is {label!r}; there are {known}.")
+            rows &= np.array([cell == label for cell in column])
+        return self.pick(np.flatnonzero(rows))
 
     def largest(self) -> Self:
         """Return all rows, sorted by falling value; rows without a known value come last."""
@@ -227,20 +249,29 @@ class Answers:
             f"{label!s:>12}  {row.value:>{wide}}"
             + (f"  [{row.low}, {row.high}]" * bool(row.high))
             + (f"  (raw {row.raw})" * bool(row.raw))
-            for label, row in zip(self.labels, rows, strict=False)
+            for label, row in zip(self._names(), rows, strict=False)
         ]
         more = len(self) - FEW
         lines += [f"{'...':>12}  ({more:,} more)"] if more > 0 else []
         return "\n".join([*filter(None, [self.question]), *lines, self.sentence()])
 
+    def _names(self) -> list[str]:
+        """The name of each row: its label, and the item if there are several."""
+        items = self.beside.get("item", ("",) * len(self))
+        several = len(set(items)) > 1
+        return [
+            f"{item}, {label}" if several else str(label)
+            for item, label in zip(items, self.labels, strict=True)
+        ]
+
     def _repr_html_(self) -> str:
         from html import escape  # noqa: PLC0415 -- for notebooks, not for devices
 
         rows = "".join(
-            f"<tr><td>{escape(str(label))}</td>"
+            f"<tr><td>{escape(label)}</td>"
             f"<td>{row.value}{row.raw and f' (raw {row.raw})'}</td>"
             f"<td>{f'{row.low} &ndash; {row.high}' if row.high.strip() else ''}</td></tr>"
-            for label, row in zip(self.labels, self.printed(), strict=True)
+            for label, row in zip(self._names(), self.printed(), strict=True)
         )
         return (
             f"<table><caption>{escape(self.question)}</caption><thead><tr><th>{self.what}</th>"
@@ -253,11 +284,16 @@ class Answers:
     def columns(self) -> dict[str, Any]:
         """Return labels, values and intervals as plain columns; unknown numbers are nan."""
         sides = zip(SIDES, (self.values, self.low, self.high), strict=True)
-        return {self.what: list(self.labels)} | {name: side.tolist() for name, side in sides}
+        names = {self.what: list(self.labels)}
+        names |= {name: list(cells) for name, cells in self.beside.items()}
+        return names | {name: side.tolist() for name, side in sides}
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """Return the answers as a pandas, polars or pyarrow table."""
-        return frames.table(self.columns(), backend)
+        """Return the answers as a pandas, polars or pyarrow table; times become real ones."""
+        columns = self.columns()
+        if "time" in self.beside:
+            columns["time"] = [datetime.fromisoformat(str(cell)) for cell in columns["time"]]
+        return frames.table(columns, backend)
 
     def known(self) -> list[list[float | None]]:
         """Return value, low and high of each row; numbers that are not known are None.
@@ -277,9 +313,11 @@ class Answers:
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary for each row; numbers that are not known are None."""
+        columns = (self.what, *self.beside, *SIDES)
+        names = zip(self.labels, *self.beside.values(), strict=True)
         return [
-            {self.what: label} | dict(zip(SIDES, row, strict=True))
-            for label, row in zip(self.labels, self.known(), strict=True)
+            dict(zip(columns, (*named, *row), strict=True))
+            for named, row in zip(names, self.known(), strict=True)
         ]
 
     def plain(self) -> dict[str, Any]:
@@ -309,6 +347,7 @@ class Answers:
         rows = plain["answers"]
         what = next((name for row in rows for name in row if name not in SIDES), "item")
         values, low, high = (np.array([row[name] for row in rows], dtype=float) for name in SIDES)
+        others = [name for name in (rows[0] if rows else ()) if name not in (what, *SIDES)]
         rest = ("level", "band", "as_of", "method", "n", "guarantee", "question")
         return cls(
             tuple(row[what] for row in rows),
@@ -318,6 +357,7 @@ class Answers:
             what=what,
             quantity=Quantity(**plain["quantity"]),
             interpolated=tuple(plain.get("interpolated", ())),
+            beside={name: tuple(row[name] for row in rows) for name in others},
             **{name: plain[name] for name in rest if name in plain},
         )
 

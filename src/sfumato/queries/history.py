@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.arrays import Floats
 from sfumato.core.answers import Answers
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.domain import Label, shortened
+from sfumato.core.field_checks import check_number
 from sfumato.core.quantity import Quantity
 from sfumato.core.stream import Stream
 from sfumato.core.tally import Tallies
@@ -169,21 +171,27 @@ class History:
 
     def curve(
         self,
-        item: Label,
+        item: Label | None = None,
         *,
         decoder: str = ONLINE,
         simultaneous: bool = False,
         level: float = 0.95,
         projection: str | None = None,
     ) -> Answers:
-        """Return an item's value in every period, with intervals or with one band for all."""
+        """Return an item's value in every period, with intervals or with one band for all.
+
+        If no item is named, the curves of all items come one after the other, with the column
+        ``item`` beside the periods.
+        """
         labels = self.stream.labels
-        if item not in labels:
-            raise ConfigurationError(f"item is {item!r}; there are {shortened(labels)}.")
-        noun = self.quantity.noun
-        name = noun if str(item) == noun.lower() else f"{noun}, {item},"
+        if item is None and len(labels) > 1:
+            if simultaneous:
+                raise ConfigurationError(
+                    "simultaneous is True where no item is named; a band is for one item."
+                )
+            return self._all_curves(decoder, level, projection)
+        name, place = self._entry(labels[0] if item is None else item)
         shape = ", all periods at once" if simultaneous else ""
-        place = labels.index(item)
         decoding = self.decoded.entry(place, decoder)
         if projection is not None:
             nearest = self._nearest(decoder, projection)[:, place]
@@ -191,6 +199,73 @@ class History:
         answers = cut(decoding.estimate.answers(level, band=simultaneous), projection, 1.0)
         question = f"{name} in each period{shape}"
         return self._told(question, decoding, replace(answers, what="period"), self.quantity)
+
+    def _all_curves(self, decoder: str, level: float, projection: str | None) -> Answers:
+        """Return the curves of all items, one below the other."""
+        labels, periods = self.stream.labels, range(1, self.closed + 1)
+        values, _, low, high = self.curves(decoder, level, projection)
+        decoding = self.decoded.entry(0, decoder)
+        answers = Answers(
+            (*periods,) * len(labels),
+            values.T.ravel(),
+            low.T.ravel(),
+            high.T.ravel(),
+            decoding.estimate.n,
+            decoding.estimate.guarantee,
+            level,
+            what="period",
+            method=projection or "",
+            beside={"item": tuple(label for label in labels for _ in periods)},
+        )
+        question = f"{self.quantity.noun} in each period"
+        return self._told(question, decoding, answers, self.quantity)
+
+    def events(
+        self,
+        above: float,
+        item: Label | None = None,
+        *,
+        rate: float = 0.01,
+        decoder: str = ONLINE,
+    ) -> Answers:
+        """Return the periods in which an item's value is above a threshold beyond doubt.
+
+        Parameters
+        ----------
+        above
+            The threshold.
+        item
+            The item; it can be left out if there is only one.
+        rate
+            The largest probability of an alarm in a period in which the truth is not above.
+        decoder
+            The name of the decoder.
+
+        """
+        check_number("rate", rate, above=0, below=0.5)
+        check_number("above", above)
+        labels = self.stream.labels
+        if item is None and len(labels) > 1:
+            raise ConfigurationError(f"item is missing; there are {shortened(labels)}.")
+        name, place = self._entry(labels[0] if item is None else item)
+        decoding = self.decoded.entry(place, decoder)
+        scores = np.nan_to_num(decoding.estimate.scores(above), nan=-np.inf)
+        alarms = np.flatnonzero(scores > NormalDist().inv_cdf(1 - rate))
+        answers = replace(decoding.estimate.answers(1 - 2 * rate), what="period").pick(alarms)
+        limit = self.quantity.text(above, 1)
+        question = f"{name}: periods in which it is above {limit}"
+        answers = self._told(question, decoding, answers, self.quantity)
+        false = f"a false alarm in at most {100 * rate:g}% of the periods that are not above"
+        return replace(answers, method=f"{answers.method}, {false}")
+
+    def _entry(self, item: Label) -> tuple[str, int]:
+        """Return an item's name in a question, and its index."""
+        labels = self.stream.labels
+        if item not in labels:
+            raise ConfigurationError(f"item is {item!r}; there are {shortened(labels)}.")
+        noun = self.quantity.noun
+        name = noun if str(item) == noun.lower() else f"{noun}, {item},"
+        return name, labels.index(item)
 
     def curves(
         self, decoder: str = ONLINE, level: float = 0.95, projection: str | None = None

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.service import openapi, page, query_parameters
+from sfumato.service import answer_formats, openapi, page
 from sfumato.service.access import Access
 from sfumato.service.browsers import refuse_foreign_pages
 from sfumato.service.collector import Collector, TooFew
@@ -216,16 +216,18 @@ class Service:
         """Answer a question of an analyst."""
         running = self._readable(request)
         self.rate.check(self.clients.of(request.scope))
-        fields = _once(request)
+        fields, accept = _once(request), request.headers.get("accept", "")
         try:
-            answer = await _in(self._running_tasks, query_parameters.answer, running, fields)
+            response = await _in(
+                self._running_tasks, answer_formats.response, running, fields, accept
+            )
         except TooFew as error:
             raise Refused("too-few", str(error)) from None
         except MismatchError as error:
             raise Refused("too-early", str(error)) from None
         except ConfigurationError as error:
             raise Refused("not-a-question", str(error)) from None
-        return JSONResponse(answer)
+        return response
 
     async def events(self, request: Request) -> Response:
         """Send an event for each period that closes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
@@ -9,6 +10,8 @@ from typing import Any, Final
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.core.quantity import Quantity
 from sfumato.queries.postprocessing import PROJECTIONS
+from sfumato.service.answer_formats import FORMATS
+from sfumato.service.openapi_examples import QUESTIONS, TASK
 from sfumato.service.query_parameters import QUERIES
 from sfumato.service.running_task import TaskSummary
 from sfumato.service.schemas import COUNT, TEXT, array, schema_of, table
@@ -78,6 +81,10 @@ class _Operation:
         The parameters in the query.
     body
         The media type and the schema of the request body.
+    forms
+        Further media types of the response.
+    example
+        An example of the request body.
 
     """
 
@@ -91,6 +98,8 @@ class _Operation:
     status: int = 200
     query: list[dict[str, Any]] = field(default_factory=list)
     body: tuple[str, dict[str, Any]] | None = None
+    forms: tuple[str, ...] = ()
+    example: Mapping[str, Any] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the operation in the form of the document."""
@@ -102,7 +111,10 @@ class _Operation:
         content = {JSON: _ref(self.content)} if is_json else {self.content: TEXT}
         codes = sorted({*self.problems, *[404] * of_task, *[401] * self.secure})
         problem = _content({MEDIA_TYPE: _ref("Problem")})
+        content |= {media: {"type": "string", "format": "binary"} for media in self.forms}
         sent = {} if self.body is None else {"required": True} | _content(dict([self.body]))
+        if self.example is not None:
+            sent["content"][JSON]["example"] = self.example
         parts: dict[str, Any] = {
             "parameters": named + self.query,
             "requestBody": sent,
@@ -126,14 +138,33 @@ _SINCE: Final = _in(
 )
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "query": {"enum": list(QUERIES), "default": "mean"},
-    **dict.fromkeys(("period", "first", "last", "before", "after", "k"), _PERIODS),
+    **{
+        name: {"anyOf": [_PERIODS, {"type": "string", "format": "date-time"}]}
+        for name in ("period", "first", "last", "before", "after")
+    },
+    "k": _PERIODS,
     "item": TEXT,
     "average": {"type": "boolean"},
     "simultaneous": {"type": "boolean"},
     "projection": {"enum": list(PROJECTIONS)},
     "decoder": {"enum": list(DECODERS), "default": DECODERS[0]},
     "level": {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_LEVEL},
+    "above": {"type": "number"},
+    "rate": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5, "default": 0.01},
+    "format": {"enum": list(FORMATS), "default": "json"},
 }
+
+
+def _exampled(name: str) -> dict[str, Any]:
+    """Return a field of a question as a parameter, with its value in each example that has it."""
+    examples = {
+        key: {"summary": example.summary, "value": example.fields[name]}
+        for key, example in QUESTIONS.items()
+        if name in example.fields
+    }
+    return _in("query", name, _FIELDS[name], **({"examples": examples} if examples else {}))
+
+
 _OPERATIONS: Final = (
     _Operation("get", "/v1/tasks", "listTasks", "List the tasks.", "Tasks"),
     _Operation(
@@ -142,6 +173,7 @@ _OPERATIONS: Final = (
         secure=True,
         status=201,
         body=(JSON, _ref("PublishRequest")),
+        example=TASK,
     ),
     _Operation("get", _TASK, "readTask", "The task as devices join it.", "Published"),
     _Operation(
@@ -168,9 +200,10 @@ _OPERATIONS: Final = (
         *("get", f"{_TASK}/answers", "ask"),
         "Answer a question; for analysts unless the task is public.",
         "Answers",
-        problems=(400, 409),
+        problems=(400, 406, 409, 429),
         secure=True,
-        query=[_in("query", name, schema) for name, schema in _FIELDS.items()],
+        query=[_exampled(name) for name in _FIELDS],
+        forms=tuple(media.partition(";")[0] for media in FORMATS.values() if media != JSON),
     ),
     _Operation(
         *("get", f"{_TASK}/events", "listen"),

@@ -1,10 +1,15 @@
-"""Questions in the query of an address, and their answers as plain data."""
+"""Questions in the query of an address, and their answers.
+
+A period is named by its number, or by a date or time that it contains, as in ``2026-11-18`` or
+``2026-11-18T09:30``; times without an offset are UTC.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -15,13 +20,14 @@ from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import History
 from sfumato.service.collector import TooFew
+from sfumato.service.released_answers import released
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import TOO_FEW, promised
 
-__all__ = ["QUERIES", "answer", "kept"]
+__all__ = ["QUERIES", "answer", "answers", "kept"]
 
 _NUMBER: Final = re.compile(r"(?=.{1,32}$)[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.ASCII)
-_WHOLE: Final = ("period", "first", "last", "before", "after", "k")
+_PERIODS: Final = ("period", "first", "last", "before", "after")
 QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "mean": ("period", "item", "projection"),
     "range": ("first", "last", "average", "item", "projection"),
@@ -29,8 +35,12 @@ QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "difference": ("before", "after", "item"),
     "top": ("k", "period", "projection"),
     "curve": ("item", "simultaneous", "projection"),
+    "events": ("item", "above", "rate"),
 }
-"""The questions and their fields; all of them also take a decoder and a level."""
+"""The questions and their fields; all of them take a decoder and, but for events, a level."""
+
+MOST_ROWS: Final = 1 << 18
+"""The largest number of rows of one answer."""
 
 _NEEDED: Final = {
     "mean": ("period",),
@@ -38,18 +48,54 @@ _NEEDED: Final = {
     "prefix": ("last",),
     "difference": ("before", "after"),
     "top": ("k", "period"),
-    "curve": ("item",),
+    "curve": (),
+    "events": ("above",),
 }
 
 
 def answer(running: RunningTask, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the answer to a question; raise ConfigurationError if the question is wrong."""
+    """Return the answer to a question as plain data."""
+    query, answered = answers(running, given)
+    return {"query": query} | answered.plain()
+
+
+def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answers]:
+    """Return a question's name and its answers; raise ConfigurationError if it is wrong."""
+    query = _checked(given)
+    asked = {name: _read(running, name, text) for name, text in given.items() if name != "query"}
+    labels = {str(label): label for label in running.labels}
+    item = asked.pop("item", None)
+    if item is not None and item not in labels:
+        raise ConfigurationError(f"item is {item[:40]!r}; there are {shortened(running.labels)}.")
+    if query in ("curve", "events"):
+        asked["item"] = None if item is None else labels[item]
+    rows = running.closed * len(labels)
+    if query == "curve" and item is None and rows > MOST_ROWS:
+        raise ConfigurationError(
+            f"item is missing; all curves have {rows:,} numbers, and an answer has up to "
+            f"{MOST_ROWS:,}. Name one item."
+        )
+    short = running.short_periods()
+    _refuse_short(running, short, asked, query)
+    answered = released(running, query, asked)
+    if answered is None:
+        answered = _ask(running.history(), query, asked)
+    if query in ("curve", "events"):
+        answered = _without(_timed(running, answered), short)
+    elif item is not None:
+        answered = answered.pick([answered.labels.index(labels[item])])
+    return query, answered
+
+
+def _checked(given: Mapping[str, str]) -> str:
+    """Return the name of a question; raise ConfigurationError if its fields are not its own."""
     query = given.get("query", "mean")
     if query not in QUERIES:
         raise ConfigurationError(
             f"query is {query[:40]!r}; one of {', '.join(QUERIES)} is expected."
         )
-    known = (*QUERIES[query], "query", "decoder", "level")
+    level = () if query == "events" else ("level",)
+    known = (*QUERIES[query], "query", "decoder", *level)
     for name in given:
         if name not in known:
             raise ConfigurationError(
@@ -58,22 +104,23 @@ def answer(running: RunningTask, given: Mapping[str, str]) -> dict[str, Any]:
     for name in _NEEDED[query]:
         if name not in given:
             raise ConfigurationError(f"{name} is missing; the query {query} needs it.")
-    history = running.history()
-    asked = {name: _read(name, text) for name, text in given.items() if name != "query"}
-    item = asked.pop("item", None)
-    labels = {str(label): label for label in running.labels}
-    if item is not None and item not in labels:
-        raise ConfigurationError(f"item is {item[:40]!r}; there are {shortened(running.labels)}.")
-    if query == "curve":
-        asked["item"] = labels[str(item)]
-    short = running.short_periods()
-    _refuse_short(running, short, asked, query)
-    answers = _ask(history, query, asked)
-    if query == "curve":
-        answers = _without(answers, short)
-    if item is not None and query != "curve":
-        answers = answers.pick([answers.labels.index(labels[item])])
-    return {"query": query} | answers.plain()
+    return query
+
+
+def _timed(running: RunningTask, answered: Answers) -> Answers:
+    """Return answers about periods with the time at which each of them begins."""
+    spec = running.published.spec
+    times = {
+        period: _written(spec["start"] + (period - 1) * spec["period_seconds"])
+        for period in dict.fromkeys(answered.labels)
+        if isinstance(period, int)
+    }
+    column = tuple(times[period] for period in answered.labels if isinstance(period, int))
+    return replace(answered, beside={"time": column, **answered.beside})
+
+
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _refuse_short(
@@ -115,9 +162,11 @@ def _ask(history: History, query: str, asked: dict[str, Any]) -> Answers:
     return answers
 
 
-def _read(name: str, text: str) -> Any:
-    if name in _WHOLE:
-        if not (text.isascii() and text.isdigit() and len(text) < 10):
+def _read(running: RunningTask, name: str, text: str) -> Any:
+    if name in _PERIODS:
+        return _period(running, name, text)
+    if name == "k":
+        if not _is_whole(text):
             raise ConfigurationError(f"{name} is {text[:40]!r}; a whole number is expected.")
         return int(text)
     if name in ("average", "simultaneous"):
@@ -131,4 +180,26 @@ def _read(name: str, text: str) -> Any:
                 "as in 0.95."
             )
         return float(text)
+    if name in ("above", "rate"):
+        if not _NUMBER.fullmatch(text.removeprefix("-" if name == "above" else "")):
+            raise ConfigurationError(f"{name} is {text[:40]!r}; a number is expected, as in 0.3.")
+        return float(text)
     return text
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _period(running: RunningTask, name: str, text: str) -> int:
+    """Return the number of the period that a text names, or that contains its date."""
+    if _is_whole(text):
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text if len(text) < 40 else "").replace(microsecond=0)
+    except ValueError:
+        raise ConfigurationError(
+            f"{name} is {text[:40]!r}; a period's number, or a date or time within it as in "
+            "2026-11-18T09:30, is expected."
+        ) from None
+    return running.period_at((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())

@@ -31,6 +31,7 @@ _TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "unknown-task": (404, "There is no such task"),
     "not-found": (404, "There is nothing here"),
     "wrong-method": (405, "Not with this method"),
+    "not-acceptable": (406, "Not in a form that the reader takes"),
     "too-slow": (408, "The body did not arrive in time"),
     "too-early": (409, "There is no answer yet"),
     "too-few": (409, "Too few reports to keep the promise"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from sfumato.arrays import Array, Floats, Ints
 from sfumato.errors import ConfigurationError
 
 __all__ = ["Fusion", "Growing"]
+
+PENDING: Final = 128
+"""The largest rank of the updates that are applied at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,22 +134,47 @@ class Fusion:
 class Growing:
     """The covariance of all periods so far, updated as periods close.
 
-    In each period it grows by one vertex and gets one update of low rank. Edges between periods
-    that are not yet connected with 0 wait until they are.
+    In each period it grows by one vertex and gets one update of low rank. Updates are kept as they
+    are, and many are applied at once: most periods need a few rows of the covariance only. Edges
+    between periods that are not yet connected with 0 wait until they are.
     """
 
     def __init__(self, periods: int) -> None:
         self.period = 0
         self.known = np.zeros(periods + 1, dtype=bool)
         self.known[0] = True
-        self._covariance = np.zeros((periods + 1, periods + 1))
+        # The covariance is `applied` minus the sum of the outer products of `left` and `right`.
+        self._applied = np.zeros((periods + 1, periods + 1))
+        self._left, self._right = np.zeros((2, PENDING, periods + 1))
+        self._pending = 0
         self._edges = _NamedEdges()
         self._waiting = _NamedEdges()
 
     @property
     def covariance(self) -> Floats:
         """The covariance of x_0..x_period; rows of unconnected periods are zero."""
-        return self._covariance[: self.period + 1, : self.period + 1]
+        self._apply()
+        return self._applied[: self.period + 1, : self.period + 1]
+
+    @property
+    def variance(self) -> float:
+        """The variance of the last period; zero if it is not connected."""
+        return float(self._rows(np.array([self.period]))[0, self.period])
+
+    def _apply(self) -> None:
+        """Apply the updates that are pending."""
+        size, pending = self.period + 1, slice(self._pending)
+        if self._pending:
+            product = self._left[pending, :size].T @ self._right[pending, :size]
+            self._applied[:size, :size] -= product
+            self._left[pending] = self._right[pending] = 0
+            self._pending = 0
+
+    def _rows(self, vertices: Ints) -> Floats:
+        """Return some rows of the covariance."""
+        size, pending = self.period + 1, slice(self._pending)
+        updates = self._left[pending, vertices].T @ self._right[pending, :size]
+        return np.asarray(self._applied[vertices, :size] - updates)
 
     def close(self, names: Ints, start: Ints, end: Ints, conductance: Floats) -> None:
         """Close the next period with the edges that end in it, which are identified by names."""
@@ -176,7 +205,10 @@ class Growing:
         """Add a new vertex by the edge that connects it to a known one."""
         start, end = int(edge.start[0]), int(edge.end[0])
         other = start if vertex == end else end
-        inside = self.covariance
+        for updates in (self._left, self._right):
+            updates[:, vertex] = updates[:, other]
+        size = self.period + 1
+        inside = self._applied[:size, :size]
         inside[vertex] = inside[other]
         inside[:, vertex] = inside[:, other]
         inside[vertex, vertex] = inside[other, other] + 1 / edge.conductance[0]
@@ -185,19 +217,26 @@ class Growing:
 
     def _agree(self, edges: _NamedEdges) -> None:
         """Add edges between known vertices, by one update of low rank."""
-        if not edges.size:
-            return
-        inside = self.covariance
-        pull = inside[:, edges.end] - inside[:, edges.start]
-        spread = pull[edges.end] - pull[edges.start] + np.diag(1 / edges.conductance)
-        inside -= pull @ np.linalg.solve(spread, pull.T)
+        for first in range(0, edges.size, PENDING):
+            self._agree_at_once(edges[first : first + PENDING])
+
+    def _agree_at_once(self, edges: _NamedEdges) -> None:
+        if self._pending + edges.size > PENDING:
+            self._apply()
+        pull = self._rows(edges.end) - self._rows(edges.start)
+        spread = pull[:, edges.end] - pull[:, edges.start] + np.diag(1 / edges.conductance)
+        new = slice(self._pending, self._pending + edges.size)
+        self._left[new, : self.period + 1] = pull
+        self._right[new, : self.period + 1] = np.linalg.solve(spread, pull)
+        self._pending = new.stop
         self._edges += edges
 
     def weights(self) -> tuple[Ints, Floats]:
         """Return the edges in the estimate of the last period, and their weights."""
         if not self.known[self.period]:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        edges, potential = self._edges, self.covariance[self.period]
+        edges = self._edges
+        (potential,) = self._rows(np.array([self.period]))
         drop = potential[edges.end] - potential[edges.start]
         return edges.names, drop * edges.conductance
 

@@ -181,7 +181,7 @@ class _Block:
         self._weights[edges] = weights
         spread = self._weights
         values = spread @ self._values[: self._count] / growth
-        self._growth, self._plan = growth, self._growing.covariance[period, period] / growth**2
+        self._growth, self._plan = growth, self._growing.variance / growth**2
         for edge, n, working in looks:
             # All reports together know the share better than the snapshots alone.
             self._noise[edge] = growth**2 * self._look.variance_at_share(in_range(values)) / n
