@@ -135,6 +135,7 @@ def _record(plan: Plan) -> dict[str, Any]:
     return {
         "task_id": plan.task.task_id,
         "devices": plan.devices,
+        "verdict": None if plan.verdict is None else plan.verdict.plain(),
         "recommended": plan.recommended.plain(),
         "options": [_option_record(option) for option in plan.options],
         "simulated": None if plan.simulated is None else vars(plan.simulated),
@@ -180,6 +181,8 @@ def _text(plan: Plan) -> Parts:
         f"{length(task.period_seconds)}."
     )
     yield f"{streams.promises(best.stream)}\n"
+    if plan.verdict is not None:
+        yield f"{plan.verdict.sentence}\n"
     yield console.bold("Recommended")
     yield text_tables.facts(_facts(plan))
     yield console.bold("\nWhat it will tell")

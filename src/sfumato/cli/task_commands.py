@@ -79,6 +79,16 @@ period = "{period}"
 kind = "{kind}"
 {items}"""
 
+USUAL: Final = {
+    "title": "Where people listen",
+    "kind": "category",
+    "items": "home,work,road",
+    "epsilon": 1.0,
+    "periods": 24,
+    "period": "1 hour",
+}
+"""What a task file says if nothing else is asked for."""
+
 OTHER: Final = """\
 # {title}
 #
@@ -99,18 +109,21 @@ class NewTaskOptions:
 
     file: Annotated[Path, typer.Argument(), Target((".toml",))]
     """The file to write."""
-    title: str = "Where people listen"
+    ask: str | None = None
+    """Begin with a question in plain words, such as "Which features do people have switched on?";
+    the other options change what its template says."""
+    title: str | None = None
     """What it is about."""
-    kind: str = "category"
-    """binary, category or set."""
-    items: str = "home,work,road"
+    kind: str | None = None
+    """binary, category or set; category if left out."""
+    items: str | None = None
     """Labels, with commas between them."""
-    epsilon: float = 1.0
-    """Privacy of a device's whole stream; with --window, of any such window."""
-    periods: int = 24
-    """How many periods there are."""
-    period: str = "1 hour"
-    """How long each period is."""
+    epsilon: float | None = None
+    """Privacy of a device's whole stream; with --window, of any such window. 1 if left out."""
+    periods: int | None = None
+    """How many periods there are; 24 if left out."""
+    period: str | None = None
+    """How long each period is; 1 hour if left out."""
     changes: int | None = None
     """How often a device's value changes over all periods, at most: 4 if left out; with --stream it
     is a --field."""
@@ -130,28 +143,17 @@ class NewTaskOptions:
 def new(asked: NewTaskOptions) -> Result:
     """Write a commented task file to start from.
 
-    Example:  sfumato task new my-task.toml --guided
-    """
-    from sfumato import catalog
+    --guided asks for each field; --ask begins with a question instead.
 
-    if asked.field and asked.stream is None:
-        raise InputError(f"--field is {asked.field[0]!r} where no --stream is named; name one.")
-    for name in ("window", "changes", "devices"):
-        value = getattr(asked, name)
-        if value is not None and asked.stream is not None:
-            raise InputError(
-                f"--{name} is {value} where --stream is {asked.stream!r}; --field {name}={value} "
-                "is expected."
-            )
-    if asked.devices is not None and asked.window is None:
-        raise InputError(f"--devices is {asked.devices} where no --window is named; name one.")
-    if asked.changes is not None and asked.window is not None:
-        raise InputError(
-            f"--changes is {asked.changes} where --window is {asked.window}; values may change as "
-            "often as they like there, so only one of the two is expected."
-        )
-    names = ["title", "kind", "items", "epsilon", "periods", "period"]
-    chosen = {name: getattr(asked, name) for name in names}
+    Example:  sfumato task new my-task.toml --ask "Where are people?"
+    """
+    _refuse_contradictions(asked)
+    if asked.ask is not None:
+        return _saved(asked, _answering(asked.ask, asked), f"sfumato plan {asked.file}")
+    chosen = {
+        name: usual if getattr(asked, name) is None else getattr(asked, name)
+        for name, usual in USUAL.items()
+    }
     if asked.window is None:
         chosen["changes"] = 4 if asked.changes is None else asked.changes
     else:
@@ -161,14 +163,70 @@ def new(asked: NewTaskOptions) -> Result:
         for name, value in chosen.items():
             if name != "items" or chosen["kind"] != "binary":
                 chosen[name] = typer.prompt(name, default=value, err=True)
-    text = _written(chosen, asked)
+    return _saved(asked, _written(chosen, asked), f"sfumato task check {asked.file}")
+
+
+def _refuse_contradictions(asked: NewTaskOptions) -> None:
+    """Raise InputError if two options exclude each other."""
+    if asked.field and asked.stream is None:
+        raise InputError(f"--field is {asked.field[0]!r} where no --stream is named; name one.")
+    for name in ("window", "changes", "devices"):
+        value = getattr(asked, name)
+        if value is not None and asked.stream is not None:
+            raise InputError(
+                f"--{name} is {value} where --stream is {asked.stream!r}; --field {name}={value} "
+                "is expected."
+            )
+    if asked.devices is not None and asked.window is None and asked.ask is None:
+        raise InputError(f"--devices is {asked.devices} where no --window is named; name one.")
+    if asked.changes is not None and asked.window is not None and asked.ask is None:
+        raise InputError(
+            f"--changes is {asked.changes} where --window is {asked.window}; values may change as "
+            "often as they like there, so only one of the two is expected."
+        )
+
+
+def _answering(question: str, asked: NewTaskOptions) -> str:
+    """Return the text of a task file that answers a question, changed as the options say."""
+    from sfumato import planner
+
+    if asked.stream is not None or asked.guided:
+        other = "--stream" if asked.stream is not None else "--guided"
+        raise InputError(f"--ask is {question!r} beside {other}; only one of the two is expected.")
+    try:
+        template = planner.template_for(question)
+    except InputError as error:
+        raise InputError(str(error).replace("the question is", "--ask is")) from None
+    names = ("title", "epsilon", "periods", "period", "changes", "window", "devices")
+    changed = {name: getattr(asked, name) for name in names if getattr(asked, name) is not None}
+    for name, value in changed.items():
+        if name not in template.fields:
+            raise InputError(
+                f"--{name} is {value} where --ask means {template.question!r}; its task has "
+                f"{', '.join(template.fields)}."
+            )
+    values = dict(template.fields["values"])
+    if asked.kind not in (None, values["kind"]):
+        raise InputError(f"--kind is {asked.kind!r} where --ask means {values['kind']!r}.")
+    if asked.items is not None:
+        if "items" not in values:
+            raise InputError(f"--items is {asked.items!r} where values are {values['kind']!r}.")
+        values["items"] = [label.strip() for label in asked.items.split(",") if label.strip()]
+        changed["values"] = values
+    return template.text(**changed)
+
+
+def _saved(asked: NewTaskOptions, text: str, next_command: str) -> Result:
+    """Write a task file, if it is one, and return what to do next."""
+    from sfumato import catalog
+
     catalog.parse(text, str(asked.file))
     with files.complete_or_absent(asked.file, force=asked.force) as target:
         target.write(text.encode())
     return Result(
         {"file": str(asked.file)},
         [f"Written: {asked.file}"],
-        next_command=f"sfumato task check {asked.file}",
+        next_command=next_command,
     )
 
 

@@ -20,6 +20,7 @@ from sfumato.core.field_checks import check_number, check_whole
 from sfumato.core.outlook import Expected, Notice, Option, Outlook
 from sfumato.errors import ConfigurationError
 from sfumato.planner.advice import about_numbers, about_privacy
+from sfumato.planner.plan_verdict import PlanVerdict
 from sfumato.simulation import Course, Simulation, observed_by, steps
 from sfumato.streams import registry
 from sfumato.streams.pilot import Pilot
@@ -106,6 +107,21 @@ class Plan:
             return None
         self.outlook.notice("the target")
         return self.outlook.reach(self.chosen, self.target)
+
+    @cached_property
+    def verdict(self) -> PlanVerdict | None:
+        """The plan in one sentence; None if the error of the recommended option is not known."""
+        return PlanVerdict.of(self.outlook, self.chosen, self._span)
+
+    @property
+    def _span(self) -> float | None:
+        """The distance between the smallest and the largest possible value, if there is one."""
+        spans = {"share": 1.0, "move": 2.0}
+        values = self.task.plain()["values"]
+        if self.chosen.stream.quantity.kind == "mean":
+            low, high = values.get("low"), values.get("high")
+            return None if low is None or high is None else float(high - low)
+        return spans.get(self.chosen.stream.quantity.kind)
 
     @cached_property
     def reasons(self) -> list[str]:
