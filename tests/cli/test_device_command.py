@@ -32,9 +32,14 @@ def test_the_log_is_told_in_sentences(journal: Path) -> None:
     lines = told.stdout.splitlines()
     assert lines[0].startswith("1970-01-01 00:00: joined 'lights'")
     assert "costs epsilon 1 for everything it will ever send" in lines[0]
-    assert "a copy of this journal" in lines[1]
-    assert lines[3] == "  Period 2: one blurred report was sent on 1970-01-01 02:00."
-    assert "joined 'doors'" in lines[4]
+    assert "can be 74% sure of it (odds of 2.8 to 1)" in lines[1]
+    assert "however long a value stays" in lines[2]
+    assert "a copy of this journal" in lines[3]
+    assert "A restored backup repeats itself" in lines[4]
+    assert lines[6] == "  Period 2: one blurred report was sent on 1970-01-01 02:00."
+    assert "joined 'doors'" in lines[7]
+    assert "63% sure of it" in lines[8]
+    assert lines[-2].startswith(f"To stop:  sfumato device leave --journal {journal} --task ")
     assert lines[-1] == "Epsilon 1.5 has been spent in all, and stays spent."
 
 

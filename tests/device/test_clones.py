@@ -222,7 +222,10 @@ def test_the_log_says_what_a_copy_could_show(task: dict[str, Any], said: str) ->
     made, key = published(**task)
     device = opened(":memory:", Collector(made, key), Clock())
     device.join(made)
-    assert [line.strip() for line in device.log() if "copy" in line] == [said]
+    log = [line.strip() for line in device.log()]
+    assert [line for line in log if "copy" in line] == [said]
+    (backup,) = (line for line in log if line.startswith("A restored backup repeats itself"))
+    assert ("with other values it costs epsilon 2 in all" in backup) == (said == BOUNDED)
 
 
 def test_the_docs_say_what_a_copy_could_show() -> None:

@@ -46,14 +46,20 @@ class LeaveOptions(EraseOptions):
 
 
 def log(asked: JournalOptions) -> Result:
-    """Say what this device has sent and spent, in sentences.
+    """Say what this device has sent and spent, what that means, and how to stop.
 
     Example:  sfumato device log --journal app.journal
     """
     with _opened(asked.journal) as device:
-        *lines, _ = device.log()
         spent = f"Epsilon {_spent(device):g} has been spent in all, and stays spent."
-        lines = lines or ["This device has taken part in nothing."]
+        tasks = device.journal.tasks()
+        *lines, _ = device.log()
+        lines = lines[:-1] or ["This device has taken part in nothing."]
+        if tasks:
+            lines.append(
+                f"To stop:  sfumato device leave --journal {asked.journal}"
+                + f" --task {tasks[0].task_id.hex()[:12]}" * (len(tasks) > 1)
+            )
         return Result(_record(device), (*lines, spent))
 
 

@@ -1,7 +1,12 @@
-"""The log for the owner of a device: what it has sent and spent, in sentences."""
+"""The log for the owner of a device: what it has sent and spent, and what that means, in sentences.
+
+What a promise means is said in odds. Whoever holds something about the owner to be as likely as not
+has even odds; all reports of a task together change them by a factor of e^epsilon at most.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +16,7 @@ from sfumato.device.journal import Joined, Journal
 from sfumato.device.keys import FORMAT
 from sfumato.device.parts import Parts
 
-__all__ = ["BOUNDED", "UNBOUNDED", "lines_of"]
+__all__ = ["BOUNDED", "UNBOUNDED", "even_odds", "lines_of"]
 
 BOUNDED: Final = (
     "A copy of this journal that sees other values shows that they differ, and costs as much again."
@@ -22,6 +27,13 @@ UNBOUNDED: Final = (
 )
 
 
+SAME: Final = "A restored backup repeats itself and costs nothing if it sees the same values"
+"""The beginning of the sentence about backups."""
+
+LONG: Final = 10
+"""The number of windows over which a value that stays is told of."""
+
+
 def lines_of(journal: Journal, parts: Parts) -> Iterator[str]:
     """Yield a line for each task that was joined, followed by lines about its reports."""
     joined = {task.task_id: task for task in journal.tasks()}
@@ -30,17 +42,68 @@ def lines_of(journal: Journal, parts: Parts) -> Iterator[str]:
             f"{_day(at)}: joined {title!r} ({task_id.hex()[:12]}), which costs epsilon "
             f"{paid / UNITS:g} {promise}."
         )
+        yield f"  {_revealed(paid / UNITS)}"
         if task_id in parts.built and task_id in joined:
-            yield f"  {_of_copies(joined[task_id], parts)}"
+            yield from (f"  {line}" for line in _explained(joined[task_id], parts, paid / UNITS))
         for period, outcome, sent_at in journal.outcomes(task_id):
             yield f"  Period {period}: one blurred report {_fate(outcome, sent_at)}."
         if left_at is not None:
             yield f"{_day(left_at)}: left {title!r} and erased it; its cost stays."
 
 
-def _of_copies(joined: Joined, parts: Parts) -> str:
-    machine = parts[joined.task_id].stream.restore(joined.state)
-    return BOUNDED if joined.format == FORMAT and machine.bounds_copies else UNBOUNDED
+def _revealed(epsilon: float) -> str:
+    """Return what all reports of a task could tell at most."""
+    return (
+        "At most, whoever held something about you to be as likely as not before can be "
+        f"{even_odds(epsilon)} after these reports."
+    )
+
+
+def even_odds(epsilon: float) -> str:
+    """Return how sure somebody can be who began with even odds, rounded up.
+
+    Examples
+    --------
+    >>> even_odds(1.0)
+    '74% sure of it (odds of 2.8 to 1)'
+    >>> even_odds(0.1)
+    '53% sure of it (odds of 1.2 to 1)'
+    >>> even_odds(8.0)
+    '99.967% sure of it (odds of 3,000 to 1)'
+    >>> even_odds(40.0)
+    'all but certain of it (odds of more than a million to 1)'
+
+    """
+    if epsilon > math.log(1e6):
+        return "all but certain of it (odds of more than a million to 1)"
+    odds = math.exp(epsilon)
+    unit = 10.0 ** (math.floor(math.log10(odds)) - 1)
+    whole = math.ceil(odds / unit - 1e-9) * unit
+    doubt = 100 / (1 + odds)
+    places = max(0, math.ceil(-math.log10(doubt))) + (doubt < 1)
+    sure = math.ceil((100 - doubt) * 10**places - 1e-9) / 10**places
+    return f"{sure:.{places}f}% sure of it (odds of {whole:,.12g} to 1)"
+
+
+def _explained(joined: Joined, parts: Parts, epsilon: float) -> Iterator[str]:
+    """Yield what a value that stays costs, and what a copy or a restored backup does."""
+    stream = parts[joined.task_id].stream
+    window = stream.guarantee.window
+    if window is None:
+        yield "This holds for the whole task, however long a value stays."
+    else:
+        periods = f"{window:,} periods" if window > 1 else "period"
+        yield (
+            f"This holds for any {periods}. What stays the same for longer shows more: after "
+            f"{LONG * window:,} periods it has cost epsilon {LONG * epsilon:g}, and they can be "
+            f"{even_odds(LONG * epsilon)}."
+        )
+    machine = stream.restore(joined.state)
+    bounded = joined.format == FORMAT and machine.bounds_copies
+    yield BOUNDED if bounded else UNBOUNDED
+    other = f"; with other values it costs epsilon {2 * epsilon:g} in all" if bounded else ""
+    asked = " and is asked the same" * (stream.rounds > 0)
+    yield f"{SAME}{asked}{other}."
 
 
 def _fate(outcome: str | None, at: int | None) -> str:

@@ -224,7 +224,10 @@ class Device:
     # ---- the owner's log -------------------------------------------------------------------
 
     def log(self) -> list[str]:
-        """Return what this device has sent and spent, in sentences."""
+        """Return what this device has sent and spent, what that means, and how to stop."""
         lines = list(lines_of(self.journal, self.parts))
         left = f"Epsilon {self.left:g} of {self.limits.epsilon:g} is left."
-        return [*lines, left] if lines else [f"This device takes part in nothing. {left}"]
+        if not lines:
+            return [f"This device takes part in nothing. {left}"]
+        stop = "To stop, call leave() with the id of a task, or erase(): nothing more is sent then."
+        return [*lines, f"{stop} Reports that have left stay blurred, wherever they are.", left]
