@@ -9,19 +9,12 @@ from pathlib import Path
 import pytest
 from tests.cli.running import answer, refused, run
 from tests.service.running import Running
+from tests.small_tasks import lights
 
 from sfumato.cli.fleet_command import ADVICE
 from sfumato.wire.receipts import REASONS
 
-TASK = {
-    "title": "Lights",
-    "epsilon": 2.0,
-    "periods": 4,
-    "period": "1 second",
-    "changes": 2,
-    "values": {"kind": "binary"},
-    "mix": {"1": 1.0},
-}
+TASK = lights(4, "1 second")
 
 
 MOVES = {key: value for key, value in TASK.items() if key != "mix"} | {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.service.running import Running
+from tests.small_tasks import listening
 
 from sfumato import catalog
 from sfumato.device import Delivery, Device, Limits
@@ -17,14 +17,7 @@ from sfumato.service import Collector
 from sfumato.store import SQLiteStore
 
 START = 1_000_000
-FIELDS: dict[str, Any] = {
-    "title": "Where people listen",
-    "epsilon": 2.0,
-    "periods": 5,
-    "period": "10 seconds",
-    "changes": 3,
-    "values": {"kind": "category", "items": ["home", "work", "road"]},
-}
+FIELDS = listening(5, "10 seconds")
 
 
 class World:

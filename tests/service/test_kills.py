@@ -6,26 +6,19 @@ import http.client
 import time
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.service.fleets import batch
 from tests.service.running import Running
+from tests.small_tasks import listening
 
 from sfumato.randomness import seeded
 from sfumato.service import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import report_id
 
-TASK: dict[str, Any] = {
-    "title": "Killed",
-    "epsilon": 2.0,
-    "periods": 2,
-    "period": "1 week",
-    "changes": 2,
-    "values": {"kind": "category", "items": ["a", "b", "c"]},
-}
+TASK = listening(2, "1 week", "abc", changes=2)
 BATCH = 40
 Bodies = list[tuple[list[bytes], bytes]]
 

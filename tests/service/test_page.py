@@ -19,6 +19,7 @@ import pytest
 from tests.service.fleets import Fleet, joined
 from tests.service.houses import House
 from tests.service.running import Running
+from tests.small_tasks import listening
 
 from sfumato.service import page as static
 from sfumato.service import rereading
@@ -32,14 +33,9 @@ CHROMIUM = shutil.which("chromium")
 NEEDS_BROWSER = pytest.mark.skipif(
     CHROMIUM is None and os.environ.get("CI") != "true", reason="there is no chromium"
 )
-TASK: dict[str, Any] = {
-    "title": "Where <people> listen",
-    "epsilon": 4.0,
-    "periods": 40,
-    "period": "1 second",
-    "changes": 3,
-    "values": {"kind": "category", "items": ["home", "work", "the <road>"]},
-}
+TASK = listening(
+    *(40, "1 second", ("home", "work", "the <road>")), epsilon=4.0, title="Where <people> listen"
+)
 GRACE = 4
 """Seconds that even a busy machine should not need to send a few hundred reports."""
 VALUES = ["home"] * 300 + ["work"] * 200 + ["the <road>"] * 100

@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.service.fleets import Fleet, batch
 from tests.service.world import World
+from tests.small_tasks import lights
 
 from sfumato import catalog
 from sfumato.randomness import Source, secure
@@ -25,16 +26,10 @@ __all__ = ["HERE", "LEAST", "TASK", "Mixer"]
 
 HERE: Final = "http://shuffler.example"
 LEAST: Final = 12
-TASK: Final[dict[str, Any]] = {
-    "title": "Lights",
-    "epsilon": 2.0,
-    "periods": 3,
-    "period": "10 seconds",
-    "changes": 2,
-    "values": {"kind": "binary"},
-    "mix": {"1": 1.0},
-    "shuffle": {"url": HERE, "epsilon": 2.0, "delta": 1e-6, "min_batch": LEAST},
-}
+TASK: Final = lights(
+    *(3, "10 seconds"),
+    shuffle={"url": HERE, "epsilon": 2.0, "delta": 1e-6, "min_batch": LEAST},
+)
 
 
 class Mixer:

@@ -21,6 +21,7 @@ from unittest import mock
 import pytest
 from tests.service.fleets import Fleet, batch
 from tests.service.running import TOKENS, Running
+from tests.small_tasks import lights
 
 from sfumato.cli.processes import Command
 from sfumato.device.transport import Http, Unreachable
@@ -33,15 +34,7 @@ from sfumato.wire.sealing import OVERHEAD
 
 LEAST, DEVICES = 20, 60
 WEEK = 604_800
-TASK: dict[str, Any] = {
-    "title": "Killed",
-    "epsilon": 2.0,
-    "periods": 2,
-    "period": "1 week",
-    "changes": 2,
-    "values": {"kind": "binary"},
-    "mix": {"1": 1.0},
-}
+TASK = lights(2, "1 week")
 
 
 class Line(ThreadingHTTPServer):

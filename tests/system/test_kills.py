@@ -9,11 +9,11 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.service.running import Running
+from tests.small_tasks import lights
 from tests.system import living
 
 from sfumato.device import Device, Limits
@@ -23,15 +23,7 @@ from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, report_id
 
 DEVICES = 4
-TASK: dict[str, Any] = {
-    "title": "Killed",
-    "epsilon": 1.0,
-    "periods": 2000,
-    "period": "1 second",
-    "changes": 2,
-    "values": {"kind": "binary"},
-    "mix": {"1": 1.0},
-}
+TASK = lights(2000, "1 second", epsilon=1.0)
 
 
 class World:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Array, Bools
 from sfumato.core.exact import is_whole_number
 from sfumato.errors import InputError
+from sfumato.mechanisms.sparse.listed_entries import check_lists, in_order
 
 __all__ = ["encode", "encoded_dtype"]
 
@@ -75,16 +76,7 @@ def _listed(values: Array, dimension: int) -> tuple[Array, Array]:
     positions = values["position"]
     signed = "sign" in (values.dtype.names or ())
     signs = values["sign"] if signed else np.ones_like(positions, dtype=np.int8)
-    if positions.ndim != 2 or positions.shape != signs.shape or not positions.size:
-        raise InputError(
-            f"position has shape {positions.shape} and sign {signs.shape}; the same number of "
-            "columns for at least one person is expected."
-        )
-    if positions.dtype.kind not in "iu" or signs.dtype.kind not in "iu":
-        raise InputError(
-            f"position and sign have dtypes {positions.dtype} and {signs.dtype}; whole numbers "
-            "are expected."
-        )
+    check_lists(positions, signs, "sign", "iu", "whole numbers")
     if int(signs.max()) > 1 or int(signs.min()) < -1:
         _refuse(values, (signs < -1) | (signs > 1), "sign", "-1, 0 or 1 is expected")
     if int(positions.max()) >= dimension or int(positions.min()) < 0:
@@ -93,15 +85,7 @@ def _listed(values: Array, dimension: int) -> tuple[Array, Array]:
     signs = signs.astype(np.int8, copy=False)
     if bool((signs != 0).all()) and bool((positions[:, 1:] > positions[:, :-1]).all()):
         return positions, signs
-    ordered = np.where(signs != 0, positions.astype(np.int64), dimension)
-    order = np.argsort(ordered, axis=1, kind="stable")
-    ordered = np.take_along_axis(ordered, order, axis=1)
-    twice = np.zeros(ordered.shape, dtype=bool)
-    twice[:, 1:] = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < dimension)
-    if twice.any():
-        row, column = np.argwhere(twice)[0]
-        raise InputError(f"values[{row}] names entry {ordered[row, column]} twice; once is enough.")
-    return ordered, np.take_along_axis(signs, order, axis=1)
+    return in_order(positions, signs, dimension, "values")
 
 
 def _refuse(values: Array, wrong: Bools, field: str, right: str) -> None:

@@ -14,6 +14,7 @@ from sfumato.core.exact import is_finite_number, is_whole_number
 from sfumato.core.field_checks import check_number, check_one_of
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError, InputError
+from sfumato.mechanisms.sparse.listed_entries import check_lists, in_order
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
 from sfumato.randomness import Source
 
@@ -256,16 +257,7 @@ class RealVectors:
 
     def _listed(self, positions: Array, values: Array) -> tuple[Ints, Floats]:
         d = self.mechanism.dimension
-        if positions.ndim != 2 or positions.shape != values.shape or not positions.size:
-            raise InputError(
-                f"position has shape {positions.shape} and value {values.shape}; the same number "
-                "of columns for at least one person is expected."
-            )
-        if positions.dtype.kind not in "iu" or values.dtype.kind not in "iuf":
-            raise InputError(
-                f"position and value have dtypes {positions.dtype} and {values.dtype}; whole "
-                "numbers and numbers are expected."
-            )
+        check_lists(positions, values, "value", "iuf", "whole numbers and numbers")
         wrong = np.argwhere((positions < 0) | (positions >= d))
         if wrong.size:
             row, column = wrong[0]
@@ -274,16 +266,7 @@ class RealVectors:
             )
         numbers = values.astype(np.float64)
         _refuse_not_finite(numbers)
-        ordered = np.where(numbers != 0, positions.astype(np.int64), d)  # zeros fill up a row
-        order = np.argsort(ordered, axis=1, kind="stable")
-        ordered = np.take_along_axis(ordered, order, axis=1)
-        numbers = np.take_along_axis(numbers, order, axis=1)
-        twice = np.argwhere((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < d))
-        if twice.size:
-            row, column = twice[0]
-            raise InputError(
-                f"vectors[{row}] names entry {ordered[row, column]} twice; once is enough."
-            )
+        ordered, numbers = in_order(positions, numbers, d, "vectors")
         return np.where(ordered < d, ordered, 0), numbers
 
     def _mapped(self, vectors: Sequence[Any]) -> tuple[Ints, Floats]:
