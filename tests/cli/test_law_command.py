@@ -107,7 +107,13 @@ def test_an_epsilon_that_cannot_be(epsilon: str) -> None:
     assert "epsilon is" in refused("law", "grr", "--epsilon", epsilon, "--domain", "3")
 
 
-@pytest.mark.parametrize("domain", ["0", "1", "-3", "red", "red,red", "1e3", "[1, 2", "[[1], 2]"])
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "domain",
+    ["0", "1", "-3", "red", "red,red", "1e3", "[1, 2", "[[1], 2]", pytest.param(DEEP, id="deep")],
+)
 def test_a_domain_that_cannot_be(domain: str) -> None:
     assert "domain" in refused(*GRR, "--domain", domain)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import answer
 from tests.service.fleets import batch
@@ -148,6 +149,12 @@ def test_an_exported_file_adds_up_to_its_closed_periods(
     (tmp_path / "other.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"other.parquet is no Parquet file"):
         engines.exported(tmp_path / "other.parquet")
+    table = pq.read_table(target)
+    for questions, says in ((b"7", "are 7; a list is"), (b"[" * 10_000, "32 deep in one another")):
+        asking = table.schema.metadata | {b"sfumato.questions": questions}
+        pq.write_table(table.replace_schema_metadata(asking), tmp_path / "other.parquet")
+        with pytest.raises(InputError, match=says):
+            engines.exported(tmp_path / "other.parquet")
 
 
 def test_what_is_not_the_tasks_is_refused_in_one_sentence(scene: stores.Scene) -> None:

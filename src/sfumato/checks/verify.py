@@ -242,7 +242,7 @@ def main(path: str) -> int:
     """Verify the certificate in a file; print one sentence, and return 1 if it is refused."""
     try:
         records = verify(json.loads(Path(path).read_bytes()))
-    except (Untrue, OSError, ValueError) as error:
+    except (Untrue, OSError, ValueError, RecursionError) as error:
         sys.stderr.write(f"{path} is refused: {error}\n")
         return 1
     sys.stdout.write(f"{path} is true: {records} promises are kept, computed from their laws.\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -21,6 +20,7 @@ from sfumato.cli.command import Count, Parts, Result
 from sfumato.cli.parameters import TypedParameters, build
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import seeded
+from sfumato.wire.reading import read_json
 
 __all__ = ["audit_"]
 
@@ -134,7 +134,7 @@ def _values(text: str) -> list[Any]:
     """Return the values that somebody typed: a JSON list, or values between commas."""
     if text.startswith("["):
         try:
-            return list(json.loads(text))
+            return list(read_json(text, "the list"))
         except ValueError as error:
             raise ConfigurationError(
                 f"values is {text!r}; a JSON list or values between commas are expected ({error})."
@@ -144,7 +144,7 @@ def _values(text: str) -> list[Any]:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text, "the value")
     except ValueError:
         return text
 

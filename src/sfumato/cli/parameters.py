@@ -16,6 +16,7 @@ from sfumato import catalog, docstrings
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.noise import Noise
 from sfumato.errors import ConfigurationError
+from sfumato.wire.reading import read_json
 
 __all__ = [
     "TypedParameters",
@@ -43,7 +44,7 @@ class TypedParameters(dict[str, str]):
 
 def _labels(text: str) -> tuple[Any, ...]:
     if text.startswith("["):
-        return tuple(json.loads(text))
+        return tuple(read_json(text, "the list"))
     if text.startswith("@"):
         parts = Path(text[1:]).read_text(encoding="utf-8").splitlines()
     else:

@@ -33,5 +33,5 @@ def periods(task: str, since: int) -> Iterator[dict[str, Any]]:
                     return
                 else:
                     name = ""
-    except (OSError, HTTPException, ValueError) as error:
+    except (OSError, HTTPException, ValueError, RecursionError) as error:
         raise InputError(f"{task} tells no more ({error}).") from None

@@ -51,7 +51,7 @@ def ask(
             return json.loads(answer.read(LARGEST))
     except urllib.error.HTTPError as error:
         raise InputError(_refusal(error, variables)) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{parts.netloc} gives no answer ({_reason(error)}); is a collector there?"
         ) from None
@@ -67,7 +67,7 @@ def _refusal(error: urllib.error.HTTPError, variables: tuple[str, ...]) -> str:
     with error:
         try:
             detail = str(json.loads(error.read(1 << 16))["detail"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return f"the collector answered {error.code}; is it one of sfumato?"
     if error.code in (401, 403) and variables:
         return f"{detail} It is read from {' or '.join(variables)}."

@@ -16,6 +16,7 @@ from sfumato.core.stream import Ask, Place
 from sfumato.errors import InputError
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
+from sfumato.wire.reading import read_json
 from sfumato.wire.reports import VERSION, Layout
 
 __all__ = ["QUESTIONS", "TASK", "Row", "Seen", "exported"]
@@ -101,7 +102,10 @@ def exported(path: str | Path) -> tuple[Published, dict[Place, Ask], Iterator[Ro
     if TASK not in about or not set(COLUMNS) <= set(file.schema_arrow.names):
         raise InputError(f"{path} has no task or no reports; a file of sfumato export is expected.")
     task = Published.parse(about[TASK])
-    asked = dict(map(_ask, json.loads(about.get(QUESTIONS, b"[]"))))
+    questions = read_json(about.get(QUESTIONS, b"[]"), f"the list of questions in {path}")
+    if not isinstance(questions, list):
+        raise InputError(f"questions in {path} are {questions!r}; a list is expected.")
+    asked = dict(map(_ask, questions))
     return task, asked, _rows(file, task)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from sfumato.shuffler.mixing import Shuffler
 from sfumato.wire.exchanging import HTTPException, exchange
 from sfumato.wire.published import LARGEST, Published
 from sfumato.wire.questions import LARGEST as LARGEST_QUESTION
+from sfumato.wire.reading import read_json
 from sfumato.wire.reports import BATCH_TYPE, Batch
 
 __all__ = ["Collecting"]
@@ -128,7 +128,7 @@ class Collecting:
                 self.problem = f"the collector refused a batch with {status}."
                 return Counter(refused=batch.n)
             if status == 200:
-                return _fates(json.loads(answer), batch.n)
+                return _fates(read_json(answer, "its receipt"), batch.n)
             self.problem = f"the collector answered {status}."
         except (OSError, HTTPException, ValueError, KeyError, TypeError, InputError) as error:
             self.problem = str(error)[:200]

@@ -167,7 +167,8 @@ def test_consistency_halves_the_variance_and_a_fanout_of_sixteen_beats_two() -> 
     ("fanout", "layers", "says"),
     [
         (1, 3, "fanout is 1; a whole number from 2 on is expected."),
-        (16, 0, "layers is 0; a whole number from 1 on is expected."),
+        (16, 0, "layers is 0; a whole number in 1..25 is expected."),
+        (2, 1 << 60, "layers is 1152921504606846976; a whole number in 1..25 is expected."),
         (16, 8, "a tree of fanout 16 and 8 layers has 268435456 leaves; 16777216 is the most."),
     ],
 )
@@ -175,3 +176,8 @@ def test_a_tree_that_cannot_be_is_refused(fanout: int, layers: int, says: str) -
     with pytest.raises(ConfigurationError) as caught:
         Tree(fanout, layers)
     assert str(caught.value) == says
+
+
+def test_a_tree_of_a_file_says_whether_it_is_consistent() -> None:
+    with pytest.raises(ConfigurationError, match=r"consistent is \{\}; True or False is expected"):
+        Tree(consistent={})  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato.arrays import Floats, Ints
-from sfumato.core.field_checks import check_whole
+from sfumato.core.field_checks import check_one_of, check_whole
 from sfumato.core.noise import DrawnLaw
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
@@ -79,7 +79,8 @@ class Tree:
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless the shape is allowed."""
         check_whole("fanout", self.fanout, 2)
-        check_whole("layers", self.layers, 1)
+        check_whole("layers", self.layers, 1, _MOST_LEAVES.bit_length())
+        check_one_of("consistent", self.consistent, (True, False))
         if self.leaves > _MOST_LEAVES:
             raise ConfigurationError(
                 f"a tree of fanout {self.fanout} and {self.layers} layers has {self.leaves} "
