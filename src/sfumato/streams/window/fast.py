@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, exp
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
-from sfumato.streams.window.curators import POSITIVE, SHARE, Step
+from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator
 from sfumato.streams.window.readings import Reading
-from sfumato.streams.window.tracking import TrackingCurator
+from sfumato.streams.window.tracking import STEP, Controller, Tracker
 
 __all__ = ["FAST"]
 
+MEMORY: Final = 5
+"""The number of errors that the controller remembers, and of first periods that all have a look."""
 LARGEST: Final = 50.0
 """Above this exponent the interval has its smallest value for any error."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FAST(TrackingCurator):
-    """A curator with some looks in each window, which it takes when its filter errs.
+class FAST(WindowCurator):
+    """A curator that looks, corrects its filter, and decides when to look next.
 
     Parameters
     ----------
@@ -33,17 +35,23 @@ class FAST(TrackingCurator):
         The largest share of a window's periods that have a look.
     target
         The relative error at which the interval stays the same (xi).
+    pace
+        The speed at which the interval changes (theta).
+    step
+        The standard deviation of a curve's step, as a share of its range.
 
     """
 
-    memory: ClassVar[int] = 5
-    """The number of remembered errors, and of first periods that all have a look."""
     looks: float = field(default=0.15, metadata=SHARE)
     target: float = field(default=0.1, metadata=POSITIVE)
+    pace: float = field(default=5.0, metadata=POSITIVE)
+    step: float = field(default=STEP, metadata=POSITIVE)
 
     def __post_init__(self) -> None:
         """Divide the window into looks."""
         super().__post_init__()
+        self.tracker = Tracker.of(self.protocol, self.step)
+        self.controller = Controller(self.pace, MEMORY)
         self.most = max(1, ceil(self.looks * self.window))
         self.each = self.division.parts(1 / self.most, "a look")
 
@@ -65,6 +73,4 @@ class FAST(TrackingCurator):
         size = np.maximum(np.abs(self.tracker.mean), self.protocol.reach / self.protocol.devices)
         error = float(np.mean(np.abs(self.tracker.mean - expected) / size))
         excess = (self.controller.trouble(error) - self.target) / self.target
-        self.controller.schedule(
-            period, 0 if period < self.memory else 1 - exp(min(LARGEST, excess))
-        )
+        self.controller.schedule(period, 0 if period < MEMORY else 1 - exp(min(LARGEST, excess)))

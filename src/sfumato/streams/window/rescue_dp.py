@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log
-from typing import ClassVar
+from typing import Final
 
 import numpy as np
 
-from sfumato.streams.window.curators import POSITIVE, SHARE, Step
-from sfumato.streams.window.tracking import TrackingCurator
+from sfumato.streams.window.curators import POSITIVE, SHARE, Step, WindowCurator
+from sfumato.streams.window.tracking import STEP, Controller, Tracker
 
 __all__ = ["RescueDP"]
 
+MEMORY: Final = 3
+"""The number of errors that the controller remembers."""
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RescueDP(TrackingCurator):
-    """A curator whose looks have shares of what the window has left, more after a longer wait.
+class RescueDP(WindowCurator):
+    """A curator that looks, corrects its filter, and decides when to look next.
 
     Parameters
     ----------
@@ -31,18 +34,24 @@ class RescueDP(TrackingCurator):
         The largest share of the rest for one look (p_max).
     most_of_whole
         The largest share of the whole for one look.
+    pace
+        The speed at which the interval changes (theta).
+    step
+        The standard deviation of a curve's step, as a share of its range.
 
     """
 
-    memory: ClassVar[int] = 3
     scale: float = field(default=0.2, metadata=POSITIVE)
     most_of_rest: float = field(default=0.6, metadata=SHARE)
     most_of_whole: float = field(default=0.2, metadata=SHARE)
     pace: float = field(default=10.0, metadata=POSITIVE)
+    step: float = field(default=STEP, metadata=POSITIVE)
 
     def __post_init__(self) -> None:
         """Start with a look that is due at once."""
         super().__post_init__()
+        self.tracker = Tracker.of(self.protocol, self.step)
+        self.controller = Controller(self.pace, MEMORY)
         self.most = self.division.parts(self.most_of_whole, "a look")
 
     def release(self, period: int) -> Step:

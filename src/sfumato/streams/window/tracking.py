@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.streams.window.curators import POSITIVE, WindowCurator
 from sfumato.streams.window.readings import Reading
 
 if TYPE_CHECKING:
     from sfumato.streams.window.window import Window
 
-__all__ = ["Controller", "Tracker", "TrackingCurator"]
+__all__ = ["STEP", "Controller", "Tracker"]
 
 
 STEP: Final = 0.0025
@@ -122,28 +121,3 @@ class Controller:
         """Change the interval by ``change`` times the pace, and set the period of the next look."""
         self.wait = max(1.0, self.wait + self.pace * change)
         self.due = period + int(self.wait)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class TrackingCurator(WindowCurator):
-    """A curator that looks, corrects its filter, and decides when to look next.
-
-    Parameters
-    ----------
-    pace
-        The speed at which the interval changes (theta).
-    step
-        The standard deviation of a curve's step, as a share of its range.
-
-    """
-
-    memory: ClassVar[int]
-    """The number of errors that the controller remembers."""
-    pace: float = field(default=5.0, metadata=POSITIVE)
-    step: float = field(default=STEP, metadata=POSITIVE)
-
-    def __post_init__(self) -> None:
-        """Start a filter that has seen nothing, and a look that is due at once."""
-        super().__post_init__()
-        self.tracker = Tracker.of(self.protocol, self.step)
-        self.controller = Controller(self.pace, self.memory)
