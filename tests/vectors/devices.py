@@ -252,11 +252,16 @@ Roots, which only new tasks need, are short in both.
 """
 
 
-BEFORE: Final = {"1": ("format_1", _TO_1), "3": ("schema_4", _TO_3), "4": ("schema_4", "")}
+BEFORE: Final = {
+    "1": ("format_1", _TO_1),
+    "3": ("schema_4", _TO_3),
+    "4": ("schema_4", ""),
+    "5": ("schema_5", ""),
+}
 """The kept journal that has all of each schema, and what the schema lacks of it."""
 
 
-def kept_journal(schema: str = "4") -> bytes:
+def kept_journal(schema: str = "5") -> bytes:
     """Return the statements of a journal in the middle of its life."""
     name, statements = BEFORE[schema]
     return changed((FOLDER / "journals" / f"{name}.sql").read_bytes(), statements)
@@ -323,8 +328,8 @@ def files() -> Files:
     ]
     return {
         "devices/life.json": dumped(VERSION, "a device with all kinds of tasks", whole),
-        "journals/schema_4.sql": middle,
+        "journals/schema_5.sql": middle,
         "journals/bad_journals.json": dumped(
-            VERSION, "what spoils a journal of schema 4, and what is said of it", {"cases": bad}
+            VERSION, "what spoils a journal of schema 5, and what is said of it", {"cases": bad}
         ),
     }

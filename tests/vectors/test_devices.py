@@ -34,7 +34,7 @@ def test_a_journal_without_what_came_later_is_the_one_of_its_time(schema: str) -
     assert fingerprint(kept_journal(schema)) == WRITTEN[schema]
 
 
-@pytest.mark.parametrize("schema", ["3", "4"])
+@pytest.mark.parametrize("schema", ["3", "4", "5"])
 def test_a_kept_journal_goes_on_to_the_byte(tmp_path: Path, schema: str) -> None:
     life = Life(database(tmp_path / "journal", kept_journal(schema)), TASKS)
     for kept, step in list(zip(LIFE["steps"], devices.STEPS, strict=True))[KEPT_AFTER:]:

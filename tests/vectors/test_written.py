@@ -23,6 +23,7 @@ MAKERS = [
 OLD = {
     "journals/format_1.json",
     "journals/format_1.sql",
+    "journals/schema_4.sql",
     "stores/schema_3_format_1.sql",
     "tasks/format_1.json",
     "tasks/format_2_planned.json",

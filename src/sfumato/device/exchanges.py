@@ -29,6 +29,9 @@ __all__ = ["Exchanges"]
 
 FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unknown_key")
 """The reasons for a refusal after which a retry is useless."""
+LOST_KEY: Final = ("unopened", "unknown_key")
+"""The reasons for a refusal that another key of the task may mend: a collector that was brought
+back from a backup has lost the keys that came later."""
 EARLY: Final = 0.75
 """The share of the grace in which shuffled reports are sent at a random moment."""
 FIRST_WAIT: Final = 2.0
@@ -134,7 +137,7 @@ class Exchanges:
         """Send the waiting reports that are sealed to one key."""
         published, task_id = part.published, part.published.task_id
         form = part.layout.report_dtype
-        if any(report.body is None or len(report.body) != form.itemsize for report in waiting):
+        if not all(part.is_whole(report) for report in waiting):
             raise Damaged(self._journal.path, "a report that waits is not whole")
         reports = np.frombuffer(b"".join(report.body for report in waiting), dtype=form)
         batch = Batch(task_id, key_id, reports).encode()
@@ -147,27 +150,58 @@ class Exchanges:
             return errand.trouble(error, len(waiting))
         self._patience.pop(task_id, None)
         sent = refused = kept = 0
+        unopened: list[tuple[Waiting, str]] = []
         with self._journal.transaction():
             for index, report in enumerate(waiting):
                 reason = outcome.refused.get(index)
                 if reason is not None and reason not in FINAL:
                     kept += 1  # too early, or not now
-                    continue
-                sent, refused = sent + (reason is None), refused + (reason is not None)
-                self._journal.settle(task_id, report, reason or "sent", int(self._clock.now))
-        if outcome.key_id not in (None, published.key_id):
-            self._pick_up(errand, published)
-        return Flushed(sent, refused, kept)
+                elif reason in LOST_KEY and report.content is not None:
+                    unopened.append((report, reason))
+                else:
+                    sent, refused = sent + (reason is None), refused + (reason is not None)
+                    self._journal.settle(task_id, report, reason or "sent", int(self._clock.now))
+        flushed = Flushed(sent, refused, kept)
+        if not unopened and outcome.key_id in (None, published.key_id):
+            return flushed
+        fetched = self._pick_up(errand, published)
+        if unopened and not fetched:
+            return replace(flushed, waiting=kept + len(unopened))
+        return flushed + self._send_anew(errand, published, unopened)
 
-    def _pick_up(self, errand: Errand, published: Published) -> None:
-        """Fetch a task's new key, which seals later reports; nothing else changes."""
+    def _send_anew(
+        self, errand: Errand, before: Published, unopened: list[tuple[Waiting, str]]
+    ) -> Flushed:
+        """Seal reports that the collector could not open to the key it has now, and send them.
+
+        That is done once for each report. It is the same report under the same id, so it tells
+        nothing new, whoever asks for it. A report that was sealed to this very key is given up.
+        """
+        task_id, part = before.task_id, self._parts[before.task_id]
+        resealed, refused = [], 0
+        with self._journal.transaction():
+            for report, reason in unopened:
+                if part.published.keys == before.keys and report.key_id == before.key_id:
+                    self._journal.settle(task_id, report, reason, int(self._clock.now))
+                    refused += 1
+                else:
+                    resealed.append(part.resealed(report))
+                    self._journal.reseal(task_id, resealed[-1])
+        flushed = Flushed(refused=refused)
+        if resealed:
+            flushed += self._send(errand, part, part.published.key_id, resealed)
+        return flushed
+
+    def _pick_up(self, errand: Errand, published: Published) -> bool:
+        """Fetch a task's present key, which seals later reports; return whether that worked."""
         try:
             body = errand.transport.fetch(published.endpoint.rpartition("/")[0])
             renewed = Published.parse(body)
         except (Unreachable, SfumatoError):
-            return  # try again the next time
+            return False  # try again the next time
         if renewed.task_id == published.task_id:
             self._parts.renew(replace(renewed, endpoint=published.endpoint))
+        return True
 
     def _is_due(self, errand: Errand) -> bool:
         """Return whether a task's collector may be tried now."""

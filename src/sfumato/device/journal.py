@@ -49,13 +49,30 @@ class Joined:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that has not been acknowledged: its place, and its bytes."""
+    """A report that has not been acknowledged.
+
+    Parameters
+    ----------
+    period, round
+        The period of the report, and the question of that period which it answers.
+    key_id
+        The number of the key that it is sealed to; 0 if it is not sealed.
+    body
+        The report as it is sent.
+    tries
+        How often it was sent without an answer.
+    content
+        What is sealed in it, so that it can be sealed to another key once; None if that has been
+        done, or if it is not sealed.
+
+    """
 
     period: int
     round: int
     key_id: int
     body: bytes
     tries: int = 0
+    content: bytes | None = None
 
 
 class Journal:
@@ -267,14 +284,23 @@ class Journal:
     def put(self, task_id: bytes, report: Waiting) -> None:
         """Store a finished report until it is acknowledged."""
         self._base.run(
-            "INSERT INTO reports (task_id, period, round, key_id, body) VALUES (?, ?, ?, ?, ?)",
-            [task_id, report.period, report.round, report.key_id, report.body],
+            "INSERT INTO reports (task_id, period, round, key_id, body, content) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [task_id, report.period, report.round, report.key_id, report.body, report.content],
+        )
+
+    def reseal(self, task_id: bytes, report: Waiting) -> None:
+        """Replace a report that waits by the same one, sealed to another key."""
+        self._base.run(
+            "UPDATE reports SET key_id = ?, body = ?, content = ? "
+            "WHERE task_id = ? AND period = ? AND round = ?",
+            [report.key_id, report.body, report.content, task_id, report.period, report.round],
         )
 
     def waiting(self, task_id: bytes) -> list[Waiting]:
         """Return the reports that have not been acknowledged, in order."""
         rest = "WHERE task_id = ? AND outcome IS NULL ORDER BY period, round"
-        rows = self._read("reports", "period, round, key_id, body, tries", rest, task_id)
+        rows = self._read("reports", "period, round, key_id, body, tries, content", rest, task_id)
         return [Waiting(*row) for row in rows]
 
     def count_waiting(self, task_id: bytes) -> int:
@@ -285,7 +311,7 @@ class Journal:
     def settle(self, task_id: bytes, report: Waiting, outcome: str, at: int) -> None:
         """Record the outcome of a report, and erase its bytes."""
         self._base.run(
-            "UPDATE reports SET outcome = ?, at = ?, body = NULL "
+            "UPDATE reports SET outcome = ?, at = ?, body = NULL, content = NULL "
             "WHERE task_id = ? AND period = ? AND round = ?",
             [outcome, at, task_id, report.period, report.round],
         )

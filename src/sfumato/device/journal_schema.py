@@ -9,7 +9,7 @@ from sfumato.wire.sqlite_tables import BYTES, COUNT, NUMBER, TEXT, TIME, Cell, e
 
 __all__ = ["CELLS", "SCHEMA", "SETTINGS", "STEPS", "TABLES"]
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (task_id BLOB PRIMARY KEY, units INTEGER NOT NULL, title TEXT NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE tasks (task_id BLOB PRIMARY KEY, published BLOB NOT NULL, state TEX
                     format INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE reports (task_id BLOB NOT NULL, period INTEGER NOT NULL, round INTEGER NOT NULL,
                       key_id INTEGER NOT NULL, body BLOB,
-                      outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0,
+                      outcome TEXT, at INTEGER, tries INTEGER NOT NULL DEFAULT 0, content BLOB,
                       PRIMARY KEY (task_id, period, round)) WITHOUT ROWID;
 CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
                     PRIMARY KEY (task_id, period)) WITHOUT ROWID;
@@ -54,6 +54,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
         "outcome": optional(TEXT),
         "at": optional(TIME),
         "tries": COUNT,
+        "content": optional(BYTES),
     },
     "later": {"task_id": _TASK, "period": NUMBER, "value": TEXT},
 }
@@ -90,5 +91,10 @@ UPDATE facts SET value = X'33' WHERE name = 'schema'
 CREATE TABLE later (task_id BLOB NOT NULL, period INTEGER NOT NULL, value TEXT NOT NULL,
                     PRIMARY KEY (task_id, period)) WITHOUT ROWID;
 UPDATE facts SET value = X'34' WHERE name = 'schema'
+""",
+    # In version 4 a report that its collector could not open was lost.
+    b"4": """
+ALTER TABLE reports ADD COLUMN content BLOB;
+UPDATE facts SET value = X'35' WHERE name = 'schema'
 """,
 }

@@ -6,7 +6,7 @@ It is imported when a task is joined, so that an app without tasks does not impo
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -19,7 +19,7 @@ from sfumato.device.keys import Chain
 from sfumato.randomness import Source
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
-from sfumato.wire.reports import Layout, report_id
+from sfumato.wire.reports import ID_BYTES, Layout, report_id
 from sfumato.wire.sealing import OVERHEAD, seal
 
 __all__ = ["Part"]
@@ -87,14 +87,32 @@ class Part:
         span, period, part = message.place
         content = self.layout.content(span, part, message.payload)
         number = part if self.is_asked else 0
-        published = self.published
-        name = report_id(ids, published.task_id, period, number)
-        key = published.public_key
+        name = report_id(ids, self.published.task_id, period, number)
+        body = self._body(name, period, content)
+        key_id = self.published.key_id
+        return Waiting(period, number, key_id, body, content=content if key_id else None)
+
+    def is_whole(self, report: Waiting) -> bool:
+        """Return whether a report from the journal has the sizes that the task demands."""
+        body, content = report.body, report.content
+        sizes = self.layout.report_dtype.itemsize, self.layout.content_dtype.itemsize
+        whole = body is not None and len(body) == sizes[0]
+        return whole and (content is None or len(content) == sizes[1])
+
+    def resealed(self, report: Waiting) -> Waiting:
+        """Return a report that waits, sealed to the task's present key; it can be done once."""
+        assert report.content is not None  # noqa: S101 -- nobody asks for it twice
+        body = self._body(report.body[:ID_BYTES], report.period, report.content)
+        return replace(report, key_id=self.published.key_id, body=body, content=None)
+
+    def _body(self, name: bytes, period: int, content: bytes) -> bytes:
+        """Return a report as it is sent, sealed if the task has a key."""
+        key = self.published.public_key
         if key is not None:
-            content = seal(content, key, published.context, name, period)
+            content = seal(content, key, self.published.context, name, period)
         report = np.zeros(1, dtype=self.layout.report_dtype)
         report["id"], report["period"], report["sealed"] = name, period, content
-        return Waiting(period, number, published.key_id, report.tobytes())
+        return report.tobytes()
 
 
 def coins_for(question: Question, chain: Chain) -> Source:
