@@ -124,7 +124,8 @@ def test_each_fault_is_refused_with_its_own_reason(setting: Setting) -> None:
         report(running, name, period, content),
     ]
     reports = np.frombuffer(b"".join(packed), dtype=running.layout.report_dtype)
-    receipt = setting.collector.take(running, Batch(running.task_id, 1, reports).encode())
+    body = Batch(running.task_id, running.published.key_id, reports).encode()
+    receipt = setting.collector.take(running, body)
     assert (receipt.accepted, receipt.repeated) == (1, 1)
     assert dict(receipt.refused) == {
         1: "future",

@@ -150,7 +150,7 @@ def test_nothing_is_asked_before_a_period_has_ended_nor_after_its_rounds(scene: 
 def _answers_unsealed_like(scene: Scene) -> bytes:
     reports = np.zeros(1, dtype=scene.running.layout.report_dtype)
     reports["period"] = 1
-    return Batch(scene.running.task_id, 1, reports).encode()
+    return Batch(scene.running.task_id, scene.running.published.key_id, reports).encode()
 
 
 def test_a_collector_that_was_away_for_days_goes_on(scene: Scene) -> None:

@@ -37,38 +37,39 @@ def test_reports_sealed_before_still_open_and_count_once_under_either_key(settin
     setting.end_of(1)
     messages = fleet.messages(VALUES)
     old = [report(running, *message) for message in messages]
-    assert setting.collector.rotate(running) == 2
-    assert running.published.key_id == 2
+    before = running.published.key_id
+    after = setting.collector.rotate(running)
+    assert before < running.published.key_id == after
     setting.reopen()
     running = setting.running()
-    assert (running.published.key_id, set(running.keys)) == (2, {1, 2})
+    assert (running.published.key_id, set(running.keys)) == (after, {before, after})
     new = [report(running, *message) for message in messages]
     half = len(messages) // 2
-    first = setting.collector.take(running, _packed(running, 1, old[:half]))
-    assert (first.accepted, first.refused, first.key_id) == (half, [], 2)
-    rest = setting.collector.take(running, _packed(running, 2, new))
+    first = setting.collector.take(running, _packed(running, before, old[:half]))
+    assert (first.accepted, first.refused, first.key_id) == (half, [], after)
+    rest = setting.collector.take(running, _packed(running, after, new))
     assert (rest.accepted, rest.repeated, rest.refused) == (len(messages) - half, half, [])
-    wrong = setting.collector.take(running, _packed(running, 2, old))
+    wrong = setting.collector.take(running, _packed(running, after, old))
     assert {why for _, why in wrong.refused} == {"unopened"}
     buckets = setting.store._tables.connection.execute("SELECT DISTINCT key_id FROM tallies")  # noqa: SLF001
-    assert sorted(buckets) == [(1,), (2,)]
+    assert sorted(buckets) == [(before,), (after,)]
     counted = setting.store.recount(running.task_id, running.judge.count)
     assert dict(counted) == dict(setting.store.tallies(running.task_id))
 
 
 def test_an_old_key_is_refused_later_and_erased_from_the_file(setting: Setting) -> None:
     running = setting.running()
-    private = setting.store.tasks()[0].keys[1]
+    ((number, private),) = setting.store.tasks()[0].keys.items()
     setting.end_of(1)
     old = running.published
-    setting.collector.rotate(running)  # in period 2: reports of periods 1, 2 and 3 still open
+    after = setting.collector.rotate(running)  # in period 2: reports of 1, 2 and 3 still open
     fleet = Fleet(running, len(VALUES))
     for period in range(1, 5):
         setting.end_of(period)
         messages = fleet.messages(VALUES)
         stale_view = Published(old.spec, old.keys, old.endpoint)
         before, running.published = running.published, stale_view
-        body = batch(running, messages, key_id=1)
+        body = batch(running, messages, key_id=number)
         running.published = before
         receipt = setting.collector.take(running, body)
         if period <= 3:
@@ -77,12 +78,12 @@ def test_an_old_key_is_refused_later_and_erased_from_the_file(setting: Setting) 
             assert {why for _, why in receipt.refused} == {"unknown_key"}
         setting.clock.now += 5
         setting.collector.close_due()
-    assert set(running.keys) == {2}
+    assert set(running.keys) == {after}
     setting.store.close()
     files = list(setting.path.parent.glob("collector.db*"))
     assert all(private not in path.read_bytes() for path in files)
     setting.open()
-    assert set(setting.store.tasks()[0].keys) == {2}
+    assert set(setting.store.tasks()[0].keys) == {after}
 
 
 def test_a_task_without_seals_has_no_key_to_renew(setting: Setting) -> None:
@@ -117,7 +118,7 @@ def test_a_device_picks_the_new_key_up_and_says_nothing_twice(setting: Setting) 
     line = Line(setting, running)
     device = Device.open(":memory:", Limits(2.0), line, setting.clock)
     device.join(f"http://here/v1/tasks/{running.name}")
-    line.fetched = 0
+    line.fetched, before = 0, running.published.key_id
     for period in range(1, 5):
         setting.clock.now = START + (period - 1) * 10.0 + 2
         device.observe("home")
@@ -128,7 +129,8 @@ def test_a_device_picks_the_new_key_up_and_says_nothing_twice(setting: Setting) 
         setting.clock.now += 4.5
         setting.collector.close_due()
     # The report of period 2 was sealed before the device could know.
-    assert line.keys == [1, 1, 2, 2]
+    after = running.published.key_id
+    assert line.keys == [before, before, after, after]
     assert line.fetched == 1
     assert running.participation() == {1: 1, 2: 1, 3: 1, 4: 1}
     assert device.left == 0.0
@@ -142,7 +144,7 @@ def test_a_store_from_before_keys_could_be_renewed_still_opens(tmp_path: Path) -
     setting.store._tables.connection.execute("ALTER TABLE keys DROP COLUMN until")  # noqa: SLF001
     setting.store.close()
     store = SQLiteStore(tmp_path / "collector.db")
-    assert set(store.tasks()[0].keys) == {1}
+    assert set(store.tasks()[0].keys) == set(running.keys)
     assert store.tasks()[0].until == {}
     assert store.tasks()[0].task_id == running.task_id
     store.close()

@@ -70,11 +70,12 @@ def test_reports_under_two_keys_are_two_crowds(mixer: Mixer) -> None:
     mixer.end_of(1)
     messages = fleet.messages([1] * 2 * LEAST)
     mixer.take([batch(mixer.running, messages[: LEAST + 1])])
+    before = mixer.running.published.key_id
     mixer.world.collector.rotate(mixer.running)
     mixer.collecting.fetch(mixer.running.task_id)
     mixer.take([batch(mixer.running, messages[LEAST + 1 :])])
     mixer.hand_on(1)
-    assert [Batch.head(body)[1:] for body in mixer.left] == [(1, LEAST + 1)]
+    assert [Batch.head(body)[1:] for body in mixer.left] == [(before, LEAST + 1)]
     assert mixer.holding.counts(mixer.running.task_id)["expired"] == LEAST - 1
 
 
@@ -240,9 +241,8 @@ def test_who_sent_which_report_changes_nothing_that_the_collector_receives(
 
 
 def _moved(body: bytes, mixer: Mixer) -> bytes:
-    return Batch(
-        mixer.running.task_id, 1, Batch.decode(body, mixer.running.layout).reports
-    ).encode()
+    reports = Batch.decode(body, mixer.running.layout).reports
+    return Batch(mixer.running.task_id, mixer.running.published.key_id, reports).encode()
 
 
 # ---- a collector that is hostile ----------------------------------------------------------------
@@ -270,7 +270,7 @@ def test_a_task_of_its_own_making_is_not_taken(
 
 def test_a_key_is_pinned_to_its_number(mixer: Mixer) -> None:
     mixer.collecting.fetch(mixer.running.task_id)
-    keys = {1: b"\x09" + bytes(31)}
+    keys = {mixer.published.key_id: b"\x09" + bytes(31)}
     spec, endpoint = mixer.published.spec, mixer.published.endpoint
     with pytest.raises(InputError, match="another key under the same number"):
         mixer.shuffler.learn(Published(spec, keys, endpoint))

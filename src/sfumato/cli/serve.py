@@ -26,6 +26,10 @@ VARIABLES = {
     "analyst": "SFUMATO_ANALYST_TOKEN",
     "shuffler": "SFUMATO_SHUFFLER_TOKEN",
 }
+UNWRAPPED = (
+    "Private keys are kept as they are: a copy of the store opens its reports. Start with "
+    "SFUMATO_KEY_SECRET or --key-secret-file to wrap them."
+)
 ON_REQUEST = "shuffler"
 """A role that has a token only if it is given one."""
 
@@ -46,6 +50,8 @@ class ServeOptions:
     """Uploads a second from one client; 0 for no limit."""
     trusted_proxy: tuple[str, ...] = ()
     """An address or network of a proxy that is believed when it says for whom it asks."""
+    key_secret_file: Path | None = None
+    """A file with the secret that wraps the private keys of tasks; otherwise SFUMATO_KEY_SECRET."""
     new_tokens: bool = False
     """Replace the tokens of operator and analyst."""
     as_json: bool = False
@@ -58,10 +64,15 @@ def serve(asked: ServeOptions) -> None:
     and SFUMATO_ANALYST_TOKEN. Reports of tasks with a shuffler come with SFUMATO_SHUFFLER_TOKEN, if
     it is set. Logs go to stderr as lines of JSON.
 
+    With SFUMATO_KEY_SECRET, or --key-secret-file, the private keys in the store are wrapped, so
+    that a copy of it opens no report. While the secret changes, SFUMATO_FORMER_KEY_SECRET holds the
+    one from before.
+
     Example:  sfumato serve --store collector.db
     """
     from sfumato.service.asgi import Service, make_app
     from sfumato.service.collector import Collector
+    from sfumato.service.key_wrapping import KeyWrapping
     from sfumato.store import SQLiteStore
     from sfumato.web import logs
     from sfumato.web.serving import listening
@@ -76,11 +87,13 @@ def serve(asked: ServeOptions) -> None:
         name = f"[{host}]" if ":" in host else host
         here = f"http://{name}:{sock.getsockname()[1]}"
         base = (url or here).rstrip("/")
-        collector = Collector(opened, base)
+        wrapping = KeyWrapping.of(asked.key_secret_file)
+        collector = Collector(opened, base, wrapping=wrapping)
         service = Service(collector, rate=asked.rate, proxies=asked.trusted_proxy)
         logs.to_stderr()
         lost = _elsewhere(collector, base)
-        ready = partial(_say, asked, here, fresh, lost)
+        bare = [] if wrapping.wraps else [UNWRAPPED]
+        ready = partial(_say, asked, here, fresh, [*bare, *lost])
         run(make_app(service), sock, ready, service.bell.stop)
 
 
@@ -111,9 +124,9 @@ def _elsewhere(collector: Collector, base: str) -> list[str]:
     ]
 
 
-def _say(asked: ServeOptions, here: str, fresh: dict[str, str], lost: list[str]) -> None:
-    """Print where the collector is, its new tokens, and which devices do not find it."""
-    for sentence in lost:
+def _say(asked: ServeOptions, here: str, fresh: dict[str, str], warnings: list[str]) -> None:
+    """Print where the collector is, its new tokens, and what should be known of its state."""
+    for sentence in warnings:
         console.say(sentence, to=console.err())
     tokens = (f"Token of the {role}, shown this once:  {token}" for role, token in fresh.items())
     show(

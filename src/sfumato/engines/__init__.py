@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.engines.local import aggregate, tally
-from sfumato.engines.rows import Row, exported
+from sfumato.engines.row_files import exported
+from sfumato.engines.rows import Row
 
 __all__ = ["Row", "aggregate", "exported", "tally"]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from sfumato.service.closing import PATIENCE, close_due
 from sfumato.service.first_door import ScreenedBatch, TooFew, Upload, screen
+from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import OVERLAP, TaskDesk
@@ -36,6 +37,8 @@ class Collector:
         A function that returns the time in seconds since 1970.
     most_ids
         The largest number of ids of open periods in memory.
+    wrapping
+        The way in which the store keeps private keys: as they are, unless there is a secret.
 
     """
 
@@ -45,10 +48,11 @@ class Collector:
         base: str = "",
         clock: Callable[[], float] = time.time,
         most_ids: int = MOST,
+        wrapping: KeyWrapping | None = None,
     ) -> None:
         self.store = store
         self.base = base
-        self.desk = TaskDesk(store, base, clock)
+        self.desk = TaskDesk(store, base, clock, wrapping)
         self.running_tasks = self.desk.running_tasks
         self._second_door = SecondDoor(store, most_ids)
 
@@ -85,16 +89,14 @@ class Collector:
             task, start, grace=grace, sealed=sealed, public=public, endpoint=endpoint
         )
 
-    def rotate(
-        self, running: RunningTask, overlap: int = OVERLAP, key_id: int | None = None
-    ) -> int:
-        """Give a task a new key, by default with the next number; return its number.
+    def rotate(self, running: RunningTask, overlap: int = OVERLAP) -> int:
+        """Give a task a new key; return its number, which no key of it has ever had.
 
         Reports sealed to the previous key can still be opened if their period has begun or is among
         the next ``overlap`` periods; after that the key is erased. Only the writing thread may call
         this.
         """
-        return self.desk.rotate(running, overlap, key_id)
+        return self.desk.rotate(running, overlap)
 
     def running_task(self, name: str) -> RunningTask:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""

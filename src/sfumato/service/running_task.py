@@ -15,6 +15,7 @@ from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
+from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.task_driving import Driver
 from sfumato.store import Release, Store, StoredTask
 from sfumato.streams.amplification import Shuffled, fewest_counted, requirement
@@ -96,19 +97,28 @@ class RunningTask:
         The store with the task's tallies.
     base
         The collector's address, which devices send to.
+    wrapping
+        The way in which the store keeps private keys; None if none of them is to be opened.
 
     """
 
-    def __init__(self, stored: StoredTask, store: Store, base: str = "") -> None:
+    def __init__(
+        self,
+        stored: StoredTask,
+        store: Store,
+        base: str = "",
+        wrapping: KeyWrapping | None = None,
+    ) -> None:
         self.task_id = stored.task_id
         self.name = stored.task_id.hex()
         self.public = stored.public
         self._store = store
         self._base = base
+        self._wrapping = wrapping
         self.elsewhere = Published.parse(stored.published).endpoint
         self.renew(stored)
         spec = self.published.spec
-        if self.published.task_id != self.task_id or bool(spec["sealed"]) != bool(self.keys):
+        if self.published.task_id != self.task_id or bool(spec["sealed"]) != bool(stored.keys):
             raise Damaged(f"the store of task {self.name[:12]}", "the task is not what it was")
         self.protocol = stream_of(spec)
         self.periods = int(spec["periods"])
@@ -136,7 +146,11 @@ class RunningTask:
         published = Published.parse(stored.published)
         here = f"{self._base}/v1/tasks/{self.name}/reports"
         self.published = Published(published.spec, published.keys, self.elsewhere or here)
-        self.keys = {name: Key.of(published.spec, name, key) for name, key in stored.keys.items()}
+        self.keys: dict[int, Key] = {}
+        if self._wrapping is not None:
+            for number, kept in stored.keys.items():
+                private = self._wrapping.unwrap(stored.task_id, number, kept)
+                self.keys[number] = Key.of(published.spec, number, private)
         self.until = dict(stored.until)
 
     @property

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError
+from sfumato.service.key_numbers import fresh_number, is_due
+from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
 from sfumato.service.unkept_tasks import mixer_of, refuse_unkept, refuse_unmixable
-from sfumato.store import Store
+from sfumato.store import Store, StoredTask
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key
@@ -32,16 +36,29 @@ class TaskDesk:
         The collector's own address, which devices send to.
     clock
         A function that returns the time in seconds since 1970.
+    wrapping
+        The way in which the store keeps private keys.
 
     """
 
-    def __init__(self, store: Store, base: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        base: str,
+        clock: Callable[[], float],
+        wrapping: KeyWrapping | None = None,
+    ) -> None:
         self.store = store
         self.base = base
         self.clock = clock
-        self.running_tasks = {
-            task.task_id: RunningTask(task, store, base) for task in store.tasks()
-        }
+        self.wrapping = wrapping or KeyWrapping()
+        for task in store.tasks():
+            if changed := self.wrapping.rewrapped(task.task_id, task.keys):
+                store.rewrap_keys(task.task_id, changed)
+        self.running_tasks = {task.task_id: self._running(task) for task in store.tasks()}
+
+    def _running(self, stored: StoredTask) -> RunningTask:
+        return RunningTask(stored, self.store, self.base, self.wrapping)
 
     def publish(
         self,
@@ -75,32 +92,32 @@ class TaskDesk:
         if mixer:
             spec["collector"] = self.base
         refuse_unmixable(spec)
-        private = {1: new_key()} if sealed else {}
+        private = {fresh_number(self.clock()): new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}
         published = Published.of(spec, keys)
-        secret = {name: key.private_bytes_raw() for name, key in private.items()}
-        self.store.add_task(published.task_id, published.encode(), secret, public=public)
+        kept = {name: self._kept(published.task_id, name, key) for name, key in private.items()}
+        self.store.add_task(published.task_id, published.encode(), kept, public=public)
         if published.task_id not in self.running_tasks:
             (stored,) = (t for t in self.store.tasks() if t.task_id == published.task_id)
-            self.running_tasks[published.task_id] = RunningTask(stored, self.store, self.base)
+            self.running_tasks[published.task_id] = self._running(stored)
         return self.running_tasks[published.task_id]
 
+    def _kept(self, task_id: bytes, number: int, key: X25519PrivateKey) -> bytes:
+        """Return a private key as the store keeps it."""
+        return self.wrapping.wrap(task_id, number, key.private_bytes_raw())
+
     def renew_due(self, running: RunningTask, now: float) -> None:
-        """Give a task a new key if one is due: the n-th after n - 1 times ``renew`` seconds.
+        """Give a task a new key if one is due, once every ``renew`` seconds from its start on.
 
-        Keys that were renewed on request are counted as well.
+        A key that was renewed on request is as good for the time that it was made in.
         """
-        spec = running.published.spec
-        if "renew" not in spec or not running.keys or running.is_over:
+        if running.is_over or not running.keys:
             return
-        due = 1 + int((now - spec["start"]) // spec["renew"])
-        if due > max(running.keys):
-            self.rotate(running, key_id=due)
+        if is_due(running.published.spec, max(running.keys), now):
+            self.rotate(running)
 
-    def rotate(
-        self, running: RunningTask, overlap: int = OVERLAP, key_id: int | None = None
-    ) -> int:
-        """Give a task a new key, by default with the next number; return its number.
+    def rotate(self, running: RunningTask, overlap: int = OVERLAP) -> int:
+        """Give a task a new key; return its number, which no key of it has ever had.
 
         Reports sealed to the previous key can still be opened if their period has begun or is among
         the next ``overlap`` periods; after that the key is erased. Only the writing thread may call
@@ -108,11 +125,11 @@ class TaskDesk:
         """
         if not running.keys:
             raise ConfigurationError("the task's reports are not sealed; there is no key to renew.")
-        key_id, key = key_id or max(running.keys) + 1, new_key()
+        key_id, key = fresh_number(self.clock(), max(running.keys)), new_key()
         public = {key_id: key.public_key().public_bytes_raw()}
         published = Published(running.published.spec, public, running.elsewhere).encode()
         until = max(running.period_at(self.clock()), running.closed + 1) + overlap
-        private = key.private_bytes_raw()
+        private = self._kept(running.task_id, key_id, key)
         self.store.replace_key(running.task_id, key_id, private, published, until)
         (stored,) = (t for t in self.store.tasks() if t.task_id == running.task_id)
         running.renew(stored)

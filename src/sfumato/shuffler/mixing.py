@@ -89,8 +89,10 @@ class Shuffler:
         self._seen: dict[tuple[bytes, int], set[bytes]] = {}
         self._over: dict[bytes, int] = {}
         self.tasks: dict[bytes, MixedTask] = {}
+        self._keys: dict[bytes, set[int]] = {}
         for task_id, encoded in holding.tasks().items():
-            self.tasks[task_id] = MixedTask.of(Published.parse(encoded), here, collector)
+            task = MixedTask.of(Published.parse(encoded), here, collector)
+            self.tasks[task_id], self._keys[task_id] = task, {task.key_id}
 
     def learn(self, published: Published) -> MixedTask:
         """Take over a task, or its newer key, from the collector; raise InputError if it is bad."""
@@ -102,6 +104,7 @@ class Shuffler:
         if known is None or task.published != known.published:
             self.holding.keep_task(task.task_id, task.published.encode())
             self.tasks[task.task_id] = task
+            self._keys.setdefault(task.task_id, set()).add(task.key_id)
         return task
 
     # ---- taking ------------------------------------------------------------------------------
@@ -112,7 +115,8 @@ class Shuffler:
         taken = Taken(task, key_id, reports, Receipt(key_id=task.key_id))
         wrong = "wrong_task" if task_id != task.task_id else ""
         # An earlier key may still be in use, and is a bucket of its own; the collector decides.
-        if not wrong and not 1 <= key_id <= task.key_id:
+        # Another number would be a bucket of one; after a restart devices seal anew.
+        if not wrong and key_id not in self._keys[task.task_id]:
             wrong = "unknown_key"
         if wrong:
             taken.receipt.refused += [(index, wrong) for index in range(len(reports))]

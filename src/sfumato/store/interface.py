@@ -77,7 +77,8 @@ class StoredTask:
     published
         The published task that devices fetch, as JSON.
     keys
-        The private keys by number; empty if reports are not sealed.
+        What is kept of the private keys, by number: each as it is, or wrapped by a secret. Empty if
+        reports are not sealed.
     public
         Whether anybody may read answers, or analysts only.
     closed
@@ -113,6 +114,10 @@ class Store(ABC):
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
     ) -> None:
         """Give a task a new key; its earlier keys open reports up to period ``until`` only."""
+
+    @abstractmethod
+    def rewrap_keys(self, task_id: bytes, keys: Mapping[int, bytes]) -> None:
+        """Replace what is kept of some private keys, and erase what was kept before."""
 
     @abstractmethod
     def erase_keys(self, task_id: bytes) -> None:

@@ -87,12 +87,16 @@ STEPS: Final = (
 
 
 _TASK: Final = exactly(32)
+_PRIVATE: Final = (32, 77)
+"""The numbers of bytes of a private key as it is, and wrapped by a secret."""
 CELLS: Final[dict[str, dict[str, Cell]]] = {
     "tasks": {"task_id": _TASK, "published": BYTES, "public": FLAG},
     "keys": {
         "task_id": _TASK,
         "key_id": NUMBER,
-        "private": exactly(32),
+        "private": Cell(
+            "32 or 77 bytes", lambda value: type(value) is bytes and len(value) in _PRIVATE
+        ),
         "until": optional(COUNT),
     },
     "batches": {

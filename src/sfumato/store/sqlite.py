@@ -151,20 +151,35 @@ class SQLiteStore(Store):
             )
             db.run("UPDATE tasks SET published = ? WHERE task_id = ?", (published, task_id))
 
+    def rewrap_keys(self, task_id: bytes, keys: Mapping[int, bytes]) -> None:
+        """Replace what is kept of some private keys, and erase what was kept before."""
+        with self._erasing() as db:
+            for number, private in keys.items():
+                db.run(
+                    "UPDATE keys SET private = ? WHERE task_id = ? AND key_id = ?",
+                    (private, task_id, number),
+                )
+
     def erase_keys(self, task_id: bytes) -> None:
         """Erase the keys that open only reports of closed periods."""
+        with self._erasing() as db:
+            db.run(
+                "DELETE FROM keys WHERE task_id = ?1 AND until <= "
+                "(SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?1)",
+                (task_id,),
+            )
+
+    @contextmanager
+    def _erasing(self) -> Iterator[Tables]:
+        """Run a transaction; what it deletes is gone from the files when it is over."""
         with self._lock:
             self._tables.run("PRAGMA secure_delete = ON")
             try:
                 with self._transaction() as db:
-                    db.run(
-                        "DELETE FROM keys WHERE task_id = ?1 AND until <= "
-                        "(SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?1)",
-                        (task_id,),
-                    )
+                    yield db
             finally:
                 self._tables.run("PRAGMA secure_delete = OFF")
-            self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had the keys as well
+            self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
 
     # ---- reports -----------------------------------------------------------------------------
 
