@@ -66,6 +66,7 @@ def export(asked: ExportOptions) -> Result:
             for row in exported(opened, running, secure(), target.absolute().parent):
                 rows.write(row)
             rows.finish()
+    whole = f"{rows.count:,} blurred reports of {running.closed} closed periods"
     few = f"Nothing is there of {len(short)} of them, with {TOO_FEW}."
     return Result(
         {
@@ -75,8 +76,7 @@ def export(asked: ExportOptions) -> Result:
             "short_periods": short,
         },
         [
-            f"Written: {target}, {rows.count:,} blurred reports of {running.closed} closed "
-            "periods.",
+            f"Written: {target}, {whole}.",
             *[few] * bool(short),
         ],
     )
