@@ -120,13 +120,13 @@ def test_no_number_is_larger_than_the_wire_takes() -> None:
 def test_a_task_renews_its_key_by_itself(tmp_path: Path) -> None:
     place = Place(tmp_path / "collector.db")
     place.publish()
-    made = {place.running.published.key_id}
+    numbers = {place.running.published.key_id}
     for second in range(50):
         place.clock.now = START + second
         place.collector.close_due()
-        made.add(place.running.published.key_id)
-    assert len(made) == 3  # of the start, and after 20 and 40 seconds
-    assert sorted(made)[1:] == [START + 20, START + 40]
+        numbers.add(place.running.published.key_id)
+    assert len(numbers) == 3  # of the start, and after 20 and 40 seconds
+    assert sorted(numbers)[1:] == [START + 20, START + 40]
 
 
 # ---- devices -------------------------------------------------------------------------------------

@@ -65,5 +65,5 @@ def is_due(spec: Mapping[str, Any], number: int, now: float) -> bool:
     if "renew" not in spec:
         return False
     start, every = spec["start"], spec["renew"]
-    made = number if number >= COUNTED else start + (number - 1) * every
-    return bool((now - start) // every > max(0, made - start) // every)
+    since = number if number >= COUNTED else start + (number - 1) * every
+    return bool((now - start) // every > max(0, since - start) // every)
