@@ -48,8 +48,8 @@ def secret_in(path: Path) -> str:
         text = content.decode()
     except (OSError, ValueError) as error:
         raise InputError(
-            f"--key-secret-file is {path}, which cannot be read ({error}); a file with one line of "
-            "text is expected."
+            f"the secret of keys is in {path}, which cannot be read ({error}); a file with one line "
+            "of text is expected."
         ) from None
     return _checked(text.rstrip("\r\n"), f"the secret in {path}")
 
@@ -132,12 +132,12 @@ class KeyWrapping:
         name = f"key {number} of task {task_id.hex()[:12]}"
         if not known:
             raise InputError(
-                f"{name} is wrapped, and there is no secret; {SECRET} or --key-secret-file is "
-                "expected, with the secret that wrapped it."
+                f"{name} is wrapped, and there is no secret; the one that wrapped it is expected, "
+                f"in {SECRET} or in a file."
             )
         raise InputError(
-            f"{name} was wrapped with another secret than the one in {SECRET} or "
-            f"--key-secret-file; while the secret changes, {FORMER} holds the one from before."
+            f"{name} was wrapped with another secret than the one in {SECRET} or in the file; while "
+            f"the secret changes, {FORMER} holds the one from before."
         )
 
     def rewrapped(self, task_id: bytes, keys: Mapping[int, bytes]) -> dict[int, bytes]:
