@@ -48,8 +48,8 @@ def secret_in(path: Path) -> str:
         text = content.decode()
     except (OSError, ValueError) as error:
         raise InputError(
-            f"the secret of keys is in {path}, which cannot be read ({error}); a file with one line "
-            "of text is expected."
+            f"the secret of keys is in {path}, which cannot be read ({error}); one line of "
+            "text is expected."
         ) from None
     return _checked(text.rstrip("\r\n"), f"the secret in {path}")
 
@@ -136,8 +136,8 @@ class KeyWrapping:
                 f"in {SECRET} or in a file."
             )
         raise InputError(
-            f"{name} was wrapped with another secret than the one in {SECRET} or in the file; while "
-            f"the secret changes, {FORMER} holds the one from before."
+            f"{name} was wrapped with another secret than the one in {SECRET} or in the file; "
+            f"while the secret changes, {FORMER} holds the one from before."
         )
 
     def rewrapped(self, task_id: bytes, keys: Mapping[int, bytes]) -> dict[int, bytes]:
