@@ -137,6 +137,47 @@ def test_a_copy_that_would_go_on_elsewhere_is_refused(
     assert published(output)[0] == expected(key)[0]
 
 
+def restored(source: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Begin a stream, go on with it, and bring back what it was; return its mark."""
+    begun(source, output, monkeypatch)
+    names = (output, beside(output))
+    backup = [path.read_bytes() for path in names]
+    with Follower(output, RELEASE, AMOUNTS) as follower:
+        follower.feed([1.0] * 5000)
+    for path, content in zip(names, backup, strict=True):
+        path.write_bytes(content)  # into the same inode
+    return output.with_name("out.csv.mark")
+
+
+def test_a_backup_of_journal_and_output_is_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With other lines than before, noise that is published already would hide them."""
+    output = tmp_path / "out.csv"
+    mark = restored(source, output, monkeypatch)
+    before = output.read_bytes(), beside(output).read_bytes(), mark.read_bytes()
+    sentence = refused("release", source, "--follow", *OPTIONS, "-o", output)
+    assert "out.csv.journal knows of" in sentence
+    assert "it comes from a backup" in sentence
+    assert (output.read_bytes(), beside(output).read_bytes(), mark.read_bytes()) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"0000", b"spam" * 5, b"%020d" % 3, None])
+def test_a_mark_that_a_power_cut_left_behind_stops_nobody(
+    content: bytes | None, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.csv"
+    begun(source, output, monkeypatch)
+    mark, key = output.with_name("out.csv.mark"), key_of(output)
+    if content is None:
+        mark.unlink()
+    else:
+        mark.write_bytes(content)
+    follow(source, output, RELEASE, AMOUNTS)
+    assert published(output)[1] == pytest.approx(expected(key)[1], rel=1e-12)
+    assert not mark.exists()
+
+
 def test_an_output_that_was_moved_goes_on(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,9 @@ is one line with a checksum; a last line that was cut short by a crash has had n
 
 A journal is bound to its output, by the number that the file system has for it: a copy that went on
 elsewhere, with other values, would have the same noise for them. And it is bound to its input, by
-the digest of what was read.
+the digest of what was read. A third file, the mark, has the number of lines that were taken in: a
+journal that is behind it was brought back from a backup. The mark does not wait for the disk, so
+that after a power cut it can be behind the journal, which is no reason to stop.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ __all__ = ["OutputJournal", "Progress", "beside"]
 
 _FIELDS: Final = ("lines", "offset", "length", "pending", "complete")
 _READ: Final = ("digest", "since")
+_DIGITS: Final = 20  # of the mark
 _LONGEST: Final = 1 << 20  # bytes, after which the journal is written afresh
 
 
@@ -90,6 +93,34 @@ def beside(output: Path) -> Path:
     return output.with_name(output.name + ".journal")
 
 
+class _Mark:
+    """A small file with the number of lines that were taken in, whatever becomes of the journal."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = _opened(path, 0o600)
+
+    def refuse_older(self, lines: int, journal: Path) -> None:
+        """Raise InputError if a journal has fewer lines than were taken in."""
+        text = self._file.read(_DIGITS + 1)
+        known = int(text) if len(text) == _DIGITS and text.isdigit() else 0
+        if known > lines:
+            raise InputError(
+                f"{journal} knows of {lines:,} lines, but {known:,} were taken in: it comes from a "
+                "backup, and going on would use the same noise again; begin another output."
+            )
+
+    def move(self, lines: int) -> None:
+        """Note how many lines were taken in."""
+        os.pwrite(self._file.fileno(), b"%0*d" % (_DIGITS, lines), 0)
+
+    def close(self, *, remove: bool) -> None:
+        """Close the file, and remove it if the stream is complete."""
+        self._file.close()
+        if remove:
+            self._path.unlink(missing_ok=True)
+
+
 class OutputJournal:
     """An open journal beside an output that nobody else writes to.
 
@@ -111,12 +142,17 @@ class OutputJournal:
         self._failed = False
         self._out: BinaryIO | None = None
         self._file: BinaryIO | None = None
+        self._mark: _Mark | None = None
         self._claim = Claim(output, private=False)
         try:
             self._started = self._can_go_on()
             self._out = _opened(output, 0o644)
             self._inode = os.fstat(self._out.fileno()).st_ino
             self.key, self.progress = self._read() if self._started else (key, Progress())
+            self._mark = _Mark(self.output.with_name(output.name + ".mark"))
+            if self._started:
+                self._mark.refuse_older(self.progress.lines, self.path)
+            self._mark.move(self.progress.lines)
             self._rewrite()
             self._publish()
         except BaseException:
@@ -163,16 +199,21 @@ class OutputJournal:
             self._held += fresh.size
             self._file.write(_line(self._record(fresh.tolist())))
             _to_disk(self._file)
+        if self._mark is not None:
+            self._mark.move(self.progress.lines)
         self._publish()
 
     def close(self) -> None:
         """Close the files; the journal of a stream that is complete and published is removed."""
-        if self.progress.complete and not (self.progress.pending or self._failed):
+        ended = self.progress.complete and not (self.progress.pending or self._failed)
+        if ended:
             self.path.unlink(missing_ok=True)
             folder_to_disk(self.path.parent)
-        self._release()
+        self._release(ended=ended)
 
-    def _release(self) -> None:
+    def _release(self, *, ended: bool = False) -> None:
+        if self._mark is not None:
+            self._mark.close(remove=ended)
         if self._file is not None:
             self._file.close()
         if self._out is not None:

@@ -122,14 +122,14 @@ class Results:
         }
 
     def ratios(
-        self, metric: str, field: str, above: str, below: str, **fields: Plain
+        self, metric: str, field: str, above: Plain, below: Plain, **fields: Plain
     ) -> dict[str, float]:
         """Return one member's metric over another's, in every cell that both have."""
-        pairs: dict[str, dict[str, float]] = {}
+        pairs: dict[str, dict[Plain, float]] = {}
         for cell, measured in self.where(**fields):
             if cell.get(field) in (above, below) and metric in measured:
                 rest = cell_key({name: value for name, value in cell.items() if name != field})
-                pairs.setdefault(rest, {})[str(cell[field])] = measured[metric].value
+                pairs.setdefault(rest, {})[cell[field]] = measured[metric].value
         return {
             rest: pair[above] / pair[below]
             for rest, pair in pairs.items()
@@ -184,6 +184,8 @@ class Statement:
         A function of the results that returns whether it holds, and our number in words.
     why
         If it does not hold, the correction that says why; empty if none is known.
+    note
+        If it does not hold, what is known of the reason that is no correction of the paper.
 
     """
 
@@ -191,6 +193,7 @@ class Statement:
     printed: str
     check: Callable[[Results], tuple[bool, str]]
     why: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)

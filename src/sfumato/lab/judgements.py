@@ -99,7 +99,7 @@ def judged(experiment: Experiment, results: Results, corrected: Results) -> Iter
         holds, ours = statement.check(results)
         otherwise = EXPLAINED if statement.why else DIFFERS
         verdict = REPRODUCED if holds else otherwise
-        why = "" if holds else statement.why
+        why = "" if holds else statement.why or statement.note
         yield Judgement(
             experiment.name, statement.words, statement.printed, ours, None, verdict, why
         )

@@ -23,6 +23,12 @@ __all__ = ["repeated"]
 
 _STYLES: Final = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 _OURS: Final = ("concord", "weave", "tuned", "filtered", "ours")
+_COUNTED: Final = {
+    "dimension": "{:g} entries",
+    "sparsity": "{:g} non-zeros",
+    "changes": "{:g} changes",
+    "window": "{:g} periods share epsilon",
+}
 _ACROSS: Final = 2  # panels in a row
 _TALL: Final = 2.75  # inches of a panel with its words
 _KEYS: Final = 5  # names in a row of the legend
@@ -61,7 +67,10 @@ def repeated(outcome: Outcome) -> Figure:
         _panel(axes, results, drawing, own, panel, strokes)
         _print(axes, outcome, drawing, own, panel, strokes)
         axes.set_title(_heading(drawing, label, panel), size=9.5, color=style.INK, loc="left")
-    _legend(figure, strokes, foot / height, printed=bool(printed_numbers(experiment.name)))
+    printed = "" if not printed_numbers(experiment.name) else "printed in the paper"
+    if printed and experiment.paper == "own":
+        printed = "printed in these docs"
+    _legend(figure, strokes, foot / height, printed)
     style.annotate(figure, data)
     return figure
 
@@ -81,7 +90,7 @@ def _lines(results: Results, drawing: Drawing) -> list[Line]:
     ]
 
 
-def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, *, printed: bool) -> None:
+def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, printed: str) -> None:
     keys = [
         Line2D([], [], label=name.replace("_", "-"), **stroke) for name, stroke in strokes.items()
     ]
@@ -92,7 +101,7 @@ def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, *, printe
             "linestyle": "",
             "color": style.QUIET,
         }
-        keys.append(Line2D([], [], label="printed in the paper", **circle))
+        keys.append(Line2D([], [], label=printed, **circle))
     figure.legend(
         handles=keys,
         loc="upper left",
@@ -175,5 +184,6 @@ def _print(
 def _heading(drawing: Drawing, label: str, panel: Any) -> str:
     if panel is None:
         return label
-    words = panel if isinstance(panel, str) else f"{drawing.panel.replace('_', ' ')} {panel:g}"
-    return f"{label}, {words}"
+    if isinstance(panel, str):
+        return f"{label}, {panel}"
+    return f"{label}, {_COUNTED.get(drawing.panel, drawing.panel + ' {:g}').format(panel)}"

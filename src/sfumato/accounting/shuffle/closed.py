@@ -17,10 +17,12 @@ from sfumato.core.contrast import Contrast
 __all__ = [
     "bennett",
     "blanket_general",
+    "clones_beyond_tail",
     "clones_closed",
     "clones_tail",
     "erlingsson",
     "hoeffding",
+    "online_clones",
     "online_printed",
     "stronger_clones_closed",
 ]
@@ -104,21 +106,31 @@ def stronger_clones_closed(epsilon: float, n: int, delta: float) -> float:
     return math.log1p((e - 1) * few)
 
 
-def online_printed(epsilon: float, n: int, delta: float, dimension: int, sparsity: int) -> float:
-    """Return epsilon by the printed closed form of online shuffling, for subsets of two symbols."""
+def online_clones(epsilon: float, n: int, delta: float, dimension: int, sparsity: int) -> float:
+    """Return how many clones online shuffling is printed to have, but for half of delta."""
     e, d, s = math.exp(epsilon), dimension, sparsity
     # All 4 C(d, 2) subsets weigh 1 or e^-epsilon; ``missed`` of them hit no symbol of the input.
     missed = math.comb(d - s, 2) * 4 + (d - s) * s * 2 + math.comb(s, 2)
     norm = 2 * d * (d - 1) - (1 - 1 / e) * missed
     pair = (s + (2 * d - s - e - 2) * (1 / e - 1 / e**2)) / norm
-    clones = n / e + n * d * (d - 1) / (2 * e) * pair**2
-    return _with_clones(epsilon, clones - math.sqrt(3 * n * math.log(4 / delta) / e), delta)
+    together = n * d * (d - 1) / (2 * e) * pair**2
+    return clones_beyond_tail(epsilon, n, delta) + together
+
+
+def online_printed(epsilon: float, n: int, delta: float, dimension: int, sparsity: int) -> float:
+    """Return epsilon by the printed closed form of online shuffling, for subsets of two symbols."""
+    return _with_clones(epsilon, online_clones(epsilon, n, delta, dimension, sparsity), delta)
+
+
+def clones_beyond_tail(epsilon: float, n: int, delta: float) -> float:
+    """Return how many reports are clones at least, but for half of delta, as papers print it."""
+    clones = n / math.exp(epsilon)
+    return clones - math.sqrt(3 * clones * math.log(4 / delta))
 
 
 def clones_tail(epsilon: float, n: int, delta: float) -> float:
     """Return epsilon by the tail of the number of clones, as papers print it for comparison."""
-    clones = n / math.exp(epsilon)
-    return _with_clones(epsilon, clones - math.sqrt(3 * clones * math.log(4 / delta)), delta)
+    return _with_clones(epsilon, clones_beyond_tail(epsilon, n, delta), delta)
 
 
 def _with_clones(epsilon: float, clones: float, delta: float) -> float:

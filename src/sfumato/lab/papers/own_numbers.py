@@ -78,7 +78,7 @@ def _gap(cell: Cell, setting: Setting) -> Mapping[str, float]:
 PROVEN: Final = ("blanket", "covered_blanket")
 SHUFFLE = Experiment(
     name="own/shuffle",
-    title="How far proven bounds of shuffled reports are above what an attack reaches",
+    title="Proven bounds of shuffled reports above what an attack reaches",
     data="no data: bounds are computed",
     cells=lambda _: [
         {"mechanism": name, "devices": devices, "epsilon": epsilon, "delta": delta}
@@ -86,7 +86,7 @@ SHUFFLE = Experiment(
         for name in ("grr", "collision", "coco", "exsub", "concord")
     ],
     measure=_gap,
-    drawing=Drawing("devices", "people", {"gap": "gap in percent"}, "mechanism", "epsilon"),
+    drawing=Drawing("mechanism", "mechanism", {"gap": "gap in percent"}, "devices", "epsilon"),
     seconds=0.3,
 )
 
