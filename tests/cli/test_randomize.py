@@ -109,7 +109,7 @@ def test_batches_are_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pets
         ("age\n1\n-1\n", "0..49"),
         ("age\n99999999999999999999999\n", "whole numbers"),
         ("age,age\n1,2\n", "more than one column"),
-        ("age\n1,2\n", "Expected 1 columns, got 2"),
+        ("age\n1,2\n", "a row has 2 cells where the header has 1"),
         ("name,size\na,2\n", "no column 'age'"),
         ("age\n\xff\n", r"values[0] is '\\xff'; a number is expected"),
         ("age\n\x00\n", "a number is expected"),
@@ -219,6 +219,6 @@ def test_a_broken_row_is_not_quoted(tmp_path: Path) -> None:
         "randomize", source, "--column", "answer", "--mechanism", "grr", "--epsilon", "1",
         "--domain", "yes,no", "-o", tmp_path / "out.parquet",
     )  # fmt: skip
-    assert "Expected 2 columns, got 3" in sentence
+    assert "a row has 3 cells where the header has 2" in sentence
     assert "Bob" not in sentence
     assert "secret" not in sentence

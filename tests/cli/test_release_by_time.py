@@ -151,6 +151,16 @@ def test_with_private_times_invalid_ones_are_not_seen(tmp_path: Path) -> None:
     assert "no value or time is invalid" in answer("release", path, *stop)["guarantee"]
 
 
+def test_noise_that_dwarfs_the_data_is_named(trips: Path, tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("at,fare\n2026-03-28,5\n2026-03-29,7\n")
+    ends = ("--from", "2026-03", "--until", "2026-03", "--bound", "100", "--epsilon", "1")
+    told = run("release", few, "--time", "at", *ends, "-o", tmp_path / "few-out.csv").stdout
+    assert "Noise dwarfs the data" in told
+    quiet = run("release", trips, *GRID, *QUICK, "-o", tmp_path / "out.csv").stdout
+    assert "Noise dwarfs" not in quiet
+
+
 def test_the_ledger_knows_what_is_published_by_time(trips: Path, tmp_path: Path) -> None:
     words = ["release", trips, "--column", "fare", *GRID, *QUICK, "--budget", "30"]
     answer(*words, "-o", tmp_path / "one.csv")

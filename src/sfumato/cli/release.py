@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:  # pyarrow takes its time
     from sfumato.files.release_ledger import Paid
 
 __all__ = ["release"]
-
-_DWARFED: Final = 0.25  # the part of the whole sum that its interval may reach
 
 
 @dataclass(frozen=True)
@@ -331,12 +329,8 @@ def _text(record: dict[str, Any], planned: PublishingPlan, limit: int) -> Parts:
         facts[f"standard error, ranges up to {limit:,}"] = f"{record['range_error']:,.3g}"
         facts["tree"] = str(planned.tree)
     yield text_tables.facts(facts)
-    reach = (record["sum"]["high"] - record["sum"]["low"]) / 2 if "sum" in record else 0.0
-    if reach and reach > _DWARFED * abs(record["sum"]["value"]):
-        yield (
-            f"\nNoise dwarfs the data: the sum of all of them is {record['sum']['value']:,.3g} ± "
-            f"{reach:,.3g}. More values or a larger epsilon would help."
-        )
+    if "sum" in record:
+        yield from release_by_time.dwarfed(record["sum"])
     if "hidden_cycle" in record:
         yield (
             f"\nA cycle of {record['hidden_cycle']:,} values is shorter than a block: ask for "

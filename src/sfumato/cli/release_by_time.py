@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sfumato import files, plots
 from sfumato.cli import console, text_tables
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from sfumato.streams.published import ReleasedByTime
     from sfumato.streams.published.amounts import Amounts
 
-__all__ = ["published", "refuse"]
+__all__ = ["dwarfed", "published", "refuse"]
 
+_DWARFED: Final = 0.25  # the part of the whole sum that its interval may reach
 _REFUSED: Final = {
     "follow": "all rows must be there, as they may come in any order",
     "group": "one stream is published",
@@ -83,7 +84,7 @@ def _result(released: ReleasedByTime, asked: ReleaseOptions) -> Result:
     release, grid, stream = released.stream.release, released.grid, released.stream
     whole = released.sum(1, grid.periods)
     first, last = grid.clock.text(grid.start), grid.clock.text(int(grid.edges[-2]))
-    record = {
+    record: dict[str, Any] = {
         "output": str(asked.output),
         "rows": released.rows,
         "times": release.times,
@@ -110,7 +111,7 @@ def _result(released: ReleasedByTime, asked: ReleaseOptions) -> Result:
     )
 
 
-def _text(record: dict[str, object], every: str) -> Parts:
+def _text(record: dict[str, Any], every: str) -> Parts:
     yield f"{record['periods']:,} sums, of {every} each, are in {record['output']}."
     yield f"{record['guarantee']}\n"
     facts = {
@@ -124,3 +125,14 @@ def _text(record: dict[str, object], every: str) -> Parts:
         facts["rows with a time in the grid"] = f"{record['counted']:,}"
         facts["periods without rows, whose sum is 0"] = f"{record['empty_periods']:,}"
     yield text_tables.facts(facts)
+    yield from dwarfed(record["sum"])
+
+
+def dwarfed(whole: dict[str, float]) -> Parts:
+    """Yield a warning if the sum of everything is smaller than its noise."""
+    reach = (whole["high"] - whole["low"]) / 2
+    if reach > _DWARFED * abs(whole["value"]):
+        yield (
+            f"\nNoise dwarfs the data: the sum of all of them is {whole['value']:,.3g} ± "
+            f"{reach:,.3g}. More values or a larger epsilon would help."
+        )

@@ -30,11 +30,16 @@ def readable(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.filename:
             raise
         # A reader may quote the whole row it stumbled over: people's data have no place here.
-        reason = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", str(error).splitlines()[0])
+        reason = re.sub(
+            r"CSV parse error: Expected (\d+) columns, got (\d+).*",
+            r"a row has \2 cells where the header has \1; is the separator right?",
+            str(error).splitlines()[0],
+        )
         reason = re.sub(
             "straddling object.*", "a row is longer than 1 MB, or a quote is not closed", reason
         )
-        raise InputError(f"{path} cannot be read: {reason.rstrip('.')}.") from error
+        end = "" if reason.endswith("?") else "."
+        raise InputError(f"{path} cannot be read: {reason.rstrip('.')}{end}") from error
 
 
 def is_parquet(path: Path) -> bool:

@@ -258,6 +258,8 @@ class Experiment:
         The values of the field ``stream`` whose data only stand for the paper's.
     seconds
         About how many processor seconds a cell takes.
+    partly
+        Whether quick runs leave cells out: their printed numbers are then not judged.
 
     """
 
@@ -273,6 +275,7 @@ class Experiment:
     spread: Mapping[str, float] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
     seconds: float = 0.05
+    partly: bool = False
 
     def measured(self, cell: Cell, setting: Setting) -> Mapping[str, Measured]:
         """Return the metrics of a cell, each with its standard error."""

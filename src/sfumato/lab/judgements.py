@@ -94,6 +94,8 @@ def judged(experiment: Experiment, results: Results, corrected: Results) -> Iter
     """
     known = {cell_key(cell): measured for cell, measured in results.cells + corrected.cells}
     for printed in printed_numbers(experiment.name):
+        if experiment.partly and not [*results.where(**printed.cell)]:
+            continue
         yield _number(experiment, printed, results, known)
     for statement in experiment.statements:
         holds, ours = statement.check(results)

@@ -28,6 +28,32 @@ def test_the_docs_print_the_numbers_that_are_recomputed() -> None:
             assert number.digits in re.split(r"[ |]+", row), number
 
 
+def test_the_docs_print_the_horizons_and_fan_outs_that_are_recomputed() -> None:
+    lines = [line.replace("*", "") for line in DOCS.read_text().splitlines()]
+    for number in printed_numbers("own/horizons"):
+        data, periods, epsilon = (number.cell[name] for name in ("data", "periods", "epsilon"))
+        (row,) = (
+            line for line in lines if line.startswith(f"| {data} | {periods} | {epsilon:g} |")
+        )
+        assert number.digits in re.split(r"[ |]+", row), number
+    for number in printed_numbers("own/fan-outs"):
+        start = f"| {number.cell['epsilon']:g} | {number.cell['fan_out']} |"
+        (row,) = (line for line in lines if line.startswith(start))
+        assert number.digits in re.split(r"[ |]+", row), number
+
+
+def test_the_docs_print_the_errors_of_windows_that_are_recomputed() -> None:
+    text = (DOCS.parent / "windows-compare.md").read_text().replace("*", "").replace(",", "")
+    parts = {
+        20: text.partition("Epsilon 1 w = 20:")[2],
+        50: text.partition("Epsilon 0.5 w = 50:")[2],
+    }
+    for number in printed_numbers("own/windows"):
+        lines = parts[int(number.cell["window"])].splitlines()
+        row = next(line for line in lines if line.startswith(f"| {number.cell['stream']} |"))
+        assert number.digits in re.split(r"[ |%]+", row), number
+
+
 def test_the_docs_print_how_close_shuffle_bounds_are() -> None:
     lines = (DOCS.parent / "shuffle.md").read_text().splitlines()
     for number in printed_numbers("own/shuffle"):
@@ -38,11 +64,11 @@ def test_the_docs_print_how_close_shuffle_bounds_are() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own/streams", "own/sums", "own/shuffle"])
+@pytest.mark.parametrize("name", [name for name in papers.experiments() if name.startswith("own/")])
 def test_the_numbers_of_the_docs_are_recomputed(name: str) -> None:
-    experiment = papers.experiment(name)
-    for cell in experiment.cells(Setting()):
-        measured = experiment.measured(cell, Setting())
+    experiment, setting = papers.experiment(name), Setting(quick=False)
+    for cell in experiment.cells(setting):
+        measured = experiment.measured(cell, setting)
         for number in printed_numbers(name):
             if {**cell, **number.cell} == cell:
                 off = abs(measured[number.metric].value - number.value)

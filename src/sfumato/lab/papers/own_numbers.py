@@ -1,4 +1,4 @@
-"""Numbers of our own docs: Weave beside the papers' hierarchy, and how close shuffle bounds are."""
+"""Numbers of our own docs: Weave and windows beside the papers' ways, and bounds of shuffling."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from sfumato import catalog
 from sfumato.accounting.shuffle import amplify
-from sfumato.lab.accuracy import DATA, Comparison
+from sfumato.datasets.endless import DEVICES, PERIODS, DrawnBits
+from sfumato.lab.accuracy import DATA, FULL, Comparison, fan_out_errors
+from sfumato.lab.contest import contest
 from sfumato.lab.experiment import Cell, Drawing, Experiment, Setting, grid
 
 __all__ = ["EXPERIMENTS"]
 
-WAYS: Final = ("tree", "tree, full", "snapshots", "online", "smoothed")
+WAYS: Final = ("tree with ExSub", "tree", "tree, full", "snapshots", "online", "smoothed")
 MADE_UP: Final = "made-up streams that are uniform, moving or slow; the largest ratio of the three"
 
 
@@ -22,27 +24,58 @@ def _ratios(comparison: Comparison, workload: str) -> Mapping[str, float]:
     record: dict[str, Any] = (
         comparison.of_means() if workload == "means" else comparison.of_sums(workload)
     )
-    return {**record["ratios"], "tree, full": record["full"].get("tree", 0.0)}
+    full = record["errors"][FULL]["online"]
+    seen = {f"RMSE of {devices}": (full / devices) ** 0.5 for devices in (200, 100_000)}
+    return {**record["ratios"], "tree, full": record["full"].get("tree", 0.0), **seen}
 
 
 def _measure(cell: Cell, setting: Setting) -> Mapping[str, float]:
     """Return the squared error of each way, as a multiple of the papers' configuration."""
     del setting
-    sizes = int(cell["changes"]), int(cell["periods"])
+    sizes = int(cell["changes"]), int(cell["periods"]), float(cell.get("epsilon", 1.0))
     ratios = _ratios(Comparison(str(cell["data"]), *sizes), str(cell["queries"]))
-    return {way: ratios[way] for way in WAYS if way in ratios}
+    ways = (*WAYS, "RMSE of 200", "RMSE of 100000") if "epsilon" in cell else WAYS
+    return {way: ratios[way] for way in ways if way in ratios}
+
+
+def _some(setting: Setting, quick: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
+    return quick if setting.quick else (*quick, *more)
 
 
 STREAMS = Experiment(
     name="own/streams",
     title="Squared error of means over that of the papers' hierarchy",
     data=MADE_UP,
-    cells=lambda _: grid(data=tuple(DATA), changes=(4, 8, 20), periods=(32, 128), queries="means"),
+    cells=lambda setting: grid(
+        data=tuple(DATA),
+        changes=(4, 8, 20),
+        periods=_some(setting, (32, 128), (1024,)),
+        queries="means",
+    ),
     measure=_measure,
     drawing=Drawing(
         "periods", "periods", {"online": "online", "smoothed": "smoothed"}, "data", "changes"
     ),
     seconds=3.0,
+    partly=True,
+)
+HORIZONS = Experiment(
+    name="own/horizons",
+    title="Squared error of means at epsilon 0.3 to 6 over that of the papers' hierarchy",
+    data=MADE_UP,
+    cells=lambda setting: grid(
+        data=tuple(DATA),
+        changes=8,
+        periods=_some(setting, (48,), (100, 365)),
+        epsilon=(0.3, 1.0, 3.0, 6.0),
+        queries="means",
+    ),
+    measure=_measure,
+    drawing=Drawing(
+        "epsilon", "epsilon", {"online": "online", "tree": "tree"}, "data", "periods", log_x=True
+    ),
+    seconds=2.0,
+    partly=True,
 )
 SUMS = Experiment(
     name="own/sums",
@@ -90,4 +123,61 @@ SHUFFLE = Experiment(
     seconds=0.3,
 )
 
-EXPERIMENTS: Final = (STREAMS, SUMS, SHUFFLE)
+
+def _largest(cell: Cell, setting: Setting) -> Mapping[str, float]:
+    """Return the largest error by fan-out, as the papers spread devices, and on usable levels."""
+    del setting
+    printed, usable = fan_out_errors(float(cell["epsilon"]), int(cell["fan_out"]))
+    return {"ours": printed, "usable levels only": usable}
+
+
+FAN_OUTS = Experiment(
+    name="own/fan-outs",
+    title="Largest error of means by fan-out, a million devices",
+    data="made-up streams that are uniform",
+    cells=lambda _: grid(epsilon=(0.1, 1.0), fan_out=(2, 4, 8, 16)),
+    measure=_largest,
+    drawing=Drawing(
+        "fan_out",
+        "fan-out r",
+        {"ours": "maximum absolute error", "usable levels only": "maximum absolute error"},
+        "epsilon",
+        "epsilon",
+        log_x=True,
+    ),
+    seconds=0.5,
+)
+
+COMPARED: Final = ("lsp", "lpu", "lpd", "lpa", "filtered")
+
+
+def _contest(cell: Cell, setting: Setting) -> Mapping[str, float]:
+    """Return the squared error of each method, in millionths, and what `filtered` is good for."""
+    del setting
+    stream = DrawnBits(str(cell["stream"]), DEVICES, PERIODS, 1)
+    sizes = {"epsilon": float(cell["epsilon"]), "window": int(cell["window"])}
+    rows = {row.method: row for row in contest(stream, methods=COMPARED, **sizes)}  # type: ignore[arg-type]
+    ours = rows["filtered"]
+    return {method: 1e6 * row.mse for method, row in rows.items()} | {
+        "coverage": 100 * ours.coverage,
+        "AUC of both": max(rows["lpd"].auc, rows["lpa"].auc),
+        "AUC": ours.auc,
+    }
+
+
+WINDOWS = Experiment(
+    name="own/windows",
+    title="Squared errors of methods for windows, in millionths",
+    data="LNS, Sin and Log, made up as in 003",
+    cells=lambda setting: [
+        {"stream": name, "epsilon": epsilon, "window": window}
+        for epsilon, window in ((1.0, 20), (0.5, 50))
+        for name in (("log",) if setting.quick else ("lns", "sin", "log"))
+    ],
+    measure=_contest,
+    drawing=Drawing("stream", "stream", dict.fromkeys(COMPARED, "millionths"), "stream", "window"),
+    seconds=10.0,
+    partly=True,
+)
+
+EXPERIMENTS: Final = (STREAMS, HORIZONS, SUMS, FAN_OUTS, WINDOWS, SHUFFLE)
