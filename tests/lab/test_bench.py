@@ -123,13 +123,22 @@ def test_an_experiment_has_cells_that_can_be_told_apart(name: str) -> None:
 
 @pytest.mark.parametrize("name", papers.experiments())
 def test_every_printed_number_is_addressed_by_one_cell(name: str) -> None:
-    cells, _ = wanted_cells(papers.experiment(name), Setting())
+    experiment = papers.experiment(name)
+    cells, _ = wanted_cells(experiment, Setting(quick=not experiment.partly))
     known = {*catalog.names(), None}
     for number in printed_numbers(name):
         if number.cell.get("mechanism") not in known:
             continue
         there = [cell for cell in cells if {**cell, **number.cell} == cell]
         assert len(there) == 1, number
+
+
+def test_only_numbers_of_our_own_docs_are_left_out_of_quick_runs() -> None:
+    partly = [each for each in papers.experiments().values() if each.partly]
+    assert {each.paper for each in partly} == {"own"}
+    for each in partly:
+        quick, full = ({*map(cell_key, each.cells(Setting(quick=q)))} for q in (True, False))
+        assert quick < full
 
 
 def test_names_and_aliases_are_unique() -> None:
