@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Floats
+from sfumato.randomness import seeded
 from sfumato.streams.window.jumping import CALM, JUMPED, LAWS, JumpingBank
+from sfumato.streams.window.pooled_method import FIRST
 from sfumato.streams.window.shares import ShareMixture, log_inside, truncated
 
 PERIODS = 6
@@ -74,6 +76,25 @@ def test_weak_answers_about_a_constant_curve_are_nearly_averaged() -> None:
     ]
     error = np.mean((np.array(values) - 0.2) ** 2)
     assert error < 1.35 * np.mean(average**2)
+
+
+@pytest.mark.statistics
+def test_even_the_average_of_our_cohorts_is_often_behind_three_answers_of_everybody() -> None:
+    """What docs/windows-compare.md says of a constant at w = 100: five runs of 300 periods tell
+    little, because LSP has three answers in each and errors of an average last."""
+    window, periods, runs, tables = 100, 300, 5, 4000
+    asked = np.full(periods, 1 / window)
+    asked[:window] *= 1 - FIRST
+    asked[0] += FIRST
+    answers = np.cumsum(asked)
+    assert 1 / np.mean(1 / answers) == pytest.approx(1.07, abs=0.01)
+    draw = seeded(9).simulator()
+    gains = []
+    for _ in range(tables):
+        noise = draw.normal(size=(runs, periods)) * np.sqrt(asked)
+        ours = np.mean((np.cumsum(noise, axis=1) / answers) ** 2)
+        gains.append(np.mean(draw.normal(size=(runs, 3)) ** 2) / ours)
+    assert 0.2 < np.mean(np.array(gains) < 0.75) < 0.33
 
 
 def test_a_jump_has_a_track_of_its_own() -> None:
