@@ -11,7 +11,7 @@ __all__ = ["Spending", "spent_on"]
 
 @dataclass(frozen=True)
 class Spending:
-    """One release, and what it has spent on each row of a file, or on each person in it.
+    """What one release has spent on each row of a file, or on each person in it.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class _Gambler:
         return np.array(self.counts, dtype=np.int64).reshape(-1, KINDS)
 
     def won(self) -> float:
-        """Return the logarithm of what stakes of one on all events have become together."""
+        """Return the logarithm of all wealth, after a stake of one on each event."""
         wealth = log_wealth(self.table, self.claim, self.delta)
         return float(np.logaddexp.reduce(wealth, initial=-np.inf))
 

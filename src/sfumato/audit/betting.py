@@ -44,7 +44,7 @@ def kinds_of(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.
 def log_wealth(
     counts: NDArray[np.int64], epsilon: float, delta: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return the logarithm of what a stake of one has become, for each event.
+    """Return the logarithm of the wealth that a stake of one has become, for each event.
 
     It falls with epsilon, and is minus infinity where nothing can be staked.
 

@@ -92,7 +92,7 @@ def transcripts_of(stream: Stream, tier: int, asked: Sequence[Asks], rng: Source
 
 
 def calls_of(function: Callable[..., Any], seed: int = 0) -> Draw:
-    """Return a function that somebody brings as a black box.
+    """Return a function of a user's own as a black box.
 
     It is called with the value. If it needs a second argument, or has one that is called ``rng``,
     that is a :class:`numpy.random.Generator`; otherwise its coins are its own.

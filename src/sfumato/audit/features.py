@@ -108,7 +108,7 @@ class Feature(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Single(Feature):
-    """A column as it is."""
+    """A feature that is one column, unchanged."""
 
     name: str
     symbols: NDArray[np.int64]

@@ -97,7 +97,7 @@ class _Copies:
     def law(
         self, begun: State, acts: Sequence[tuple[Act, Act]]
     ) -> dict[tuple[Both, ...], Fraction]:
-        """Return the law of what is heard of two copies that start in the same state."""
+        """Return the law of all messages of two copies of a device that start in the same state."""
         now: dict[tuple[tuple[Both, ...], Pair], Fraction] = {((), (begun, begun)): Fraction(1)}
         for one, two in acts:
             after: dict[tuple[tuple[Both, ...], Pair], Fraction] = {}

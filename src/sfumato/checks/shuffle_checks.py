@@ -130,7 +130,11 @@ class _Favours:
         return cls(base, kinds.astype(np.float64))
 
     def pairs(self) -> Iterator[tuple[int, int, float, Floats]]:
-        """Yield two inputs, half of what only one favours, and what each third one exposes."""
+        """Yield each pair of inputs, how far apart they are, and what each input exposes of that.
+
+        Two inputs are apart by half of the base measure of the reports that one of them favours and
+        the other does not; a third input exposes those of them that it does not favour itself.
+        """
         for first, second in combinations(range(self.favour.shape[1]), 2):
             apart = self.base * (self.favour[:, first] != self.favour[:, second])
             yield first, second, float(apart.sum()) / 2, apart @ (1 - self.favour)

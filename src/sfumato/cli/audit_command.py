@@ -89,7 +89,7 @@ def audit_(asked: AuditOptions) -> Result:
 
 
 def _boxes(asked: AuditOptions) -> list[BlackBox]:
-    """Return what somebody wants to be audited."""
+    """Return the black boxes that the options name."""
     rng = seeded(asked.seed)
     values = None if asked.values is None else _values(asked.values)
     if asked.module is not None:
@@ -113,7 +113,7 @@ def _boxes(asked: AuditOptions) -> list[BlackBox]:
 
 
 def _function_box(asked: AuditOptions, values: list[Any] | None) -> BlackBox:
-    """Return a function that somebody brings."""
+    """Return the black box of a function that the options name by its module."""
     if asked.name is not None or asked.typed:
         other = asked.name or f"--{next(iter(asked.typed))}"
         raise ConfigurationError(

@@ -72,7 +72,7 @@ def check(asked: CheckOptions) -> Result:
 
 
 def _certify(verdicts: list[Verdict], path: Path, *, force: bool) -> None:
-    """Write a certificate of what was checked."""
+    """Write a certificate of the laws that were checked."""
     from sfumato.checks.certificate import certificate
 
     with console.waiting("Listing every law"), files.complete_or_absent(path, force=force) as file:

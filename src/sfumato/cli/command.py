@@ -233,7 +233,7 @@ def _is_repeated(kind: Any) -> bool:
 
 
 def _built(kind: Any, values: Mapping[str, Any]) -> Any:
-    """Return the dataclass with what somebody typed."""
+    """Return the dataclass of options with the values that were typed."""
     hints = get_type_hints(kind)
     arguments: dict[str, Any] = {}
     for field in fields(kind):

@@ -74,7 +74,7 @@ def print_json(data: Any) -> None:
 
 
 def _strict(data: Any) -> Any:
-    """Return the data with null for what JSON has no number for."""
+    """Return the data with null in place of numbers that JSON cannot write."""
     if isinstance(data, Mapping):
         return {key: _strict(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
@@ -129,7 +129,7 @@ def each(items: Sequence[Item], description: str) -> Iterator[Item]:
 
 @contextmanager
 def waiting(description: str) -> Iterator[Callable[[str], None]]:
-    """Show that something is going on whose length nobody knows.
+    """Show that work is going on whose length is unknown.
 
     Yields a function that takes the name of the step that has begun.
     """

@@ -216,7 +216,7 @@ class Show:
         return Published.parse(Http().fetch(self.address))
 
     def _know(self, published: Published, lives: list[Array]) -> None:
-        """Compute the truth, which nobody else can."""
+        """Compute the true shares, which only a simulation knows."""
         from sfumato.streams.kinds import values_of
         from sfumato.wire.values import TaskValues
 

@@ -89,7 +89,7 @@ def erase(asked: EraseOptions) -> Result:
 
 
 def _opened(path: Path) -> closing[Device]:
-    """Open a journal that is there; looking at one must not begin it."""
+    """Open an existing journal; a command that only looks must not create one."""
     from sfumato.device import Device, Limits
 
     if not path.is_file():

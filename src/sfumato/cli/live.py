@@ -22,7 +22,7 @@ _MOST: Final = 10
 
 
 class _Watched:
-    """Something that is redrawn in place for as long as it lasts, where somebody watches."""
+    """A display that is redrawn in place while it lasts, if the output is a terminal."""
 
     _live: Live
     _shown: bool

@@ -218,7 +218,7 @@ def _facts(plan: Plan) -> dict[str, str]:
 
 
 def _written(plan: Plan) -> str:
-    """Return what the task file would have to say, beyond what it says."""
+    """Return the lines that the task file needs beside those that it has."""
     design = plan.task.plain()
     lines = []
     for name, value in plan.chosen.fields.items():

@@ -14,7 +14,7 @@ __all__ = ["largest", "largest_of"]
 
 @cache
 def largest(count: int) -> tuple[float, float]:
-    """Return mean and deviation of the largest of so many absolute values of standard normals.
+    """Return mean and deviation of the largest absolute value of some standard normal numbers.
 
     Examples
     --------

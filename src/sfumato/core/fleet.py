@@ -107,7 +107,7 @@ class DeviceFleet(Fleet):
         self._due: list[Message] = []
 
     def answer(self, period: int, question: Question) -> Tallies[Any] | Tally:
-        """Return the tallies of what all devices send in a period, or of their answers."""
+        """Return the tallies of all messages of a period, or of all answers to a question."""
         self._live_through(period)
         if not isinstance(question, Ask):
             places: dict[Place, list[Message]] = {}

@@ -12,7 +12,7 @@ Kind = Literal["share", "mean", "move", "amount"]
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return a number with so many decimals; a number that rounds to zero has no sign.
+    """Return a number, rounded to some decimals; one that rounds to zero has no sign.
 
     Examples
     --------

@@ -177,7 +177,7 @@ def _walks(devices: int, seed: int) -> NDArray[np.int8]:
 def amounts(
     name: str, length: int | None, folder: str | None, seed: int
 ) -> tuple[KnownStream, str]:
-    """Return a stream of amounts, and what it stands for.
+    """Return a stream of amounts, and a few words on where it is from.
 
     Without a file ``NAME.parquet`` with a column ``value``: amounts drawn from the distribution of
     the paper's table, in a random order; those of DNS rise and fall with the day.

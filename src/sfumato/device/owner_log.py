@@ -60,7 +60,7 @@ def _revealed(epsilon: float) -> str:
 
 
 def even_odds(epsilon: float) -> str:
-    """Return how sure somebody can be who began with even odds, rounded up.
+    """Return how sure an observer with even odds beforehand can become, rounded up.
 
     Examples
     --------

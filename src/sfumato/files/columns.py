@@ -253,7 +253,7 @@ def _plain(column: Any) -> Any:
 
 
 def _apart(names: list[str]) -> list[str]:
-    """Return names of which no two are the same; a name that is there once is kept."""
+    """Return the names with an index behind each that is there more than once."""
     return [
         name if names.count(name) == 1 else f"{name}\0{index}" for index, name in enumerate(names)
     ]

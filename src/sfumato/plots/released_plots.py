@@ -87,7 +87,7 @@ def timeline(stream: ReleasedByTime, first: int = 1, last: int | None = None) ->
 
 
 def _stretches(grid: TimeGrid, first: int, last: int) -> tuple[list[int], str]:
-    """Return the ends of what is drawn as one sum, periods or days if they are many, in words."""
+    """Return the ends of the sums to draw, and what each is of: a period, or days if many."""
     if last - first < _MOST_SHOWN:
         return [*range(first - 1, last + 1)], length(grid.every).removeprefix("1 ")
     days = np.unique(grid.clock.walls(grid.edges[first - 1 : last]) // DAY, return_index=True)[1]

@@ -57,7 +57,7 @@ class Wheel:
 
     @cached_property
     def _table(self) -> tuple[Array, Bools]:
-        """The outcome of each 16 bits, and whether an edge lies among the numbers they begin."""
+        """The outcome for each first 16 bits, and whether an edge lies among numbers with them."""
         starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         outcomes = np.searchsorted(self._words, starts, side="right").astype(self._dtype)
         split = np.zeros(1 << 16, dtype=bool)

@@ -28,7 +28,7 @@ def check_entry(entry: int) -> None:
 
 
 def are_counters(state: Any, count: int, most: int) -> bool:
-    """Return whether a state is a list of so many whole numbers in 0..most."""
+    """Return whether a state is a list of ``count`` whole numbers in 0..most."""
     return (
         isinstance(state, list)
         and len(state) == count

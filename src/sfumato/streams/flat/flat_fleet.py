@@ -45,7 +45,7 @@ class FlatFleet(Fleet):
         self._sums = tally.sums[:2].reshape(2, stream.periods, stream.width)
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
-        """Return the tallies of what is sent in a period."""
+        """Return the tallies of all messages of a period."""
         del question
         return Tallies({Place(self._span, period): Tally(self._n, self._sums[:, period - 1])})
 

@@ -42,7 +42,7 @@ Block = tuple[slice, Callable[[Floats | None], Sightings]]
 
 
 def decoders_by_prior(closed: int) -> tuple[str, ...]:
-    """Return the decoders that so many periods can be read by."""
+    """Return the decoders by a prior that can read a number of closed periods."""
     return BELIEVED if closed <= MOST_PERIODS_JOINED else (FILTERED,)
 
 

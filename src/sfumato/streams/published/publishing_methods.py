@@ -174,7 +174,7 @@ def _threshold(wish: Wish, above: float) -> Threshold:
 
 
 def fitting(values: int) -> tuple[int, int]:
-    """Return a hold-out and the length of the longest range for so many values.
+    """Return a hold-out and the length of the longest range that suit a number of values.
 
     A quarter of the values choose the threshold, at most 65,536; the longest range has the others,
     at most 2^20.

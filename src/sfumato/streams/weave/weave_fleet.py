@@ -49,7 +49,7 @@ class WeaveFleet(Fleet):
             self._sent.setdefault(index.period, {})[index] = tally
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
-        """Return the tallies of what is sent in a period."""
+        """Return the tallies of all messages of a period."""
         del question
         return Tallies(self._sent.get(period))
 

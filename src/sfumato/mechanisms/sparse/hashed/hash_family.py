@@ -54,7 +54,7 @@ class HashFamily(ABC):
         return np.min_scalar_type(self.seeds - 1).newbyteorder("<")
 
     def listed(self, most: int) -> range:
-        """Return all seeds; raise ConfigurationError if there are more than so many."""
+        """Return all seeds; raise ConfigurationError if there are more than ``most``."""
         if self.seeds > most:
             raise ConfigurationError(f"there are {self.seeds} seeds; they are listed up to {most}.")
         return range(self.seeds)

@@ -154,7 +154,7 @@ class HashedVector(SparseMechanism):
 
     @property
     def _random(self) -> bool:
-        """Whether there are so many hashes that averages over them match random functions."""
+        """Whether there are enough hashes for averages over them to match random functions."""
         return isinstance(self.family, StretchedHash) and self.family.seeds >= 1 << 32
 
     # ---- the law ---------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class PrivSet(FavouredSubsets):
             return chance
 
         def hit(sets: int) -> dict[tuple[int, ...], Fraction]:
-            """Return the share of subsets that hit just these of so many sets."""
+            """Return the share of subsets by which of some disjoint sets they hit."""
             together = alike(*(missed(s * number) for number in range(1, sets + 1)))
             return {tuple(1 - each for each in miss): share for miss, share in together.items()}
 
