@@ -17,6 +17,7 @@ from sfumato.arrays import Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.streams.snapshots import Snapshot
+from sfumato.streams.weave.observations import weighted
 from sfumato.streams.weave.threads import SNAPSHOT
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -166,8 +167,9 @@ def _behind(
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
     snapshots = snapshots[seen.end[snapshots] <= curve.periods]
     ends, planned = seen.end[snapshots] - 1, seen.working / seen.n
-    edges = (seen.n[snapshots], seen.working[snapshots], rows[ends] ** 2 @ planned)
-    spread = weights**2 @ planned
+    plan = weighted(rows[ends] ** 2, planned, final=True)
+    edges = (seen.n[snapshots], seen.working[snapshots], plan)
+    spread = weighted(weights**2, planned, final=True)
     behind = Behind(curve.looks[place], weights[:, snapshots].T, edges, spread, skewed=skewed)
     return behind, curve.values[ends, entries]
 
@@ -247,23 +249,19 @@ def along(curve: Curve, place: int) -> ScoredEstimate:
     """Return one entry in all periods of a curve, with the covariance between periods."""
     block = next(index for index, part in enumerate(curve.blocks) if place < part[0].stop)
     entries, rows, seen = curve.blocks[block]
-    whole = seen.covariance(rows, place - entries.start)
-    covariance = Covariance.dense(_among(curve, whole, place))
-    behind = _behind_periods(curve, block)
-    return _one_entry(curve, place, place - entries.start, behind, whole.diagonal(), covariance)
+    column = place - entries.start
+    whole = seen.variances(rows, final=curve.as_of is None)[:, column]
+    covariance = Covariance.dense(_among(curve, seen.covariance(rows, column), place))
+    return _one_entry(curve, place, column, _behind_periods(curve, block), whole, covariance)
 
 
 def each_along(curve: Curve) -> Iterator[ScoredEstimate]:
     """Yield each entry in all periods of a curve, without the covariance between periods."""
-    devices = np.broadcast_to(curve.devices, (curve.periods,))[:, None]
     for block, (entries, rows, seen) in enumerate(curve.blocks):
         behind = _behind_periods(curve, block)
         whole = seen.variances(rows, final=curve.as_of is None)
-        less = less_sampled(whole, spread_at(curve.values[:, entries]), devices)
         for column in range(whole.shape[1]):
-            covariance = Covariance(less[:, column], joint=False)
-            place = entries.start + column
-            yield _one_entry(curve, place, column, behind, whole[:, column], covariance)
+            yield _one_entry(curve, entries.start + column, column, behind, whole[:, column])
 
 
 def _behind_periods(curve: Curve, block: int) -> tuple[Behind, Floats] | None:
@@ -278,11 +276,13 @@ def _one_entry(
     column: int,
     behind: tuple[Behind, Floats] | None,
     whole: Floats,
-    covariance: Covariance,
+    covariance: Covariance | None = None,
 ) -> ScoredEstimate:
     """Return an entry (a column of its block), with its variances for a large population."""
-    there = ~np.isnan(curve.values[:, place])
-    noise = np.where(there, covariance.variances(), 0.0)
+    values = curve.values[:, place]
+    there = ~np.isnan(values)
+    less = less_sampled(whole, spread_at(values), curve.devices)
+    noise = np.where(there, less, 0.0)
     looks = Looks.none(curve.periods)
     if behind:
         snapshots, shares = behind
@@ -290,13 +290,13 @@ def _one_entry(
         noise = noise + more
     ones = np.ones(curve.periods)
     return ScoredEstimate(
-        values=curve.values[:, place],
-        covariance=covariance,
+        values=values,
+        covariance=covariance or Covariance(less, joint=False),
         labels=tuple(range(1, curve.periods + 1)),
         n=curve.n,
         guarantee=curve.guarantee,
         looks=looks,
-        known=np.where(there, curve.values[:, place], 0.0),
+        known=np.where(there, values, 0.0),
         noise=noise,
         least=curve.lowest * ones,
         most=ones,

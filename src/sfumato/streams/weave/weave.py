@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from sfumato.streams.weave.working import Weights
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Weave"]
+
+MILLION: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -189,11 +191,18 @@ class Weave(WeaveDesign):
         return even.trimmed(shares.tolist())
 
     def trimmed(self, shares: Sequence[float]) -> Self:
-        """Return the stream with other shares, without spans that hardly any device draws."""
+        """Return the stream with other shares, without spans that hardly any device draws.
+
+        Shares become whole millionths, so that the last bits of a processor's arithmetic are not
+        part of a task's id.
+        """
         kept = [(g, share) for g, share in zip(self.spans, shares, strict=True) if share > 2e-3]
         total = sum(share for _, share in kept)
-        spans, shares = zip(*((g, share / total) for g, share in kept), strict=True)
-        return replace(self, spans=spans, shares=shares, sized=(), looks=())
+        counts = [round(MILLION * share / total) for _, share in kept]
+        counts[counts.index(max(counts))] += MILLION - sum(counts)
+        spans = tuple(g for g, _ in kept)
+        rounded = tuple(count / MILLION for count in counts)
+        return replace(self, spans=spans, shares=rounded, sized=(), looks=())
 
     def decoded(
         self, tallies: Tallies[Any], closed: int, enrolled: Sequence[int] | None = None
