@@ -235,7 +235,7 @@ def test_questions_about_other_periods_are_refused() -> None:
     curve: Curve = online(PROTOCOLS[0], some_tallies(PROTOCOLS[0], 1))
     with pytest.raises(ConfigurationError, match="coefficients have shape"):
         curve.combine([1.0])
-    with pytest.raises(ConfigurationError, match="place is 1"):
+    with pytest.raises(ConfigurationError, match="index is 1"):
         curve.entry(1)
     for period in (0, 10):
         with pytest.raises(ConfigurationError, match=f"period is {period}"):
