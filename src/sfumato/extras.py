@@ -32,6 +32,7 @@ __all__ = [
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "frames": ("narwhals", "pyarrow"),
     "plots": ("matplotlib",),
+    "postgres": ("psycopg",),
     "cli": ("rich", "typer"),
     "service": ("httptools", "prometheus_client", "starlette", "structlog", "uvicorn", "uvloop"),
     "speed": ("numba",),

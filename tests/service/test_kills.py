@@ -95,6 +95,8 @@ def _survives(tmp_path: Path, kills: int) -> None:
             sender.join()
             acknowledged |= sender.acknowledged
     store = SQLiteStore(store_path)
+    store.end_round(running_task.task_id, 1, 0)
+    store.settle(running_task.task_id, 1, running_task.judge.count)
     blobs = b"".join(store.ids(running_task.task_id, 1))
     kept = [blobs[i : i + 16] for i in range(0, len(blobs), 16)]
     assert acknowledged <= set(kept)

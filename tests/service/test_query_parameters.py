@@ -177,8 +177,7 @@ def test_a_disk_that_fails_leaves_the_round_open(
     before = scene.running.driver.question
     with monkeypatch.context() as patch:
         patch.setattr(scene.store, "close_period", broken)
-        with pytest.raises(OSError, match="disk"):
-            scene.collector.close_due()
+        assert scene.collector.close_due() == []
     assert scene.running.driver.question == before
     assert scene.running.closed == 0
     scene.collector.close_due()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sfumato.device import Delivery, Device, Limits
 from sfumato.errors import ConfigurationError
 from sfumato.service import RunningTask
 from sfumato.store import SQLiteStore
+from sfumato.store.schema import APPLICATION, STEPS
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch
 
@@ -139,11 +141,17 @@ def test_a_device_picks_the_new_key_up_and_says_nothing_twice(setting: Setting) 
 def test_a_store_from_before_keys_could_be_renewed_still_opens(tmp_path: Path) -> None:
     setting = Setting(tmp_path / "collector.db")
     running = setting.running()
-    setting.store._tables.connection.execute("PRAGMA user_version = 2")  # noqa: SLF001
-    setting.store._tables.connection.execute("DROP TABLE rounds")  # noqa: SLF001
-    setting.store._tables.connection.execute("ALTER TABLE keys DROP COLUMN until")  # noqa: SLF001
+    (task,) = setting.store.tasks()
     setting.store.close()
-    store = SQLiteStore(tmp_path / "collector.db")
+    db = sqlite3.connect(tmp_path / "before.db", isolation_level=None)
+    for step in STEPS[:2]:
+        db.executescript(step)
+    db.execute("INSERT INTO tasks VALUES (?, ?, 1)", (task.task_id, task.published))
+    db.execute("INSERT INTO keys VALUES (?, ?, ?)", (task.task_id, *next(iter(task.keys.items()))))
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    db.execute("PRAGMA user_version = 2")
+    db.close()
+    store = SQLiteStore(tmp_path / "before.db")
     assert set(store.tasks()[0].keys) == set(running.keys)
     assert store.tasks()[0].until == {}
     assert store.tasks()[0].task_id == running.task_id

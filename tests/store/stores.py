@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sfumato.core.tally import Place, Tally
-from sfumato.store import Buckets, Filled, SQLiteStore
+from sfumato.store import Filled, SeenIds, SQLiteStore
 
 __all__ = ["TASK", "count", "fill", "filled"]
 
@@ -31,14 +31,16 @@ def fill(path: str, seed: int) -> None:
     """Commit random groups for ever, and say after each which reports have been committed."""
     store = SQLiteStore(path)
     store.add_task(TASK, b"{}", {}, public=True)
-    buckets = Buckets(store)
+    seen = SeenIds()
     rng = np.random.default_rng(seed)
     while True:
         group = []
         for period in (1, 2):
             # Few different ids, so that many are repeats of a life before.
             ids = b"".join(int(i).to_bytes(16, "little") for i in rng.integers(0, 40_000, 50))
-            new = buckets.fresh(TASK, period, ids)
+            words = seen.words(ids)
+            new = seen.fresh(TASK, period, words)
+            seen.add(TASK, period, words[new])
             kept = [ids[16 * i : 16 * i + 16] for i in np.flatnonzero(new)]
             contents = bytes(each[0] for each in kept)
             if kept:

@@ -83,6 +83,9 @@ class World:
         """Return how often the collector has counted each report, after a recount."""
         store = SQLiteStore(self.store)
         running = RunningTask(store.tasks()[0], store)
+        for period in store.participation(running.task_id):
+            store.end_round(running.task_id, period, 0)
+            store.settle(running.task_id, period, running.judge.count)
         tallies = dict(store.tallies(running.task_id))
         assert dict(store.recount(running.task_id, running.judge.count)) == tallies
         found: Counter[bytes] = Counter()

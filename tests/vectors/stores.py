@@ -1,7 +1,8 @@
 """Vectors of a collector's store: tasks of all kinds in the middle of their time, and its answers.
 
-The store of today is kept as statements, and so is the last one with tasks of format 1; those of
-schemas 1 and 2 are what is left of it without all that came later. Beside them is what a collector
+The store of today is kept as statements, and so are that of schema 3, in which one process counted,
+and the last one with tasks of format 1; those of schemas 1 and 2 are what is left of it without all
+that came later. Beside them is what a collector
 answers from it, the receipts of batches that come next, and what is released when their periods
 close.
 """
@@ -21,6 +22,7 @@ from tests.vectors.machines import Asking, key_of, known
 from sfumato import catalog
 from sfumato.catalog import parse
 from sfumato.errors import SfumatoError
+from sfumato.randomness import seeded
 from sfumato.service import Collector, RunningTask
 from sfumato.service.query_parameters import answer
 from sfumato.store import SQLiteStore
@@ -103,7 +105,7 @@ class Scene:
 
     def __init__(self, path: Path, now: float) -> None:
         self.now = now
-        self.store = SQLiteStore(path)
+        self.store = SQLiteStore(path, rng=seeded(1))
         self.collector = Collector(self.store, BASE, lambda: self.now)
         titles = {
             str(running.published.spec["title"]): running
@@ -296,7 +298,7 @@ BEFORE: Final = {"1": _TO_1, "2": _TO_2, "3_format_1": ""}
 """What each earlier store lacks of the last one with tasks of format 1."""
 
 
-def kept_store(schema: str = "3") -> bytes:
+def kept_store(schema: str = "4") -> bytes:
     """Return the statements of the store of today, or of an earlier one."""
     if schema not in BEFORE:
         return (FOLDER / "stores" / f"schema_{schema}.sql").read_bytes()
@@ -358,7 +360,7 @@ def files() -> Files:
     what = "what a collector answers from the store, and what it does next"
     spoilt = "what spoils a store, and the sentences that say so"
     return {
-        "stores/schema_3.sql": script,
+        "stores/schema_4.sql": script,
         "stores/collector.json": dumped(VERSION, what, whole),
         "stores/bad_stores.json": dumped(VERSION, spoilt, {"cases": bad}),
     }

@@ -18,12 +18,13 @@ WRITTEN = {"1": "3327f93684e600284817405fde9a2958", "2": "2608d0c14d00f4614cb050
 """Fingerprints of the stores that were kept when tasks had format 1, by their schema."""
 
 
-def scene_of(folder: Path, schema: str = "3") -> Scene:
+def scene_of(folder: Path, schema: str = "4") -> Scene:
     return Scene(database(folder / "collector.db", kept_store(schema)), KEPT["as_of"])
 
 
-def test_a_kept_store_answers_the_same(tmp_path: Path) -> None:
-    scene = scene_of(tmp_path)
+@pytest.mark.parametrize("schema", ["3", "4"])
+def test_a_kept_store_answers_the_same(tmp_path: Path, schema: str) -> None:
+    scene = scene_of(tmp_path, schema)
     assert like(stores.releases(scene), KEPT["released"])
     assert like(stores.answers(scene, list(stores.TEXTS)), KEPT["answers"])
     for running in scene.running_tasks.values():
@@ -32,13 +33,17 @@ def test_a_kept_store_answers_the_same(tmp_path: Path) -> None:
     scene.close()
 
 
-def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path) -> None:
-    scene = scene_of(tmp_path)
+@pytest.mark.parametrize("schema", ["3", "4"])
+def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path, schema: str) -> None:
+    scene = scene_of(tmp_path, schema)
     for one in KEPT["coming"]:
         assert scene.take(one["task"], bytes.fromhex(one["batch"])) == one["receipt"]
     scene.now = KEPT["as_of"] + stores.GRACE
     scene.collector.close_due()
     assert like(stores.releases(scene), KEPT["after"])
+    for running in scene.running_tasks.values():
+        assert scene.store.unpacked(running.task_id) == []
+        assert sum(row.n for row in scene.store.log(running.task_id)) == running.releases[-1].n
     scene.close()
 
 

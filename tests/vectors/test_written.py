@@ -24,12 +24,13 @@ OLD = {
     "journals/format_1.json",
     "journals/format_1.sql",
     "journals/schema_4.sql",
+    "stores/schema_3.sql",
     "stores/schema_3_format_1.sql",
     "tasks/format_1.json",
     "tasks/format_2_planned.json",
 }
 """What versions before wrote, and nobody can write any more."""
-MOST_BYTES = 540_000
+MOST_BYTES = 570_000
 
 
 @pytest.mark.parametrize("made", MAKERS)

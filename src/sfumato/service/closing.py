@@ -1,37 +1,137 @@
-"""Closing: the periods of all tasks that are due."""
+"""Closing: the periods of all tasks that are due, of which no task can stop another."""
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Final
 
 from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import TaskDesk
-from sfumato.store import Release
+from sfumato.store import Release, Store
+from sfumato.web.logs import log
 
-__all__ = ["PATIENCE", "close_due"]
+__all__ = ["PATIENCE", "Closer"]
 
 PATIENCE: Final = 0.5
-"""The longest time, in seconds, for which periods are closed before reports have their turn."""
+"""The longest time, in seconds, for which periods are closed before others have their turn."""
+LONGEST_PAUSE: Final = 60.0
+"""The longest pause, in seconds, before a task that could not close is tried again."""
+
+Closed = list[tuple[RunningTask, Release]]
 
 
-def close_due(
-    desk: TaskDesk, door: SecondDoor, patience: float = PATIENCE
-) -> list[tuple[RunningTask, Release]]:
-    """Close the periods that are due; only the writing thread may call this.
+class Closer:
+    """Closes the periods of all tasks, or takes over what another process has closed.
 
-    After ``patience`` seconds the rest is left for the next call, so that reports do not wait.
+    Any number of processes may have one store; whoever takes its closing lock closes. A task that
+    cannot close is left for later, and the others go on.
+
+    Parameters
+    ----------
+    desk
+        The tasks.
+    door
+        The second door, which forgets the ids of closed periods.
+    store
+        The store.
+
     """
-    closed = []
-    now, end = desk.clock(), time.monotonic() + patience
-    for running in list(desk.running_tasks.values()):
-        desk.renew_due(running, now)
-        while not running.is_over and running.next_at <= now:
-            release = running.close_next()
-            if release is not None:
-                closed.append((running, release))
-                door.forget(running.task_id, release.period)
-            if time.monotonic() > end:
+
+    def __init__(self, desk: TaskDesk, door: SecondDoor, store: Store) -> None:
+        self._desk = desk
+        self._door = door
+        self._store = store
+        self._versions: dict[bytes, int] = {}
+        self._packed: set[bytes] = set()
+        """The tasks without contents of earlier periods that are still to be packed."""
+        self._failures: dict[bytes, tuple[int, float]] = {}
+        """How often each task could not close, and when it is tried again."""
+
+    def close_due(self, now: float, open_for: float, patience: float) -> Closed:
+        """Close the periods that are due at a time; only one thread may call this.
+
+        Parameters
+        ----------
+        now
+            The time, in seconds since 1970.
+        open_for
+            For how many seconds reports could be uploaded without a break; a task needs its grace.
+        patience
+            After how many seconds the rest is left for the next call.
+
+        """
+        end = time.monotonic() + patience
+        closed = self.follow()
+        with self._store.closing() as ours:
+            if not ours:
                 return closed
-    return closed
+            closed += self.follow()
+            for running in list(self._desk.running_tasks.values()):
+                if self._failures.get(running.task_id, (0, 0.0))[1] <= time.monotonic():
+                    closed += self._tried(running, now, open_for, end)
+                if time.monotonic() > end:
+                    break
+        return closed
+
+    def follow(self) -> Closed:
+        """Take over what other processes have changed; return what they have released."""
+        versions = self._store.versions()
+        changed = {
+            task_id for task_id, number in versions.items() if self._is_news(task_id, number)
+        }
+        for stored in self._store.tasks() if changed else []:
+            if stored.task_id in changed:
+                self._desk.take_over(stored)
+                self._versions[stored.task_id] = versions[stored.task_id]
+        closed: Closed = []
+        while self._desk.news:
+            closed.append(self._desk.news.pop(0))
+        for running, release in closed:
+            self._door.forget(running.task_id, release.period)
+        return closed
+
+    def _is_news(self, task_id: bytes, number: int) -> bool:
+        return task_id not in self._desk.running_tasks or self._versions.get(task_id) != number
+
+    def _tried(self, running: RunningTask, now: float, open_for: float, end: float) -> Closed:
+        """Close what is due of a task; if it fails, say so and leave it for later."""
+        closed: Closed = []
+        try:
+            self._desk.renew_due(running, now)
+            self._pack(running, end)
+            while not running.is_over and running.next_at <= now and open_for >= running.grace:
+                release = running.close_next()
+                if release is not None:
+                    closed.append((running, release))
+                    self._door.forget(running.task_id, release.period)
+                if time.monotonic() > end:
+                    break
+        except Exception as error:  # noqa: BLE001 -- the other tasks go on
+            self._failed(running, error)
+        else:
+            self._failures.pop(running.task_id, None)
+        return closed
+
+    def _pack(self, running: RunningTask, end: float) -> None:
+        """Pack the periods that were closed by an earlier version, or before a kill."""
+        if running.task_id in self._packed:
+            return
+        for period in self._store.unpacked(running.task_id):
+            self._store.pack(running.task_id, period)
+            if time.monotonic() > end:
+                return
+        self._packed.add(running.task_id)
+
+    def _failed(self, running: RunningTask, error: Exception) -> None:
+        before, _ = self._failures.get(running.task_id, (0, 0.0))
+        pause = min(math.ldexp(1.0, before - 1), LONGEST_PAUSE) if before else 0.0
+        self._failures[running.task_id] = (min(before + 1, 60), time.monotonic() + pause)
+        log().error(
+            "period does not close",
+            task=running.name,
+            period=running.driver.period,
+            kind=type(error).__name__,
+            problem=str(error)[:200],
+        )

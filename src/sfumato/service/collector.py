@@ -7,18 +7,20 @@ given when it is on disk.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
-from sfumato.service.closing import PATIENCE, close_due
+from sfumato.service.closing import PATIENCE, Closer
 from sfumato.service.first_door import ScreenedBatch, TooFew, Upload, screen
 from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import OVERLAP, TaskDesk
 from sfumato.store import Release, Store
-from sfumato.store.buckets import MOST
+from sfumato.store.seen_ids import MOST
 from sfumato.wire.receipts import Receipt
+from sfumato.wire.reports import Batch
 from sfumato.wire.task import Task
 
 __all__ = ["Collector", "ScreenedBatch", "TooFew"]
@@ -36,7 +38,7 @@ class Collector:
     clock
         A function that returns the time in seconds since 1970.
     most_ids
-        The largest number of ids of open periods in memory.
+        The largest number of ids of open periods that are in memory for one task.
     wrapping
         The way in which the store keeps private keys: as they are, unless there is a secret.
 
@@ -55,6 +57,7 @@ class Collector:
         self.desk = TaskDesk(store, base, clock, wrapping)
         self.running_tasks = self.desk.running_tasks
         self._second_door = SecondDoor(store, most_ids)
+        self._closer = Closer(self.desk, self._second_door, store)
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -109,6 +112,8 @@ class Collector:
         shuffled (``mixed``) batches count, and TooFew is raised if one has fewer reports of some
         period than the task's promise needs.
         """
+        self._second_door.refuse_full(running)
+        self._catch_up(running, body)
         return Upload.of(running, body, mixed=mixed)
 
     def screen(self, uploads: Sequence[Upload], most: int | None = None) -> list[ScreenedBatch]:
@@ -120,6 +125,15 @@ class Collector:
         (entry,) = self.screen([self.admit(running, body, mixed=mixed)])
         return entry
 
+    def _catch_up(self, running: RunningTask, body: bytes) -> None:
+        """Look at the store if a batch may know of a key or a question that this process does not.
+
+        Another process may have renewed the key or closed the round a moment ago.
+        """
+        has_new_key = running.keys and Batch.key_of(body) not in running.keys
+        if has_new_key or (running.is_interactive and self.clock() >= running.next_at):
+            self.desk.look_again(running.task_id)
+
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:
         """Count the new reports of some batches and fill in their receipts, in one transaction.
 
@@ -127,12 +141,23 @@ class Collector:
         """
         self._second_door.settle(entries)
 
-    def close_due(self, patience: float = PATIENCE) -> list[tuple[RunningTask, Release]]:
-        """Close the periods that are due; only the writing thread may call this.
+    def close_due(
+        self, patience: float = PATIENCE, *, now: float | None = None, open_for: float = math.inf
+    ) -> list[tuple[RunningTask, Release]]:
+        """Close the periods that are due; only one thread may call this.
 
-        After ``patience`` seconds the rest is left for the next call, so that reports do not wait.
+        Parameters
+        ----------
+        patience
+            After how many seconds the rest is left for the next call.
+        now
+            The time, in seconds since 1970; by default the clock's.
+        open_for
+            For how many seconds reports could be uploaded without a break. A task's periods close
+            only after its grace.
+
         """
-        return close_due(self.desk, self._second_door, patience)
+        return self._closer.close_due(self.clock() if now is None else now, open_for, patience)
 
     def take(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> Receipt:
         """Pass a batch through both doors, in a collector with a single thread."""

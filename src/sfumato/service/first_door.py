@@ -25,6 +25,8 @@ HOPELESS: Final = 64
 """If none of so many seals of an upload opens, the rest is refused without being tried."""
 
 _CODES: Final = {reason: code for code, reason in enumerate(REASONS, 1)}
+_COUNTED: Final = 255
+"""The code of late reports that were counted in time, and whose receipts were lost."""
 
 
 class TooFew(ReportError):
@@ -204,6 +206,9 @@ def _screened(uploads: Sequence[Upload], now: float, most: int | None) -> Screen
     periods = reports["period"]
     refuse((periods < 1) | (periods > running.periods), "invalid")
     refuse(periods > running.last_begun(now), "future")
+    late = (reasons == 0) & (periods <= running.closed)
+    known = running.counted_before(periods[late], reports["id"][late])
+    reasons[np.flatnonzero(late)[known]] = _COUNTED
     refuse(periods <= running.closed, "stale")
     refuse(periods > until.get(key_id, running.periods), "unknown_key")
     if uploads[0].is_sealed:
@@ -217,6 +222,9 @@ def _screened(uploads: Sequence[Upload], now: float, most: int | None) -> Screen
     valid = running.judge.valid(periods[rows], contents[rows])
     reasons[rows[~valid]] = _CODES["invalid"]
     for row in np.flatnonzero(reasons).tolist():
+        if reasons[row] == _COUNTED:
+            uploads[owners[row]].receipt.repeated += 1
+            continue
         reason = (int(places[row]), REASONS[reasons[row] - 1])
         uploads[owners[row]].receipt.refused.append(reason)
     rows = rows[valid]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, Self, cast
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato.accounting.shuffle import Requirement
-from sfumato.arrays import Array, Bools
+from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.service.key_wrapping import KeyWrapping
@@ -140,6 +140,8 @@ class RunningTask:
         self.judge = Judge(self.protocol, self.layout, self.driver.asked)
         self._asked: tuple[int, History] | None = None
         self._lock = Lock()
+        self._moving = RLock()
+        """Held while the task goes on to its next round or period."""
 
     def renew(self, stored: StoredTask) -> None:
         """Take over the published task and its keys from the store."""
@@ -222,7 +224,12 @@ class RunningTask:
     def closes_at(self, period: int) -> float:
         """Return the time after which no report of a period is accepted."""
         # Devices have the grace for sending and, if there is a shuffler, it has as much again.
-        return self.ends_at(period) + float(self.published.spec["grace"]) * (1 + self.is_mixed)
+        return self.ends_at(period) + self.grace * (1 + self.is_mixed)
+
+    @property
+    def grace(self) -> float:
+        """The time, in seconds, that devices have for sending after a period has ended."""
+        return float(self.published.spec["grace"])
 
     @property
     def next_at(self) -> float:
@@ -230,7 +237,7 @@ class RunningTask:
         if not self.is_interactive:
             return self.closes_at(self.closed + 1)
         share = (self.driver.round + 1) / self.protocol.rounds
-        open_ = float(self.published.spec["grace"]) * min(share, 1.0)
+        open_ = self.grace * min(share, 1.0)
         return self.ends_at(self.driver.period) + open_
 
     def question_at(self, now: float) -> Question | None:
@@ -252,15 +259,51 @@ class RunningTask:
             late |= (periods == self.driver.period) & (contents["block"] < self.driver.round)
         return np.asarray(late)
 
+    def rounds_of(self, contents: Array) -> Ints:
+        """Return the round that each report answers; 0 if devices are not asked."""
+        if not self.is_interactive:
+            return np.zeros(len(contents), dtype=np.int64)
+        return np.asarray(contents["block"], dtype=np.int64)
+
+    def counted_before(self, periods: Array, ids: Array) -> Bools:
+        """Return a mask of the late reports that were counted before their period closed.
+
+        Only those of the period that closed last are known, and up to a thousand at once.
+        """
+        last = periods == self.closed
+        known = np.zeros(len(periods), dtype=bool)
+        if last.any():
+            known[last] = self.counted(self.closed, ids[last].tobytes())
+        return known
+
+    def counted(self, period: int, ids: bytes) -> Bools:
+        """Return a mask of the ids that were counted in a period that has just been sealed."""
+        return self._store.counted(self.task_id, period, ids)
+
     # ---- closing -----------------------------------------------------------------------------
 
     def close_next(self) -> Release | None:
         """Close the next round; return what the period releases if it was its last round."""
-        release = self.driver.close_round()
-        if release is not None:
-            self.releases.append(release)
-            self._drop_keys()
-        return release
+        with self._moving:
+            release = self.driver.close_round(self.judge.count)
+            if release is not None:
+                self.releases.append(release)
+                self._drop_keys()
+            return release
+
+    def follow(self) -> list[Release]:
+        """Take over what other processes have closed since; return what was released."""
+        with self._moving:
+            stored = self._store.releases(self.task_id, self.closed)
+            self.driver.follow(self.closed + len(stored))
+            new = [
+                replace(release, ends=ends)
+                for release, ends in zip(stored, self.driver.ends[self.closed :], strict=True)
+            ]
+            self.releases += new
+            if new:
+                self._drop_keys()
+            return new
 
     def _drop_keys(self) -> None:
         """Erase the keys whose last period has closed."""

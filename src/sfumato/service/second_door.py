@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from sfumato.arrays import Ints
 from sfumato.service.first_door import ScreenedBatch
-from sfumato.store import Buckets, Filled, Store
+from sfumato.service.running_task import RunningTask
+from sfumato.store import Filled, SeenIds, Store
+from sfumato.store.id_set import ID_BYTES, IdSet, Words
+from sfumato.store.merging import leading
 
 __all__ = ["SecondDoor"]
 
-Bucket = tuple[bytes, int, int]
-"""The task id, key id and period that a tally belongs to."""
+Bucket = tuple[bytes, int, int, int]
+"""The task id, key id, period and round of reports that are committed together."""
 
-Share = tuple[ScreenedBatch, Ints]
-"""Uploads that came together, and the indices of some of their reports."""
+Share = tuple[ScreenedBatch, Ints, Words]
+"""Uploads that came together, the indices of some of their reports, and a word for each id."""
+
+Counts = list[tuple[ScreenedBatch, Ints, Ints]]
+"""Uploads that came together, and the indices of their new and of their repeated reports."""
 
 
 class SecondDoor:
@@ -25,88 +31,127 @@ class SecondDoor:
     Parameters
     ----------
     store
-        The store that keeps ids and tallies.
+        The store that keeps reports and tallies.
     most_ids
-        The largest number of ids of open periods in memory.
+        The largest number of ids of one task in memory.
 
     """
 
     def __init__(self, store: Store, most_ids: int) -> None:
         self._store = store
-        self._buckets = Buckets(store, most_ids)
+        self._seen = SeenIds(most_ids)
 
     @property
     def ids_in_memory(self) -> int:
         """The number of ids of open periods in memory."""
-        return len(self._buckets)
+        return len(self._seen)
+
+    def refuse_full(self, running: RunningTask, n: int = 1) -> None:
+        """Raise Full if there is no room for more reports of a task; any thread may ask."""
+        self._seen.refuse_full(running.task_id, n)
 
     def forget(self, task_id: bytes, period: int) -> None:
-        """Forget the ids of a period."""
-        self._buckets.forget(task_id, period)
+        """Forget the ids of all periods up to one that has closed."""
+        self._seen.forget(task_id, period)
+        self._store.forget(task_id, period)
 
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:
         """Count the new reports of some batches and fill in their receipts, in one transaction.
 
-        Only one thread may call this at a time. If it raises, nothing has been counted.
+        Only one thread may call this at a time. If it raises, no receipt counts anything.
         """
-        parts: dict[Bucket, list[Share]] = {}
-        counts: list[tuple[ScreenedBatch, Ints, Ints]] = []
-        entered: set[tuple[bytes, int]] = set()
-        try:
-            for entry in entries:
-                task_id = entry.running.task_id
-                for period, rows in _by_period(entry):
-                    entered.add((task_id, period))
-                    new, repeated = self._told_apart(entry, period, rows)
-                    counts.append((entry, new, repeated))
-                    if len(new):
-                        parts.setdefault((task_id, entry.key_id, period), []).append((entry, new))
-            if parts:
-                self._store.commit([_filled(bucket, shares) for bucket, shares in parts.items()])
-        except BaseException:
-            for task_id, period in entered:
-                self._buckets.forget(task_id, period)
-            raise
+        for entry in entries:
+            self.refuse_full(entry.running, len(entry.ids))
+        shares: dict[Bucket, list[Share]] = {}
+        pending: dict[tuple[bytes, int], IdSet] = {}
+        counts: Counts = []
+        for entry in entries:
+            task_id = entry.running.task_id
+            for period, number, rows in _by_round(entry):
+                others = pending.setdefault((task_id, period), IdSet())
+                new, words, repeated = self._told_apart(entry, period, rows, others)
+                counts.append((entry, new[:0], repeated))
+                if len(new):
+                    bucket = (task_id, entry.key_id, period, number)
+                    shares.setdefault(bucket, []).append((entry, new, words))
+        if shares:
+            counts += self._committed(shares)
         for entry, new, repeated in counts:
             _acknowledge(entry, new, repeated)
 
-    def _told_apart(self, entry: ScreenedBatch, period: int, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the indices of the new reports among those of a period, and of the repeated."""
-        task_id, fewest = entry.running.task_id, entry.running.fewest_counted
-        if fewest <= 1:
-            fresh = self._buckets.fresh(task_id, period, entry.ids[rows].tobytes())
-            return rows[fresh], rows[~fresh]
-        news, repeats = [], []
-        for owner in np.unique(entry.owners[rows]):
-            own = rows[entry.owners[rows] == owner]
-            fresh = self._buckets.fresh(task_id, period, entry.ids[own].tobytes())
-            new = own[fresh]
-            if 0 < len(new) < fewest:
+    def _told_apart(
+        self, entry: ScreenedBatch, period: int, rows: Ints, others: IdSet
+    ) -> tuple[Ints, Words, Ints]:
+        """Return the indices and words of the new reports of a period, and those of the repeated.
+
+        ``others`` has what is new in this commit already, and gets what is new here.
+        """
+        fewest = entry.running.fewest_counted
+        owners = entry.owners[rows]
+        groups = [rows[owners == each] for each in np.unique(owners)] if fewest > 1 else [rows]
+        new, repeated, news = [rows[:0]], [rows[:0]], [np.zeros(0, dtype=np.uint64)]
+        for own in groups:
+            words = self._seen.words(entry.ids[own].tobytes())
+            fresh = self._seen.fresh(entry.running.task_id, period, words)
+            if len(others):
+                fresh &= others.fresh(words)
+            repeated.append(own[~fresh])
+            if 0 < np.count_nonzero(fresh) < fewest:
                 # The rest of the upload did not count, so that these would stand out.
-                self._buckets.remove(task_id, period, entry.ids[new].tobytes())
-                entry.refuse(new, "too_few")
-                new = new[:0]
-            news.append(new)
-            repeats.append(own[~fresh])
-        return np.concatenate(news), np.concatenate(repeats)
+                entry.refuse(own[fresh], "too_few")
+                continue
+            others.add(words[fresh])
+            new.append(own[fresh])
+            news.append(words[fresh])
+        return np.concatenate(new), np.concatenate(news), np.concatenate(repeated)
+
+    def _committed(self, shares: Mapping[Bucket, list[Share]]) -> Counts:
+        """Commit what is new; return what was counted, and refuse what came too late."""
+        counts: Counts = []
+        filled = [_filled(bucket, parts) for bucket, parts in shares.items()]
+        open_ = self._store.commit(filled)
+        for each, parts, counted in zip(filled, shares.values(), open_, strict=True):
+            for entry, rows, words in parts:
+                if counted:
+                    self._seen.add(each.task_id, each.period, words)
+                    counts.append((entry, rows, rows[:0]))
+                else:  # another process has closed it
+                    _refuse_late(entry, rows, each.period)
+        return counts
 
 
-def _by_period(entry: ScreenedBatch) -> Iterator[tuple[int, Ints]]:
-    """Yield the indices of the reports of each period; refuse those that are too late."""
+def _by_round(entry: ScreenedBatch) -> Iterator[tuple[int, int, Ints]]:
+    """Yield the reports of each period and round; refuse those that are too late."""
     # A period may have closed while the uploads were waiting.
     late = entry.running.is_late(entry.periods, entry.contents)
-    entry.refuse(np.flatnonzero(late), "stale")
-    for period in np.unique(entry.periods[~late]).tolist():
-        yield period, np.flatnonzero((entry.periods == period) & ~late)
+    _refuse_late(entry, np.flatnonzero(late), entry.running.closed)
+    rounds = entry.running.rounds_of(entry.contents)
+    pairs = np.stack([entry.periods, rounds], axis=1)[~late]
+    for period, number in np.unique(pairs, axis=0).tolist():
+        rows = (entry.periods == period) & (rounds == number) & ~late
+        yield period, number, np.flatnonzero(rows)
+
+
+def _refuse_late(entry: ScreenedBatch, rows: Ints, period: int) -> None:
+    """Refuse late reports; those of the last period that were counted in time are repeated."""
+    known = np.zeros(len(rows), dtype=bool)
+    last = entry.periods[rows] == period
+    known[last] = entry.running.counted(period, entry.ids[rows[last]].tobytes())
+    _acknowledge(entry, rows[:0], rows[known])
+    entry.refuse(rows[~known], "stale")
 
 
 def _filled(bucket: Bucket, shares: Sequence[Share]) -> Filled:
     """Return the new reports of a bucket as they are stored, with their tallies."""
-    task_id, key_id, period = bucket
-    ids = b"".join(entry.ids[rows].tobytes() for entry, rows in shares)
-    contents = np.concatenate([entry.contents[rows] for entry, rows in shares])
+    task_id, key_id, period, number = bucket
+    ids = b"".join(entry.ids[rows].tobytes() for entry, rows, _ in shares)
+    contents = np.concatenate([entry.contents[rows] for entry, rows, _ in shares])
+    # In the order of ids, a row does not show which reports came together.
+    order = np.argsort(leading(ids), kind="stable")
+    contents, ids = contents[order], np.frombuffer(ids, f"V{ID_BYTES}")[order].tobytes()
     tallies = shares[0][0].running.judge.count(period, contents)
-    return Filled(task_id, key_id, period, len(contents), ids, contents.tobytes(), tallies)
+    n = len(contents)
+    return Filled(task_id, key_id, period, n, ids, contents.tobytes(), tallies, number)
 
 
 def _acknowledge(entry: ScreenedBatch, new: Ints, repeated: Ints) -> None:

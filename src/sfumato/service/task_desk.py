@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -13,7 +14,7 @@ from sfumato.service.key_numbers import fresh_number, is_due
 from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
 from sfumato.service.unkept_tasks import mixer_of, refuse_unkept, refuse_unmixable
-from sfumato.store import Store, StoredTask
+from sfumato.store import Release, Store, StoredTask
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key
@@ -23,6 +24,8 @@ __all__ = ["OVERLAP", "TaskDesk"]
 
 OVERLAP: Final = 1
 """The number of periods after the present one whose reports a replaced key still opens."""
+PAUSE: Final = 0.05
+"""The shortest time, in seconds, between two looks at what other processes have changed."""
 
 
 class TaskDesk:
@@ -56,6 +59,10 @@ class TaskDesk:
             if changed := self.wrapping.rewrapped(task.task_id, task.keys):
                 store.rewrap_keys(task.task_id, changed)
         self.running_tasks = {task.task_id: self._running(task) for task in store.tasks()}
+        self.news: list[tuple[RunningTask, Release]] = []
+        """What other processes have released, until the closer asks."""
+        self._next_look = 0.0
+        self._next_looks: dict[bytes, float] = {}
 
     def _running(self, stored: StoredTask) -> RunningTask:
         return RunningTask(stored, self.store, self.base, self.wrapping)
@@ -106,6 +113,24 @@ class TaskDesk:
         """Return a private key as the store keeps it."""
         return self.wrapping.wrap(task_id, number, key.private_bytes_raw())
 
+    def take_over(self, stored: StoredTask) -> None:
+        """Take over what the store has of a task now, as another process may have changed it."""
+        running = self.running_tasks.get(stored.task_id)
+        if running is None:
+            running = self.running_tasks.setdefault(stored.task_id, self._running(stored))
+        running.renew(stored)
+        self.news += [(running, release) for release in running.follow()]
+
+    def look_again(self, task_id: bytes) -> None:
+        """Take over a task that may have changed, some times a second at most."""
+        now = time.monotonic()
+        if now < self._next_looks.get(task_id, 0.0):
+            return
+        self._next_looks[task_id] = now + PAUSE
+        for stored in self.store.tasks():
+            if stored.task_id == task_id:
+                self.take_over(stored)
+
     def renew_due(self, running: RunningTask, now: float) -> None:
         """Give a task a new key if one is due, once every ``renew`` seconds from its start on.
 
@@ -138,6 +163,22 @@ class TaskDesk:
     def running_task(self, name: str) -> RunningTask:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
         try:
-            return self.running_tasks[bytes.fromhex(name)]
-        except (KeyError, ValueError):
+            task_id = bytes.fromhex(name)
+        except ValueError:
             raise InputError("there is no task of this id.") from None
+        if task_id not in self.running_tasks:
+            self._look_for_new()
+        if task_id not in self.running_tasks:
+            raise InputError("there is no task of this id.")
+        return self.running_tasks[task_id]
+
+    def _look_for_new(self) -> None:
+        """Look whether another process has published tasks, some times a second at most."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + PAUSE
+        if self.store.versions().keys() - self.running_tasks.keys():
+            for stored in self.store.tasks():
+                if stored.task_id not in self.running_tasks:
+                    self.take_over(stored)

@@ -6,6 +6,7 @@ after a restart it is led through the recorded tallies again, up to the open rou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
 from sfumato.errors import MismatchError
 from sfumato.store import Release, Store
+from sfumato.store.interface import Count
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
 
@@ -74,15 +76,20 @@ class Driver:
         """Lead a new curator to the round that is open after ``closed`` closed periods."""
         self._curator: Curator = self._stream.curator()
         self.ends = []
-        for period in range(1, closed + 1):
-            self._begin(period)
+        self._begin(1)
+        self.follow(closed)
+
+    def follow(self, closed: int) -> None:
+        """Lead the curator on to the round that is open after ``closed`` closed periods."""
+        while self.period <= closed:
             while (estimate := self._advanced()) is None:
                 pass
             self.ends.append(estimate.interval(LEVEL))
-        self._begin(closed + 1)
-        for _ in range(self._store.rounds(self._task_id).get(closed + 1, 0)):
+            self._begin(self.period + 1)
+        rounds = self._store.rounds(self._task_id).get(self.period, 0)
+        while self._step is not None and self.round < rounds:
             if self._advanced() is not None:
-                raise MismatchError(f"period {closed + 1} has fewer rounds than were recorded.")
+                raise MismatchError(f"period {self.period} has fewer rounds than were recorded.")
 
     # ---- its state ---------------------------------------------------------------------------
 
@@ -124,19 +131,26 @@ class Driver:
         nothing = Covariance(np.full_like(unknown, np.inf))
         return Estimate(unknown, nothing, estimate.labels, estimate.n, estimate.guarantee)
 
-    def close_round(self) -> Release | None:
+    def close_round(self, count: Count) -> Release | None:
         """Close the open round; return what the period releases if it was the last one.
 
-        If anything fails, the round stays open as before.
+        No further report of the round counts, and each counts once before its tally is looked at.
+        If anything fails, the round stays open as before, but takes no reports.
         """
         period, number = self.period, self.round
         try:
+            self._store.end_round(self._task_id, period, number)
+            self._store.settle(self._task_id, period, count)
             estimate = self._advanced()
             if estimate is None:
                 self._store.close_round(self._task_id, period, number)
                 return None
+            self._store.pack(self._task_id, period)
             release = self._release(period, estimate)
-            self._store.close_period(self._task_id, release)
+            if not self._store.close_period(self._task_id, release):
+                # Another process was first; what it has released is what counts.
+                (stored,) = self._store.releases(self._task_id, period - 1)[:1]
+                release = replace(stored, ends=release.ends)
         except BaseException:
             self.restore(period - 1)
             raise

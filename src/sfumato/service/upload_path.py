@@ -20,7 +20,7 @@ from sfumato.service.collector import Collector, TooFew
 from sfumato.service.intake import Busy, Intake
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.writer import Unwritten
-from sfumato.store.buckets import Full
+from sfumato.store import Full
 from sfumato.web.clients import Clients
 from sfumato.web.intake_limits import LARGEST_BODY, Gate, Rate, announced
 from sfumato.web.problems import Refused

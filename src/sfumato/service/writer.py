@@ -15,7 +15,7 @@ from sfumato.service.collector import Collector
 from sfumato.service.fair_line import WaitingUpload
 from sfumato.service.first_door import ScreenedBatch
 from sfumato.service.metrics import CollectorMetrics
-from sfumato.store.buckets import Full
+from sfumato.store import Full
 from sfumato.web.logs import log
 
 __all__ = ["GROUP", "Screened", "Unwritten", "Writer"]

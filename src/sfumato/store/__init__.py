@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.store.buckets import Buckets
-from sfumato.store.interface import Filled, Release, Store, StoredTask
+from sfumato.store.interface import Filled, LogRow, Release, Store, StoredTask
+from sfumato.store.seen_ids import Full, SeenIds
 from sfumato.store.sqlite import SQLiteStore
 
-__all__ = ["Buckets", "Filled", "Release", "SQLiteStore", "Store", "StoredTask"]
+__all__ = ["Filled", "Full", "LogRow", "Release", "SQLiteStore", "SeenIds", "Store", "StoredTask"]

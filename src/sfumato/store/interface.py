@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from sfumato.arrays import Floats
+from sfumato.arrays import Bools, Floats
 from sfumato.core.tally import Place, Tallies, Tally
 
-__all__ = ["Count", "Filled", "Release", "Store", "StoredTask"]
+__all__ = ["Count", "Filled", "LogRow", "Release", "Store", "StoredTask"]
 
 Count = Callable[[int, bytes], Mapping[Place, Tally]]
 """A function that returns the tallies of a period's report contents."""
@@ -29,6 +30,8 @@ class Filled:
         How many reports there are.
     tallies
         The tallies of the reports, by place.
+    round
+        The round of the period that the reports answer; 0 if the task asks no questions.
 
     """
 
@@ -39,6 +42,31 @@ class Filled:
     ids: bytes
     contents: bytes
     tallies: Mapping[Place, Tally]
+    round: int = 0
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """Contents of reports of one closed period, in random order, which are counted together, once.
+
+    Parameters
+    ----------
+    sequence
+        The number of the row within its task, counted from 1; it is given when the row appears.
+    key_id, period
+        The key and the period of all reports.
+    n
+        How many reports there are.
+    contents
+        The opened contents of the reports, concatenated.
+
+    """
+
+    sequence: int
+    key_id: int
+    period: int
+    n: int
+    contents: bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +125,21 @@ class StoredTask:
 
 
 class Store(ABC):
-    """Keeps all data of a collector; each call is one transaction, on disk when it returns."""
+    """Keeps all data of a collector; each call is on disk when it returns.
+
+    Several processes can have one store. Each start of one is a *writer* with a number that never
+    repeats, tallies of its own and rows of its own. A writer counts no report twice that it has
+    counted itself; what came to several writers is mended when the period settles:
+
+    1. `end_round` seals a round: from then on `commit` refuses its reports, in every process.
+    2. `settle` keeps the first copy of each report, and takes the others out of the tallies.
+    3. `close_round` or `close_period` records what followed; whoever is first decides.
+    4. `pack` moves the contents of a closed period into the log, in random order and without ids.
+
+    Each step can be repeated, and can be taken by another process if the one before is killed.
+    """
+
+    # ---- tasks -------------------------------------------------------------------------------
 
     @abstractmethod
     def add_task(
@@ -110,10 +152,17 @@ class Store(ABC):
         """Return all tasks, in the order in which they were added."""
 
     @abstractmethod
+    def versions(self) -> dict[bytes, int]:
+        """Return a number for each task that grows whenever anything but its reports changes."""
+
+    @abstractmethod
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
-    ) -> None:
-        """Give a task a new key; its earlier keys open reports up to period ``until`` only."""
+    ) -> bool:
+        """Give a task a new key; its earlier keys open reports up to period ``until`` only.
+
+        Return False, and change nothing, if the task has a key of this number already.
+        """
 
     @abstractmethod
     def rewrap_keys(self, task_id: bytes, keys: Mapping[int, bytes]) -> None:
@@ -123,13 +172,22 @@ class Store(ABC):
     def erase_keys(self, task_id: bytes) -> None:
         """Erase the keys that open only reports of closed periods."""
 
+    # ---- reports -----------------------------------------------------------------------------
+
     @abstractmethod
-    def commit(self, filled: Sequence[Filled]) -> None:
-        """Append reports and add up their tallies, for all buckets or for none."""
+    def commit(self, filled: Sequence[Filled]) -> list[bool]:
+        """Append reports and add up their tallies; return which buckets were still open.
+
+        Reports of a round that was sealed are not counted. All open buckets are committed, or none.
+        """
+
+    @abstractmethod
+    def forget(self, task_id: bytes, period: int) -> None:
+        """Drop from memory what belongs to the periods up to one that has closed."""
 
     @abstractmethod
     def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
-        """Yield the ids of a period's reports, many at a time."""
+        """Yield the ids of a period's reports, many at a time; none once it was packed."""
 
     @abstractmethod
     def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
@@ -137,7 +195,10 @@ class Store(ABC):
 
     @abstractmethod
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
-        """Return the tallies of a task, or of one of its periods."""
+        """Return the tallies of a task, or of one of its periods.
+
+        Until a round settles, copies that came through several writers are in them.
+        """
 
     @abstractmethod
     def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
@@ -145,23 +206,65 @@ class Store(ABC):
 
     @abstractmethod
     def participation(self, task_id: bytes) -> dict[int, int]:
-        """Return the number of reports of each period."""
+        """Return the number of reports of each period, copies included until it settles."""
+
+    # ---- closing -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def closing(self) -> AbstractContextManager[bool]:
+        """Return a context that says whether this process closes periods now; others do not."""
+
+    @abstractmethod
+    def end_round(self, task_id: bytes, period: int, number: int) -> None:
+        """Seal a round: from now on no further report of it counts."""
+
+    @abstractmethod
+    def settle(self, task_id: bytes, period: int, count: Count) -> int:
+        """Keep the first copy of each report of a period; return how many copies were dropped.
+
+        Only rounds that were sealed are final after this.
+        """
 
     @abstractmethod
     def close_round(self, task_id: bytes, period: int, number: int) -> None:
-        """Record that a round is over, so that no further answer to it counts."""
+        """Record that a round is over, and that another one follows."""
 
     @abstractmethod
     def rounds(self, task_id: bytes) -> dict[int, int]:
         """Return how many rounds of each period are over, without the last one of a period."""
 
     @abstractmethod
-    def close_period(self, task_id: bytes, release: Release) -> None:
-        """Record what a period released, so that no further report of it counts."""
+    def close_period(self, task_id: bytes, release: Release) -> bool:
+        """Record what a period released; return False if another release of it is there."""
 
     @abstractmethod
-    def releases(self, task_id: bytes) -> list[Release]:
-        """Return the releases of all closed periods, in order."""
+    def releases(self, task_id: bytes, after: int = 0) -> list[Release]:
+        """Return the releases of the closed periods after one of them, in order."""
+
+    @abstractmethod
+    def unpacked(self, task_id: bytes) -> list[int]:
+        """Return the closed periods whose contents are not in the log yet."""
+
+    @abstractmethod
+    def pack(self, task_id: bytes, period: int) -> None:
+        """Move the contents of a closed period into the log, in random order and without ids."""
+
+    @abstractmethod
+    def log(self, task_id: bytes, after: int = 0) -> Iterator[LogRow]:
+        """Yield the rows of a task's log after a number, in order.
+
+        A row that appears has a larger number than all before, and never changes.
+        """
+
+    @abstractmethod
+    def counted(self, task_id: bytes, period: int, ids: bytes) -> Bools:
+        """Return a mask of the ids that were counted in a sealed period of a task.
+
+        Only the last period is known, and up to a thousand ids at once are looked up; none of the
+        others is in the mask.
+        """
+
+    # ---- tokens ------------------------------------------------------------------------------
 
     @abstractmethod
     def set_token(self, role: str, digest: bytes) -> None:

@@ -83,6 +83,57 @@ STEPS: Final = (
     ) WITHOUT ROWID;
     ALTER TABLE keys ADD COLUMN until INTEGER;
     """,
+    """
+    CREATE TABLE writers (last INTEGER NOT NULL);
+    INSERT INTO writers VALUES (0);
+    ALTER TABLE tasks ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE batches ADD COLUMN writer INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE tallies_of_writers (
+        task_id BLOB NOT NULL REFERENCES tasks,
+        key_id INTEGER NOT NULL,
+        period INTEGER NOT NULL,
+        writer INTEGER NOT NULL,
+        span INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        n INTEGER NOT NULL,
+        shape TEXT NOT NULL,
+        sums BLOB NOT NULL,
+        PRIMARY KEY (task_id, period, key_id, writer, span, block)
+    );
+    INSERT INTO tallies_of_writers
+        SELECT task_id, key_id, period, 0, span, block, n, shape, sums FROM tallies;
+    DROP TABLE tallies;
+    ALTER TABLE tallies_of_writers RENAME TO tallies;
+    CREATE TABLE periods (
+        task_id BLOB NOT NULL REFERENCES tasks,
+        period INTEGER NOT NULL,
+        sealed INTEGER NOT NULL,
+        packed INTEGER NOT NULL,
+        PRIMARY KEY (task_id, period)
+    ) WITHOUT ROWID;
+    INSERT INTO periods
+        SELECT task_id, period, sum(ended), 0 FROM (
+            SELECT task_id, period, 1 AS ended FROM releases
+            UNION ALL SELECT task_id, period, 1 FROM rounds
+        ) GROUP BY task_id, period;
+    CREATE TABLE log (
+        task_id BLOB NOT NULL REFERENCES tasks,
+        sequence INTEGER NOT NULL,
+        key_id INTEGER NOT NULL,
+        period INTEGER NOT NULL,
+        n INTEGER NOT NULL,
+        contents BLOB NOT NULL,
+        PRIMARY KEY (task_id, sequence)
+    );
+    CREATE INDEX log_by_period ON log (task_id, period);
+    CREATE TABLE counted (
+        task_id BLOB NOT NULL REFERENCES tasks,
+        period INTEGER NOT NULL,
+        first BLOB NOT NULL,
+        ids BLOB NOT NULL,
+        PRIMARY KEY (task_id, period, first)
+    );
+    """,
 )
 
 
@@ -90,7 +141,7 @@ _TASK: Final = exactly(32)
 _PRIVATE: Final = (32, 77)
 """The numbers of bytes of a private key as it is, and wrapped by a secret."""
 CELLS: Final[dict[str, dict[str, Cell]]] = {
-    "tasks": {"task_id": _TASK, "published": BYTES, "public": FLAG},
+    "tasks": {"task_id": _TASK, "published": BYTES, "public": FLAG, "version": COUNT},
     "keys": {
         "task_id": _TASK,
         "key_id": NUMBER,
@@ -104,6 +155,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
         "task_id": _TASK,
         "key_id": NUMBER,
         "period": NUMBER,
+        "writer": COUNT,
         "n": COUNT,
         "ids": BYTES,
         "contents": BYTES,
@@ -112,6 +164,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
         "task_id": _TASK,
         "key_id": NUMBER,
         "period": NUMBER,
+        "writer": COUNT,
         "span": NUMBER,
         "block": NUMBER,
         "n": COUNT,
@@ -121,6 +174,17 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "releases": {"task_id": _TASK, "period": NUMBER, "n": COUNT, "figures": BYTES},
     "tokens": {"role": TEXT, "digest": BYTES},
     "rounds": {"task_id": _TASK, "period": NUMBER, "round": NUMBER},
+    "writers": {"last": COUNT},
+    "periods": {"task_id": _TASK, "period": NUMBER, "sealed": NUMBER, "packed": FLAG},
+    "log": {
+        "task_id": _TASK,
+        "sequence": COUNT,
+        "key_id": NUMBER,
+        "period": NUMBER,
+        "n": COUNT,
+        "contents": BYTES,
+    },
+    "counted": {"task_id": _TASK, "period": NUMBER, "first": exactly(8), "ids": BYTES},
 }
 """The values that each column may have, by table and column."""
 

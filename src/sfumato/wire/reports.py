@@ -143,6 +143,11 @@ class Batch:
         head = _HEAD.pack(MAGIC, self.task_id, self.key_id, len(self.reports))
         return head + self.reports.tobytes()
 
+    @staticmethod
+    def key_of(body: bytes) -> int:
+        """Return the number of the key that a batch says it is sealed to; 0 if it has no head."""
+        return int(_HEAD.unpack_from(body)[2]) if len(body) >= _HEAD.size else 0
+
     @classmethod
     def decode(cls, body: bytes, layout: Layout) -> Batch:
         """Return the batch in these bytes; raise ReportError unless they are exactly one batch."""

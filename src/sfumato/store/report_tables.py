@@ -1,0 +1,330 @@
+"""What SQL stores have in common about reports: commits, settling, packing and the log."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from sfumato.arrays import Bools
+from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.randomness import Source, secure
+from sfumato.store.id_set import ID_BYTES
+from sfumato.store.interface import Count, Filled, LogRow
+from sfumato.store.merging import copies, leading, sorted_words
+from sfumato.store.packing import MOST_BYTES, chunks_of_words, permuted
+from sfumato.store.task_tables import Database, TaskTables
+from sfumato.wire.sqlite_tables import COUNT, Damaged
+
+__all__ = ["ReportTables"]
+
+TOGETHER: Final = 64
+"""The number of rows that are read at once."""
+MOST_LATE: Final = 1024
+"""The largest number of late reports that are looked up at once."""
+MOST_SEARCHED: Final = 1 << 22
+"""The largest number of ids among which late reports are looked up while their period settles."""
+
+_OF_A_PERIOD: Final = "WHERE task_id = ? AND period = ?"
+_PLACE: Final = "task_id, key_id, period, writer, span, block"
+
+Cell = tuple[bytes, int, int, int, int, int]
+"""Where a tally is kept: its task, key, period, writer, span and part."""
+
+
+class ReportTables(TaskTables):
+    """A store in SQL: its reports and their tallies."""
+
+    def __init__(self, rng: Source | None = None) -> None:
+        self._rng = secure() if rng is None else rng
+        self._writer = 0
+        self._own: dict[Cell, Tally] = {}
+        """The tallies of this writer, as they are on disk."""
+
+    @abstractmethod
+    def _share(self, db: Database, task_id: bytes, period: int) -> None:
+        """Keep others from sealing a period until the transaction ends."""
+
+    @abstractmethod
+    def _exclude(self, db: Database, task_id: bytes, period: int) -> None:
+        """Wait for all transactions that add to a period, and keep others out until this ends."""
+
+    # ---- counting ----------------------------------------------------------------------------
+
+    def commit(self, filled: Sequence[Filled]) -> list[bool]:
+        """Append reports and add up their tallies; return which buckets were still open."""
+        fresh: dict[Cell, Tally] = {}
+        writer = self._writer
+        try:
+            with self._writing() as db:
+                for task_id, period in sorted({(each.task_id, each.period) for each in filled}):
+                    self._share(db, task_id, period)
+                open_ = [self._is_open(db, each) for each in filled]
+                if any(open_) and not writer:
+                    writer = self._next_writer(db)
+                for each, counts in zip(filled, open_, strict=True):
+                    if counts:
+                        self._append(db, each, writer, fresh)
+        except BaseException:
+            # It may be on disk all the same: another writer must not go on with these tallies.
+            self._writer, self._own = 0, {}
+            raise
+        self._writer = writer
+        self._own.update(fresh)
+        return open_
+
+    def _is_open(self, db: Database, each: Filled) -> bool:
+        rows = self._read("periods", "sealed", _OF_A_PERIOD, each.task_id, each.period, db=db)
+        return not rows or each.round >= rows[0][0]
+
+    def _next_writer(self, db: Database) -> int:
+        db.run("UPDATE writers SET last = last + 1")
+        ((number,),) = self._read("writers", "last", db=db)
+        return int(number)
+
+    def _append(self, db: Database, each: Filled, writer: int, fresh: dict[Cell, Tally]) -> None:
+        bucket = (each.task_id, each.key_id, each.period, writer)
+        db.run(
+            "INSERT INTO batches (task_id, key_id, period, writer, n, ids, contents) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*bucket, each.n, each.ids, each.contents),
+        )
+        for place, tally in each.tallies.items():
+            cell = (*bucket, place.span, place.part)
+            before = fresh.get(cell) or self._own.get(cell)
+            fresh[cell] = tally if before is None else before + tally
+            self._put(db, cell, fresh[cell])
+
+    @staticmethod
+    def _put(db: Database, cell: Cell, tally: Tally) -> None:
+        """Write a tally in place of the one that is there, if any."""
+        shape = ",".join(map(str, tally.sums.shape))
+        db.run(
+            f"INSERT INTO tallies ({_PLACE}, n, shape, sums) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608
+            "ON CONFLICT (task_id, period, key_id, writer, span, block) DO UPDATE "
+            "SET n = excluded.n, shape = excluded.shape, sums = excluded.sums",
+            (*cell, tally.n, shape, tally.sums.astype("<i8").tobytes()),
+        )
+
+    def forget(self, task_id: bytes, period: int) -> None:
+        """Drop from memory what belongs to the periods up to one that has closed."""
+        for cell in [cell for cell in list(self._own) if cell[0] == task_id and cell[2] <= period]:
+            self._own.pop(cell, None)
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    def _rows_of(self, task_id: bytes, period: int, column: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the number of each row of a period, and what it has in one column."""
+        last, rest = 0, f"{_OF_A_PERIOD} AND batch > ? ORDER BY batch LIMIT {TOGETHER}"
+        while rows := self._read("batches", f"batch, {column}", rest, task_id, period, last):
+            yield from rows
+            last = rows[-1][0]
+
+    def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
+        """Yield the ids of a period's reports, many at a time; none once it was packed."""
+        for _, ids in self._rows_of(task_id, period, "ids"):
+            yield ids
+
+    def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
+        """Yield the opened contents of a period's reports, many at a time."""
+        for _, contents in self._rows_of(task_id, period, "contents"):
+            yield contents
+        rest = f"{_OF_A_PERIOD} ORDER BY sequence"
+        for (sequence,) in self._read("log", "sequence", rest, task_id, period):
+            ((contents,),) = self._read(
+                "log", "contents", "WHERE task_id = ? AND sequence = ?", task_id, sequence
+            )
+            yield contents
+
+    def log(self, task_id: bytes, after: int = 0) -> Iterator[LogRow]:
+        """Yield the rows of a task's log after a number, in order."""
+        rest = f"WHERE task_id = ? AND sequence > ? ORDER BY sequence LIMIT {TOGETHER}"
+        columns = "sequence, key_id, period, n, contents"
+        while rows := self._read("log", columns, rest, task_id, after):
+            yield from (LogRow(*row) for row in rows)
+            after = rows[-1][0]
+
+    def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
+        """Return the tallies of a task, or of one of its periods."""
+        columns = "period, span, block, n, shape, sums"
+        if period is None:
+            rows = self._read("tallies", columns, "WHERE task_id = ?", task_id)
+        else:
+            rows = self._read("tallies", columns, _OF_A_PERIOD, task_id, period)
+        return _added((Place(span, p, part), self._tally(*kept)) for p, span, part, *kept in rows)
+
+    def _tally(self, n: int, shape: str, sums: bytes) -> Tally:
+        try:
+            sides = [int(side) for side in shape.split(",")]
+            return Tally(n, np.frombuffer(sums, "<i8").reshape(sides))
+        except (ValueError, OverflowError):
+            raise Damaged(self.name, "a tally is not whole") from None
+
+    def recount(self, task_id: bytes, count: Count) -> Tallies[Place]:
+        """Return the tallies of a task, counted anew from its reports."""
+        counted: Tallies[Place] = Tallies()
+        periods = self._counts(
+            "SELECT DISTINCT period, 0 FROM batches WHERE task_id = ? "
+            "UNION SELECT DISTINCT period, 0 FROM log WHERE task_id = ?",
+            task_id,
+            task_id,
+        )
+        for period, _ in periods:
+            for contents in self.contents(task_id, period):
+                counted += Tallies(count(period, contents))
+        return counted
+
+    def participation(self, task_id: bytes) -> dict[int, int]:
+        """Return the number of reports of each period, copies included until it settles."""
+        query = (
+            "SELECT period, CAST(sum(n) AS BIGINT) FROM tallies WHERE task_id = ? GROUP BY period"
+        )
+        return dict(self._counts(query, task_id))
+
+    # ---- closing -----------------------------------------------------------------------------
+
+    def end_round(self, task_id: bytes, period: int, number: int) -> None:
+        """Seal a round: from now on no further report of it counts."""
+        with self._writing() as db:
+            self._exclude(db, task_id, period)
+            db.run(
+                "INSERT INTO periods VALUES (?, ?, ?, 0) ON CONFLICT (task_id, period) DO UPDATE "
+                "SET sealed = CASE WHEN periods.sealed < excluded.sealed "
+                "THEN excluded.sealed ELSE periods.sealed END",
+                (task_id, period, number + 1),
+            )
+
+    def settle(self, task_id: bytes, period: int, count: Count) -> int:
+        """Keep the first copy of each report of a period; return how many copies were dropped."""
+        total = self._n_of(task_id, period)
+        marked = copies(partial(self._rows_of, task_id, period, "ids"), total)
+        if not marked:
+            return 0
+        with self._writing() as db:
+            self._exclude(db, task_id, period)
+            sizes = dict(self._read("batches", "batch, n", _OF_A_PERIOD, task_id, period, db=db))
+            if any(sizes.get(batch) != len(again) for batch, again in marked.items()):
+                return 0  # somebody else has settled it since
+            for batch, again in marked.items():
+                self._drop(db, batch, again, count)
+        return sum(int(np.count_nonzero(again)) for again in marked.values())
+
+    def _n_of(self, task_id: bytes, period: int) -> int:
+        return sum(n for (n,) in self._read("batches", "n", _OF_A_PERIOD, task_id, period))
+
+    def _drop(self, db: Database, batch: int, again: Bools, count: Count) -> None:
+        """Take copies out of a row, and out of the tallies of its writer."""
+        columns = "task_id, key_id, period, writer, n, ids, contents"
+        ((task_id, key_id, period, writer, n, ids, contents),) = self._read(
+            "batches", columns, "WHERE batch = ?", batch, db=db
+        )
+        names = np.frombuffer(ids, f"V{ID_BYTES}")
+        rows = np.frombuffer(contents, f"V{len(contents) // n}")
+        for place, tally in count(period, rows[again].tobytes()).items():
+            cell = (task_id, key_id, period, writer, place.span, place.part)
+            where = " AND ".join(f"{name} = ?" for name in _PLACE.split(", "))
+            kept = self._read("tallies", "n, shape, sums", f"WHERE {where}", *cell, db=db)
+            if not kept:
+                raise Damaged(self.name, "a tally is missing")
+            whole = self._tally(*kept[0])
+            self._put(db, cell, Tally(whole.n - tally.n, whole.sums - tally.sums))
+        left = ~again
+        db.run(
+            "UPDATE batches SET n = ?, ids = ?, contents = ? WHERE batch = ?",
+            (int(left.sum()), names[left].tobytes(), rows[left].tobytes(), batch),
+        )
+
+    def unpacked(self, task_id: bytes) -> list[int]:
+        """Return the closed periods whose contents are not in the log yet."""
+        rest = (
+            "WHERE task_id = ? AND packed = 0 AND period <= "
+            "(SELECT coalesce(max(period), 0) FROM releases WHERE task_id = ?) ORDER BY period"
+        )
+        return [period for (period,) in self._read("periods", "period", rest, task_id, task_id)]
+
+    def pack(self, task_id: bytes, period: int) -> None:
+        """Move the contents of a closed period into the log, in random order and without ids."""
+        rest = f"{_OF_A_PERIOD} AND n > 0"
+        rows = self._read("batches", "batch, key_id, n", rest, task_id, period)
+        ids = partial(self._rows_of, task_id, period, "ids")
+        words = sorted_words(ids, sum(n for _, _, n in rows))
+        prepared: Iterable[tuple[int, int, bytes]] = self._permuted(rows)
+        query = "SELECT CAST(coalesce(sum(length(contents)), 0) AS BIGINT), 0 FROM batches"
+        ((size, _),) = self._counts(f"{query} {_OF_A_PERIOD}", task_id, period)
+        if size <= MOST_BYTES:
+            prepared = list(prepared)  # so that others need not wait for it
+        with self._writing() as db:
+            self._exclude(db, task_id, period)
+            if self._read("periods", "packed", _OF_A_PERIOD, task_id, period, db=db) != [(0,)]:
+                return
+            ((last, _),) = db.rows(
+                "SELECT coalesce(max(sequence), 0), 0 FROM log WHERE task_id = ?",
+                (task_id,),
+                cells=(COUNT, COUNT),
+            )
+            for sequence, (key_id, n, contents) in enumerate(prepared, last + 1):
+                entry = (task_id, sequence, key_id, period, n, contents)
+                db.run("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", entry)
+            db.run("DELETE FROM counted WHERE task_id = ? AND period < ?", (task_id, period))
+            for part in words:
+                for first, chunk in chunks_of_words(np.unique(part)):
+                    db.run(
+                        "INSERT INTO counted VALUES (?, ?, ?, ?)", (task_id, period, first, chunk)
+                    )
+            db.run(f"DELETE FROM batches {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
+            self._join_writers(db, task_id, period)
+            db.run(f"UPDATE periods SET packed = 1 {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
+
+    def _permuted(self, rows: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the key, the number and the contents of each row that the log will have."""
+        for key_id in sorted({key_id for _, key_id, _ in rows}):
+            sizes = [(batch, n) for batch, key, n in rows if key == key_id]
+            read = partial(self._sized, sizes)
+            size = len(next(iter(read()))[1]) // sizes[0][1]
+            for part in permuted(read, sum(n for _, n in sizes), size, self._rng):
+                yield key_id, len(part), part.tobytes()
+
+    def _sized(self, sizes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and the contents of the reports of some rows."""
+        for batch, n in sizes:
+            ((contents,),) = self._read("batches", "contents", "WHERE batch = ?", batch)
+            yield n, contents
+
+    def _join_writers(self, db: Database, task_id: bytes, period: int) -> None:
+        """Add the tallies of all writers of a closed period up."""
+        columns = f"{_PLACE}, n, shape, sums"
+        total: dict[Cell, Tally] = {}
+        for row in self._read("tallies", columns, _OF_A_PERIOD, task_id, period, db=db):
+            cell, tally = (*row[:3], 0, *row[4:6]), self._tally(*row[6:])
+            total[cell] = total[cell] + tally if cell in total else tally
+        db.run(f"DELETE FROM tallies {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
+        for cell, tally in total.items():
+            self._put(db, cell, tally)
+
+    def counted(self, task_id: bytes, period: int, ids: bytes) -> Bools:
+        """Return a mask of the ids that are among those of the last packed period of a task."""
+        words = leading(ids)
+        known = np.zeros(len(words), dtype=bool)
+        if len(words) > MOST_LATE:
+            return known
+        rest = f"{_OF_A_PERIOD} AND first <= ? ORDER BY first DESC LIMIT 1"
+        for row, word in enumerate(words):
+            first = int(word).to_bytes(8, "big")
+            chunk = b"".join(
+                part for (part,) in self._read("counted", "ids", rest, task_id, period, first)
+            )
+            known[row] = bool(np.isin(word, np.frombuffer(chunk, ">u8")))
+        if not known.all() and self._n_of(task_id, period) <= MOST_SEARCHED:
+            for _, counted in self._rows_of(task_id, period, "ids"):  # it is not packed yet
+                known |= np.isin(words, leading(counted))
+        return known
+
+
+def _added(pairs: Iterable[tuple[Place, Tally]]) -> Tallies[Place]:
+    total: dict[Place, Tally] = {}
+    for key, tally in pairs:
+        total[key] = total[key] + tally if key in total else tally
+    return Tallies(total)
