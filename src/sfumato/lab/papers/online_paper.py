@@ -134,12 +134,9 @@ def _less(results: Results) -> tuple[bool, str]:
     return all(low <= share <= high for share in less.values()), words
 
 
-FALSE_SHARES: Final = Statement(
-    CALIBRATED,
-    "20%",
-    _less,
-    "of the squared error; a sum of absolute errors falls by half as much",
-)
+HALVED: Final = "of the squared error; a sum of absolute errors falls by half as much"
+FALSE_SHARES: Final = Statement(CALIBRATED, "20%", _less, HALVED)
+FALSER_SHARES: Final = Statement(CALIBRATED, "20%", _less, note=f"{HALVED}, and here by less")
 
 
 def _shares(
@@ -165,7 +162,7 @@ def _shares(
         ),
         measure=tree_errors,
         drawing=Drawing("epsilon", "epsilon", TOTAL, "shares", "queries", log_x=True),
-        statements=(FALSE_SHARES,),
+        statements=(FALSE_SHARES if number == 9 else FALSER_SHARES,),
         seconds=seconds,
     )
 
