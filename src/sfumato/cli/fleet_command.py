@@ -159,7 +159,7 @@ def _lived(crowd: LiveFleet, devices: int) -> _Outcome:
 
 
 def _until(crowd: LiveFleet) -> str:
-    """Return what there is to wait for, said once if it is long."""
+    """Return the name of what comes next; say when it begins if that is far away."""
     spec = crowd.published.spec
     left = math.ceil(spec["start"] - time.time())
     if left > PATIENCE:

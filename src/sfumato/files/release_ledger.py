@@ -127,7 +127,7 @@ class ReleaseLedger:
         if _is_there(Path(release.output)) and not (force or going_on):
             raise ExistingFile(
                 f"{release.output} exists; {ExistingFile.remedy}, and these values would then have "
-                f"spent epsilon {self._foreseen(release):g} in all."
+                f"spent epsilon {self._spent_with(release):g} in all."
             )
         with self._claimed():
             entries, known = self._read()
@@ -155,8 +155,8 @@ class ReleaseLedger:
                 self._change(release, None)
             raise
 
-    def _foreseen(self, release: Spending) -> float:
-        """Return what a release would make the epsilon of its values, with all before it."""
+    def _spent_with(self, release: Spending) -> float:
+        """Return the epsilon that values would have spent in all, with this release."""
         entries = self._read()[0] if self.path.exists() else []
         return float(spent_on(release, entries)[0] + release.cost[0])
 
