@@ -228,7 +228,7 @@ def test_a_tally_of_something_else_is_refused() -> None:
         Tally.zero(mechanism.size),
         Tally(7, np.ones(mechanism.size, dtype=np.int64)),
     ):
-        with pytest.raises(MismatchError, match="how often each of 97 places"):
+        with pytest.raises(MismatchError, match="how often each of 97 positions"):
             mechanism.distribution(tally)
 
 

@@ -21,7 +21,7 @@ MECHANISMS = [
 
 
 def counted(mechanism: SquareWave, n: int, seed: int, rows: int = 1) -> Floats:
-    """Return counts of places for skewed people."""
+    """Return counts of positions for skewed people."""
     shares = np.diff(np.linspace(0, 1, mechanism.grid + 1) ** 2)
     chances = band(mechanism).positions(shares)
     draw = seeded(seed).simulator()
