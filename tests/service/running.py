@@ -79,8 +79,15 @@ class Running:
         return found
 
     def read(self, path: str) -> bytes:
-        """Return what is at an address."""
+        """Return what is at an address, for anybody."""
         return _answer(urllib.request.Request(f"{self.url}{path}"))  # noqa: S310
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """Return all tasks, as the operator."""
+        headers = {"Authorization": f"Bearer {TOKENS['SFUMATO_OPERATOR_TOKEN']}"}
+        request = urllib.request.Request(f"{self.url}/v1/tasks", headers=headers)  # noqa: S310
+        tasks: list[dict[str, Any]] = json.loads(_answer(request))["tasks"]
+        return tasks
 
     def wait_until_closed(self, task_id: str, period: int) -> None:
         """Return once a period of a task has closed, however slow the machine is."""
@@ -90,8 +97,7 @@ class Running:
             time.sleep(0.05)
 
     def _closed(self, task_id: str) -> int:
-        tasks = json.loads(self.read("/v1/tasks"))["tasks"]
-        return next(int(task["closed"]) for task in tasks if task["task_id"] == task_id)
+        return next(int(task["closed"]) for task in self.tasks() if task["task_id"] == task_id)
 
     def upload(self, task_id: str, body: bytes) -> dict[str, Any]:
         """Send a batch; raise OSError if there was no answer."""

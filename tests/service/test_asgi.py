@@ -53,7 +53,7 @@ def test_a_batch_is_acknowledged_once_it_is_on_disk(world: World) -> None:
 
 def test_devices_read_what_they_join(world: World) -> None:
     listed = world.client.get("/v1/tasks").json()["tasks"]
-    assert [one["task_id"] for one in listed] == [world.open.name, world.hidden.name]
+    assert [one["task_id"] for one in listed] == [world.open.name]
     found = Published.parse(world.client.get(f"/v1/tasks/{world.open.name}").content)
     assert found == world.open.published
     assert found.endpoint == f"http://testserver/v1/tasks/{world.open.name}/reports"
@@ -97,10 +97,14 @@ ENDPOINTS = {
     ("GET", "/v1/tasks/{open}/question"): None,
     ("POST", "/v1/tasks/{hidden}/keys"): "operator",
     ("GET", "/v1/tasks/{open}/answers"): None,
-    ("GET", "/v1/tasks/{hidden}/answers"): "analyst",
-    ("GET", "/v1/tasks/{hidden}/events"): "analyst",
+    ("POST", "/v1/tasks/{hidden}/tokens"): "operator",
+    ("DELETE", "/v1/tasks/{hidden}/tokens"): "operator",
+    ("DELETE", "/v1/tasks/{hidden}"): "operator",
+    ("GET", "/login"): "analyst",
+    ("GET", "/v1/tasks/{hidden}/answers"): "reader",
+    ("GET", "/v1/tasks/{hidden}/events"): "reader",
     ("GET", "/tasks/{open}"): None,
-    ("GET", "/tasks/{hidden}"): "analyst",
+    ("GET", "/tasks/{hidden}"): "reader",
     ("GET", "/static/page.js"): None,
     ("GET", "/healthz"): None,
     ("GET", "/readyz"): None,
@@ -110,8 +114,8 @@ ENDPOINTS = {
 MAY = {
     None: (None,),
     "shuffler": (None,),
-    "analyst": (None, "analyst"),
-    "operator": (None, "analyst", "operator"),
+    "analyst": (None, "reader", "analyst"),
+    "operator": (None, "reader", "analyst", "operator"),
 }
 
 
@@ -129,7 +133,8 @@ def test_each_endpoint_with_each_role_and_none(
     if allowed:
         assert answer.status_code not in (401, 403, 500)
     else:
-        assert answer.status_code == (403 if role in shared.tokens else 401)
+        unseen = needed == "reader" and (role is None or role in shared.tokens)
+        assert answer.status_code == (404 if unseen else 403 if role in shared.tokens else 401)
         assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-content-type-options"] == "nosniff"
 

@@ -105,12 +105,12 @@ def test_none_a_wrong_and_a_lesser_token_are_told_apart(tmp_path: Path) -> None:
     wrong = base64.b64encode(b"me:" + b"x" * 43).decode()
     with world.client:
         for given, status, said in (
-            ({}, 401, "send the token as"),
+            ({}, 404, "/login asks a browser for a token"),
             ({"Authorization": "Bearer " + "x" * 43}, 401, "the token is none of this collector"),
             ({"Authorization": f"Basic {wrong}"}, 401, "the token is none of this collector"),
             ({"Authorization": "Bearer"}, 401, "the header Authorization has no token"),
             ({"Authorization": "Digest x"}, 401, "the header Authorization has no token"),
-            (world.headers("shuffler"), 403, "the token is of the shuffler"),
+            (world.headers("shuffler"), 404, "/login asks a browser for a token"),
         ):
             answer = world.client.get(path, headers=given)
             assert answer.status_code == status
@@ -161,6 +161,9 @@ def test_a_browser_logs_in_and_foreign_pages_cannot_use_that(tmp_path: Path, bro
         password = TOKENS["SFUMATO_OPERATOR_TOKEN"]
         person = browser.new_context(http_credentials={"username": "me", "password": password})
         page = person.new_page()
+        assert page.goto(f"{running.url}/tasks/{name}").status == 404
+        assert page.goto(f"{running.url}/login").status == 200
+        assert "Lights" in page.inner_text("table")
         shown = page.goto(f"{running.url}/tasks/{name}")
         assert shown.status == 200
         assert page.inner_text("h1") == "Lights"
@@ -183,9 +186,7 @@ def test_a_browser_logs_in_and_foreign_pages_cannot_use_that(tmp_path: Path, bro
         for attack, body in attacks.items():
             with _foreign(body) as address:
                 assert _posted(person, address) in (403, None), attack
-        assert [one["title"] for one in json.loads(running.read("/v1/tasks"))["tasks"]] == [
-            "Lights"
-        ]
+        assert [task["title"] for task in running.tasks()] == ["Lights"]
         keys = json.loads(running.read(f"/v1/tasks/{name}"))["keys"]
         assert [key[0] for key in keys] == [own["key_id"]]
 

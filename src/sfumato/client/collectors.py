@@ -12,10 +12,12 @@ from urllib.parse import urlencode, urlsplit
 
 from sfumato.errors import InputError
 
-__all__ = ["addresses", "ask", "task_of"]
+__all__ = ["TOKENS", "addresses", "ask", "task_of"]
 
 LARGEST: Final = 64 << 20
 TIMEOUT: Final = 60.0
+TOKENS: Final = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
+"""The variables that hold the token of whoever reads answers."""
 
 
 def ask(
@@ -97,7 +99,7 @@ def task_of(address: str) -> str:
             f"the address is {address!r}; {name!r} is no id of a task, which has 64 hexadecimal "
             "digits."
         )
-    tasks = ask(f"{base}/v1/tasks")["tasks"]
+    tasks = ask(f"{base}/v1/tasks", variables=TOKENS)["tasks"]
     if not tasks:
         raise InputError(f"{base} has no task yet; `sfumato task publish` gives it one.")
     if len(tasks) != 1:

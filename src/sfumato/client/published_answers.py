@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any
 
-from sfumato.client.collectors import ask, task_of
+from sfumato.client.collectors import TOKENS, ask, task_of
 from sfumato.core.answers import Answers
 from sfumato.errors import InputError
 
 __all__ = ["Collector", "CollectorClient", "TaskClient"]
-
-TOKENS: Final = ("SFUMATO_ANALYST_TOKEN", "SFUMATO_OPERATOR_TOKEN")
-"""The environment variables that a token is read from."""
 
 Period = int | str | date
 """A period's number, or a date or time within it."""

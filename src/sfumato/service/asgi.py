@@ -32,6 +32,7 @@ from sfumato.service.collector import Collector, TooFew
 from sfumato.service.event_stream import Bell, stream
 from sfumato.service.intake import MOST_REPORTS, Intake
 from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.office import Office
 from sfumato.service.rereading import Lens, Rereader
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_submission import PublishRequest
@@ -104,6 +105,7 @@ class Service:
             rate=self.rate,
             metrics=self.metrics,
         )
+        self.office = Office(collector, self.writer, self.access)
         self.bell = Bell()
         # Answers may take long, and must not delay reports.
         self._running_tasks = ThreadPoolExecutor(DESKS, "running")
@@ -162,9 +164,7 @@ class Service:
         """List the tasks, or publish one."""
         if request.method == "POST":
             return await self._publish(request)
-        return JSONResponse(
-            {"tasks": [asdict(each.summary) for each in self.collector.running_tasks.values()]}
-        )
+        return JSONResponse({"tasks": [asdict(each.summary) for each in self._visible(request)]})
 
     async def task(self, request: Request) -> Response:
         """Return a published task, as devices join it."""
@@ -192,18 +192,6 @@ class Service:
         log().info("task published", task=running.name)
         address = {"Location": f"/v1/tasks/{running.name}"}
         return JSONResponse(asdict(running.summary), 201, headers=address)
-
-    async def keys(self, request: Request) -> Response:
-        """Give a task a new key."""
-        running = self._running_task(request)
-        self.access.need(request, "operator")
-        try:
-            work = self.writer.call(partial(self.collector.rotate, running))
-            key_id = await asyncio.wrap_future(work)
-        except ConfigurationError as error:
-            raise Refused("no-key", str(error)) from None
-        log().info("key renewed", task=running.name, key=key_id)
-        return JSONResponse({"task_id": running.name, "key_id": key_id}, 201)
 
     async def metrics_text(self, request: Request) -> Response:
         """Return the metrics in the text format of Prometheus."""
@@ -251,8 +239,7 @@ class Service:
 
     async def front(self, request: Request) -> Response:
         """Return the page with all tasks."""
-        del request
-        text = page.of_all(list(self.collector.running_tasks.values()), self.metrics)
+        text = page.of_all(self._visible(request), self.metrics)
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def static(self, request: Request) -> Response:
@@ -294,10 +281,15 @@ class Service:
 
     def _readable(self, request: Request) -> RunningTask:
         """Return the task of a request if its sender may read the answers."""
-        running = self._running_task(request)
-        if not running.public:
-            self.access.need(request, "analyst")
-        return running
+        try:
+            running = self.collector.running_task(request.path_params["task_id"])
+        except InputError:
+            running = None
+        return self.access.readable(request, running)
+
+    def _visible(self, request: Request) -> list[RunningTask]:
+        """Return the tasks whose answers the sender of a request may read."""
+        return self.access.visible(request, list(self.collector.running_tasks.values()))
 
 
 def _once(request: Request) -> dict[str, str]:
@@ -378,13 +370,16 @@ def make_app(service: Service) -> ASGIApp:
     """Return the ASGI app of a service."""
     routes = [
         Route("/v1/tasks", service.tasks, methods=["GET", "POST"]),
+        Route("/v1/tasks/{task_id}", service.office.delete, methods=["DELETE"]),
         Route("/v1/tasks/{task_id}", service.task),
         Route("/v1/tasks/{task_id}/reports", service.uploads, methods=["POST"]),
         Route("/v1/tasks/{task_id}/question", service.question),
-        Route("/v1/tasks/{task_id}/keys", service.keys, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/keys", service.office.keys, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/tokens", service.office.tokens, methods=["POST", "DELETE"]),
         Route("/v1/tasks/{task_id}/answers", service.answers),
         Route("/v1/tasks/{task_id}/events", service.events),
         Route("/tasks/{task_id}", service.page),
+        Route("/login", service.office.login),
         Route("/static/{name}", service.static),
         Route("/healthz", service.health),
         Route("/readyz", service.ready),

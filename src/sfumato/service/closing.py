@@ -78,6 +78,7 @@ class Closer:
     def follow(self) -> Closed:
         """Take over what other processes have changed; return what they have released."""
         versions = self._store.versions()
+        self._desk.drop_others(versions)
         changed = {
             task_id for task_id, number in versions.items() if self._is_news(task_id, number)
         }

@@ -27,6 +27,7 @@ __all__ = ["document"]
 JSON: Final = "application/json"
 _PERIODS: Final = {"type": "integer", "minimum": 1, "maximum": 16_384}
 _TASK: Final = "/v1/tasks/{task_id}"
+_NAME: Final = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,40}$"}
 
 
 def document() -> dict[str, Any]:
@@ -197,6 +198,31 @@ _OPERATIONS: Final = (
         status=201,
     ),
     _Operation(
+        *("post", f"{_TASK}/tokens", "giveToken"),
+        "Give a reader of this task alone a token; for the operator.",
+        "NewToken",
+        problems=(400, 403),
+        secure=True,
+        status=201,
+        query=[_in("query", "name", _NAME, required=True)],
+    ),
+    _Operation(
+        *("delete", f"{_TASK}/tokens", "takeToken"),
+        "Take the token of a reader of this task away; for the operator.",
+        "Reader",
+        problems=(400, 403),
+        secure=True,
+        query=[_in("query", "name", _NAME, required=True)],
+    ),
+    _Operation(
+        *("delete", _TASK, "deleteTask"),
+        "Delete a task, and from the files all that was kept of it; for the operator.",
+        "Deleted",
+        problems=(400, 403),
+        secure=True,
+        query=[_in("query", "confirm", TEXT, required=True, description="The task's id again.")],
+    ),
+    _Operation(
         *("get", f"{_TASK}/answers", "ask"),
         "Answer a question; for analysts unless the task is public.",
         "Answers",
@@ -249,6 +275,9 @@ def _schemas() -> dict[str, Any]:
         ),
         "Question": table(version={"const": 1}, question={"anyOf": [{"type": "null"}, asked]}),
         "NewKey": table(task_id=TEXT, key_id=COUNT),
+        "NewToken": table(task_id=TEXT, name=TEXT, token=TEXT),
+        "Reader": table(task_id=TEXT, name=TEXT),
+        "Deleted": table(task_id=TEXT),
         "Answers": _answers(number),
     }
 

@@ -208,7 +208,11 @@ def of_all(running_tasks: Sequence[RunningTask], metrics: CollectorMetrics) -> s
         '<p class="quiet">Reports that belong to no task, refused since the collector started: '
         f"{_counted(metrics.strangers)}.</p>"
     )
-    listed = (table if running_tasks else empty) + strangers
+    login = (
+        '<p class="quiet">Tasks that are not public are listed after <a href="/login">login</a>.'
+        "</p>"
+    )
+    listed = (table if running_tasks else empty) + login + strangers
     return _whole("Tasks", f"<header><h1>Tasks</h1></header><main>{listed}</main>")
 
 

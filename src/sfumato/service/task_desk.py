@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -120,6 +120,11 @@ class TaskDesk:
             running = self.running_tasks.setdefault(stored.task_id, self._running(stored))
         running.renew(stored)
         self.news += [(running, release) for release in running.follow()]
+
+    def drop_others(self, known: Container[bytes]) -> None:
+        """Drop the tasks that are not among these, because another process has deleted them."""
+        for task_id in [each for each in list(self.running_tasks) if each not in known]:
+            self.running_tasks.pop(task_id, None)
 
     def look_again(self, task_id: bytes) -> None:
         """Take over a task that may have changed, some times a second at most."""

@@ -156,6 +156,10 @@ class Store(ABC):
         """Return a number for each task that grows whenever anything but its reports changes."""
 
     @abstractmethod
+    def delete_task(self, task_id: bytes) -> None:
+        """Delete a task and everything that is kept of it, also from the files."""
+
+    @abstractmethod
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
     ) -> bool:
@@ -269,6 +273,10 @@ class Store(ABC):
     @abstractmethod
     def set_token(self, role: str, digest: bytes) -> None:
         """Store the digest of the token of a role, in place of any earlier one."""
+
+    @abstractmethod
+    def drop_token(self, role: str) -> bool:
+        """Delete the token of a role; return whether there was one."""
 
     @abstractmethod
     def tokens(self) -> dict[bytes, str]:

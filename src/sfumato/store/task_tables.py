@@ -112,6 +112,15 @@ class TaskTables(Store):
         """Return a number for each task that grows whenever anything but its reports changes."""
         return dict(self._read("tasks", "task_id, version"))
 
+    def delete_task(self, task_id: bytes) -> None:
+        """Delete a task and everything that is kept of it, also from the files."""
+        tables = [table for table, cells in CELLS.items() if "task_id" in cells]
+        with self._erasing() as db:
+            for table in sorted(tables, key="tasks".__eq__):  # the task itself comes last
+                db.run(f"DELETE FROM {table} WHERE task_id = ?", (task_id,))  # noqa: S608
+            readers = f"analyst of {task_id.hex()} %"
+            db.run("DELETE FROM tokens WHERE role LIKE ?", (readers,))
+
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
     ) -> bool:
@@ -197,6 +206,11 @@ class TaskTables(Store):
         with self._writing() as db:
             db.run("DELETE FROM tokens WHERE role = ? OR digest = ?", (role, digest))
             db.run("INSERT INTO tokens (role, digest) VALUES (?, ?)", (role, digest))
+
+    def drop_token(self, role: str) -> bool:
+        """Delete the token of a role; return whether there was one."""
+        with self._erasing() as db:
+            return db.run("DELETE FROM tokens WHERE role = ?", (role,)).rowcount > 0
 
     def tokens(self) -> dict[bytes, str]:
         """Return the role of each token, by the token's digest."""

@@ -1,0 +1,167 @@
+"""Tokens of one task, tasks that are invisible without one, and tasks that are deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.fleets import Fleet
+from tests.service.world import START, TASK, VALUES, World
+
+from sfumato import catalog
+from sfumato.service import access
+from sfumato.store import SQLiteStore
+
+READING = ("/v1/tasks/{}/answers?query=mean&period=1", "/v1/tasks/{}/events", "/tasks/{}")
+NOBODY = "0" * 64
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    opened = World(tmp_path)
+    with opened.client:
+        yield opened
+    opened.store.close()
+
+
+def _given(world: World, name: str, reader: str) -> dict[str, str]:
+    url = f"/v1/tasks/{name}/tokens?name={reader}"
+    answer = world.client.post(url, headers=world.headers("operator"))
+    assert answer.status_code == 201
+    return {"Authorization": f"Bearer {answer.json()['token']}"}
+
+
+@pytest.mark.parametrize("path", READING)
+@pytest.mark.parametrize("sender", [None, "shuffler", "another", "x" * 43])
+def test_a_hidden_task_is_answered_like_none(world: World, path: str, sender: str | None) -> None:
+    another = world.collector.publish(_another(), START, grace=5, sealed=False, public=False).name
+    headers = _given(world, another, "lab") if sender == "another" else world.headers(sender)
+    answers = [
+        world.client.get(path.format(name), headers=headers)
+        for name in (world.hidden.name, NOBODY, "no-id")
+    ]
+    shown = [
+        (
+            answer.status_code,
+            {name: text for name, text in answer.headers.items() if name != "x-request-id"},
+            {name: text for name, text in answer.json().items() if name != "instance"},
+        )
+        for answer in answers
+    ]
+    assert shown[0] == shown[1] == shown[2]
+    assert shown[0][0] == (401 if sender == "x" * 43 else 404)
+
+
+def _another() -> Any:
+
+    return catalog.task(TASK | {"title": "Another"})
+
+
+def test_lists_and_pages_have_what_their_reader_may_read(world: World) -> None:
+    own = _given(world, world.hidden.name, "lab")
+    for headers, names in (
+        ({}, {world.open.name}),
+        (world.headers("shuffler"), {world.open.name}),
+        (own, {world.open.name, world.hidden.name}),
+        (world.headers("analyst"), {world.open.name, world.hidden.name}),
+    ):
+        listed = world.client.get("/v1/tasks", headers=headers).json()["tasks"]
+        assert {task["task_id"] for task in listed} == names
+        front = world.client.get("/", headers=headers).text
+        assert {name for name in (world.open.name, world.hidden.name) if name in front} == names
+
+
+def test_a_token_of_a_task_reads_that_task_alone(world: World) -> None:
+    own = _given(world, world.hidden.name, "lab")
+    assert world.client.get(f"/tasks/{world.hidden.name}", headers=own).status_code == 200
+    other = world.collector.publish(_another(), START, grace=5, sealed=False)
+    assert world.client.get(f"/tasks/{other.name}", headers=own).status_code == 404
+    assert world.client.get("/metrics", headers=own).status_code == 403
+    for method, path in (
+        ("POST", "/v1/tasks"),
+        ("POST", f"/v1/tasks/{world.hidden.name}/keys"),
+        ("POST", f"/v1/tasks/{world.hidden.name}/tokens?name=me"),
+        ("DELETE", f"/v1/tasks/{world.hidden.name}?confirm={world.hidden.name}"),
+    ):
+        assert world.client.request(method, path, headers=own).status_code == 403
+    assert world.client.get("/login", headers=own, follow_redirects=False).status_code == 303
+
+
+def test_a_token_is_replaced_and_taken_away(world: World) -> None:
+    path, operator = f"/tasks/{world.hidden.name}", world.headers("operator")
+    first = _given(world, world.hidden.name, "lab")
+    second, other = (_given(world, world.hidden.name, name) for name in ("lab", "paper"))
+    codes = [world.client.get(path, headers=each).status_code for each in (first, second, other)]
+    assert codes == [401, 200, 200]
+    url = f"/v1/tasks/{world.hidden.name}/tokens?name=lab"
+    assert world.client.delete(url, headers=operator).status_code == 200
+    assert world.client.delete(url, headers=operator).status_code == 404
+    assert world.client.get(path, headers=second).status_code == 401
+    assert world.client.get(path, headers=other).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 41, "%25", "é"])
+def test_a_name_that_is_none_is_refused(world: World, name: str) -> None:
+    url = f"/v1/tasks/{world.hidden.name}/tokens"
+    answer = world.client.post(url, params={"name": name}, headers=world.headers("operator"))
+    assert answer.status_code == 400
+    assert "up to 40 letters" in answer.json()["detail"]
+
+
+def test_what_another_process_changes_is_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = access.new_token()
+    access.set_token(world.store, access.role_of_task(world.hidden.name, "lab"), token)
+    monkeypatch.setattr(access, "REFRESH", -1.0)
+    headers = {"Authorization": f"Bearer {token}"}
+    assert world.client.get(f"/tasks/{world.hidden.name}", headers=headers).status_code == 200
+
+
+def test_devices_take_part_in_a_hidden_task_by_its_id(world: World) -> None:
+    assert world.client.get(f"/v1/tasks/{world.hidden.name}").status_code == 200
+    body = Fleet(world.hidden, len(VALUES)).body(VALUES)
+    assert world.upload(world.hidden, body).json()["accepted"]
+
+
+# ---- deleting ------------------------------------------------------------------------------------
+
+
+def _bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("collector.db*"))
+
+
+def test_a_deleted_task_is_gone_from_the_files(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    with world.client:
+        task_id, name = world.hidden.task_id, world.hidden.name
+        body = Fleet(world.hidden, len(VALUES)).body(VALUES)
+        assert world.upload(world.hidden, body).json()["accepted"]
+        other = Fleet(world.open, len(VALUES)).body(VALUES)
+        assert world.upload(world.open, other).json()["accepted"]
+        own = _given(world, name, "lab")
+        ids, kept = (
+            b"".join(world.store.ids(each.task_id, 1)) for each in (world.hidden, world.open)
+        )
+        private = next(iter(world.store.tasks()[1].keys.values()))
+        counted = dict(world.store.tallies(world.open.task_id))
+        assert task_id in _bytes_of(tmp_path)
+        assert private in _bytes_of(tmp_path)
+        url, operator = f"/v1/tasks/{name}", world.headers("operator")
+        for wrong in ("", "?confirm=yes", f"?confirm={world.open.name}"):
+            assert world.client.delete(url + wrong, headers=operator).status_code == 400
+        assert world.client.delete(f"{url}?confirm={name}", headers=operator).status_code == 200
+        assert world.client.delete(f"{url}?confirm={name}", headers=operator).status_code == 404
+        assert world.client.get(url).status_code == 404
+        assert world.upload(world.hidden, body).status_code == 404
+        assert world.client.get(f"/tasks/{name}", headers=own).status_code == 401
+        left = _bytes_of(tmp_path)
+        for secret in (task_id, private, *(ids[at : at + 16] for at in range(0, len(ids), 16))):
+            assert secret not in left
+        assert all(kept[at : at + 16] in left for at in range(0, len(kept), 16))
+        assert dict(world.store.tallies(world.open.task_id)) == counted
+    world.store.close()
+    again = SQLiteStore(tmp_path / "collector.db")
+    assert [task.task_id for task in again.tasks()] == [world.open.task_id]
+    again.close()
