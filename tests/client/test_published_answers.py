@@ -124,9 +124,12 @@ def test_tasks_are_named_by_title_or_id(url: str, world: World) -> None:
 
 
 def test_refusals_are_sentences(url: str, task: TaskClient, world: World) -> None:
-    hidden = sfumato.Collector(url).task(world.hidden.name)
-    with pytest.raises(InputError, match="SFUMATO_ANALYST_TOKEN"):
-        hidden.mean(1)
+    with pytest.raises(InputError, match="has no task called"):
+        sfumato.Collector(url).task(world.hidden.name)
+    hidden = TaskClient(f"{url}/v1/tasks/{world.hidden.name}", "Hidden")
+    for ask in (lambda: hidden.mean(1), lambda: hidden.closed):
+        with pytest.raises(InputError, match="SFUMATO_ANALYST_TOKEN"):
+            ask()
     with pytest.raises(InputError, match="item is 'sea'; there are home, work, road"):
         task.curve("sea")
     with pytest.raises(InputError, match="is a collector there"):

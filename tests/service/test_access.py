@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.running import answer, refused
 from tests.service.fleets import Fleet
+from tests.service.running import TOKENS, Running
 from tests.service.world import START, TASK, VALUES, World
 
 from sfumato import catalog
@@ -27,9 +29,9 @@ def world(tmp_path: Path) -> Any:
 
 def _given(world: World, name: str, reader: str) -> dict[str, str]:
     url = f"/v1/tasks/{name}/tokens?name={reader}"
-    answer = world.client.post(url, headers=world.headers("operator"))
-    assert answer.status_code == 201
-    return {"Authorization": f"Bearer {answer.json()['token']}"}
+    response = world.client.post(url, headers=world.headers("operator"))
+    assert response.status_code == 201
+    return {"Authorization": f"Bearer {response.json()['token']}"}
 
 
 @pytest.mark.parametrize("path", READING)
@@ -37,17 +39,17 @@ def _given(world: World, name: str, reader: str) -> dict[str, str]:
 def test_a_hidden_task_is_answered_like_none(world: World, path: str, sender: str | None) -> None:
     another = world.collector.publish(_another(), START, grace=5, sealed=False, public=False).name
     headers = _given(world, another, "lab") if sender == "another" else world.headers(sender)
-    answers = [
+    responses = [
         world.client.get(path.format(name), headers=headers)
         for name in (world.hidden.name, NOBODY, "no-id")
     ]
     shown = [
         (
-            answer.status_code,
-            {name: text for name, text in answer.headers.items() if name != "x-request-id"},
-            {name: text for name, text in answer.json().items() if name != "instance"},
+            response.status_code,
+            {name: text for name, text in response.headers.items() if name != "x-request-id"},
+            {name: text for name, text in response.json().items() if name != "instance"},
         )
-        for answer in answers
+        for response in responses
     ]
     assert shown[0] == shown[1] == shown[2]
     assert shown[0][0] == (401 if sender == "x" * 43 else 404)
@@ -104,9 +106,9 @@ def test_a_token_is_replaced_and_taken_away(world: World) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "x" * 41, "%25", "é"])
 def test_a_name_that_is_none_is_refused(world: World, name: str) -> None:
     url = f"/v1/tasks/{world.hidden.name}/tokens"
-    answer = world.client.post(url, params={"name": name}, headers=world.headers("operator"))
-    assert answer.status_code == 400
-    assert "up to 40 letters" in answer.json()["detail"]
+    response = world.client.post(url, params={"name": name}, headers=world.headers("operator"))
+    assert response.status_code == 400
+    assert "up to 40 letters" in response.json()["detail"]
 
 
 def test_what_another_process_changes_is_seen(
@@ -165,3 +167,28 @@ def test_a_deleted_task_is_gone_from_the_files(tmp_path: Path) -> None:
     again = SQLiteStore(tmp_path / "collector.db")
     assert [task.task_id for task in again.tasks()] == [world.open.task_id]
     again.close()
+
+
+# ---- on the command line -------------------------------------------------------------------------
+
+
+def test_the_command_line_gives_tokens_and_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Running(tmp_path / "collector.db") as running:
+        address = running.publish(TASK, public=False)["task_id"]
+        page = f"{running.url}/tasks/{address}"
+        monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
+        given = answer("task", "token", page, "--name", "lab")["token"]
+        monkeypatch.delenv("SFUMATO_OPERATOR_TOKEN")
+        assert "may be read like this" in refused("query", page)
+        monkeypatch.setenv("SFUMATO_ANALYST_TOKEN", given)
+        assert "no period has closed yet" in refused("query", page)
+        monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
+        answer("task", "token", page, "--name", "lab", "--revoke")
+        assert "may be read like this" in refused("query", page)
+        assert "its address is expected" in refused("task", "delete", running.url)
+        assert "at least the first 8 digits" in refused("task", "delete", page)
+        assert "at least the first 8" in refused("task", "delete", page, "--confirm", address[:7])
+        answer("task", "delete", page, "--confirm", address[:8])
+        assert running.tasks() == []

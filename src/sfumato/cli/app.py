@@ -35,6 +35,7 @@ from sfumato.cli.range import range_
 from sfumato.cli.release import release
 from sfumato.cli.serve import serve
 from sfumato.cli.simulate import simulate
+from sfumato.cli.task_care import delete, token
 
 __all__ = ["app"]
 
@@ -54,8 +55,8 @@ add(app, fleet)
 researcher = "Repeat the experiments of the papers, and ours."
 add_group(app, "lab", researcher, list_, run, report, accuracy, fan_out, values)
 add(app, check, audit_)
-operator = (task_commands.new, task_commands.check, task_commands.publish)
-add_group(app, "task", "Write, check and publish task files.", *operator)
+operator = (task_commands.new, task_commands.check, task_commands.publish, token, delete)
+add_group(app, "task", "Write, check and publish task files; look after tasks.", *operator)
 add(app, serve, query, export, doctor)
 mixer = "Mix the sealed reports of many devices for a collector."
 add_group(app, "shuffle", mixer, shuffle_command.serve)

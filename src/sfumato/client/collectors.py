@@ -27,6 +27,7 @@ def ask(
     body: Any = None,
     variables: tuple[str, ...] = (),
     token: str | None = None,
+    method: str | None = None,
 ) -> Any:
     """Return what a collector answers; raise InputError with its own sentence if it refuses.
 
@@ -45,6 +46,8 @@ def ask(
     known = token or next(filter(None, map(os.environ.get, variables)), None)
     if known:
         request.add_header("Authorization", f"Bearer {known}")
+    if method is not None:
+        request.method = method
     if body is not None:
         request.data = json.dumps(body).encode()
         request.add_header("Content-Type", "application/json")
@@ -71,6 +74,8 @@ def _refusal(error: urllib.error.HTTPError, variables: tuple[str, ...]) -> str:
             detail = str(json.loads(error.read(1 << 16))["detail"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return f"the collector answered {error.code}; is it one of sfumato?"
+    if error.code == 404 and variables:  # or it is not for whoever asks
+        return f"{detail} A token is read from {' or '.join(variables)}."
     if error.code in (401, 403) and variables:
         return f"{detail} It is read from {' or '.join(variables)}."
     return detail

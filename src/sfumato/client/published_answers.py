@@ -128,8 +128,13 @@ class TaskClient:
         """Return the task in a few words: title, epsilon, periods, how many of them have closed."""
         base = self.url.rpartition("/v1/tasks/")[0]
         listed = ask(f"{base}/v1/tasks", variables=TOKENS, token=self.token)["tasks"]
-        (summary,) = (each for each in listed if each["task_id"] == self.task_id)
-        return dict(summary)
+        for summary in listed:
+            if summary["task_id"] == self.task_id:
+                return dict(summary)
+        raise InputError(
+            f"{base} has no task {self.task_id[:12]} that may be read like this; the token of "
+            f"one that is not public is read from {' or '.join(TOKENS)}."
+        )
 
     @property
     def closed(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -93,5 +94,5 @@ class Office:
         except InputError as error:
             raise Refused("unknown-task", str(error)) from None
 
-    async def _written(self, work: partial[object]) -> object:
+    async def _written(self, work: Callable[[], object]) -> object:
         return await asyncio.wrap_future(self.writer.call(work))

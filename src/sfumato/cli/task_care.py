@@ -1,0 +1,87 @@
+"""`sfumato task token` and `sfumato task delete`: looking after a task at its collector."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+
+from sfumato import client
+from sfumato.cli.command import Result
+from sfumato.errors import InputError
+
+__all__ = ["delete", "token"]
+
+OPERATOR: Final = ("SFUMATO_OPERATOR_TOKEN",)
+
+
+@dataclass(frozen=True)
+class TokenOptions:
+    """The reader of a task who gets a token."""
+
+    task: Annotated[str, typer.Argument()]
+    """The address of a task."""
+    name: str = "reader"
+    """The name of the reader, for whoever takes the token away."""
+    revoke: bool = False
+    """Take the token of this reader away."""
+
+
+def token(asked: TokenOptions) -> Result:
+    """Give somebody a token that reads the answers of one task, and nothing else.
+
+    It is shown this once, and replaces an earlier one of the same name. The operator's own token is
+    read from SFUMATO_OPERATOR_TOKEN.
+
+    Example:  sfumato task token http://127.0.0.1:8080/tasks/5d1e... --name lab
+    """
+    address = f"{_address(asked.task)}/tokens"
+    method = "DELETE" if asked.revoke else "POST"
+    fields = {"name": asked.name}
+    answer = client.ask(address, fields, method=method, variables=OPERATOR)
+    if asked.revoke:
+        return Result(answer, [f"Taken away: the token of {asked.name}."])
+    return Result(answer, [f"Token of {asked.name}, shown this once:  {answer['token']}"])
+
+
+@dataclass(frozen=True)
+class DeleteOptions:
+    """The task to delete."""
+
+    task: Annotated[str, typer.Argument()]
+    """The address of a task."""
+    confirm: str | None = None
+    """The first digits of the task's id, eight or more; asked for where somebody can answer."""
+
+
+def delete(asked: DeleteOptions) -> Result:
+    """Delete a task and all that its collector has of it: reports, tallies, answers, keys, tokens.
+
+    It is deleted from the files of the store as well, but not from backups. Devices that take part
+    are not told; what they send is refused. The operator's token is read from
+    SFUMATO_OPERATOR_TOKEN.
+
+    Example:  sfumato task delete http://127.0.0.1:8080/tasks/5d1e... --confirm 5d1e0f72
+    """
+    address = _address(asked.task)
+    name = address.rpartition("/")[2]
+    digits = asked.confirm
+    if digits is None and sys.stdin.isatty():
+        digits = typer.prompt("Nothing of it comes back. The first 8 digits of its id", err=True)
+    if digits is None or len(digits) < 8 or not name.startswith(digits):
+        raise InputError(
+            f"--confirm is {digits!r}; at least the first 8 digits of the task's id are expected, "
+            "as nothing of it comes back."
+        )
+    fields = {"confirm": name}
+    answer = client.ask(address, fields, method="DELETE", variables=OPERATOR)
+    return Result(answer, [f"Deleted: task {name[:12]}, with everything that was kept of it."])
+
+
+def _address(task: str) -> str:
+    """Return the address of one task; a list of tasks is not enough for a change."""
+    if "/tasks/" not in task:
+        raise InputError(f"the task is {task!r}; its address is expected, with /tasks/ and its id.")
+    return client.task_of(task)
