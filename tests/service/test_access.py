@@ -169,6 +169,27 @@ def test_a_deleted_task_is_gone_from_the_files(tmp_path: Path) -> None:
     again.close()
 
 
+def test_reports_on_their_way_to_a_deleted_task_are_not_kept(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    body = Fleet(world.hidden, len(VALUES)).body(VALUES)
+    waiting = world.collector.receive(world.hidden, body)
+    world.collector.delete(world.hidden)
+    world.collector.settle([waiting])
+    assert waiting.receipt.accepted == 0
+    assert {reason for _, reason in waiting.receipt.refused} == {"stale"}
+    assert list(world.store.ids(world.hidden.task_id, 1)) == []
+    assert dict(world.store.tallies(world.hidden.task_id)) == {}
+    world.store.close()
+
+
+def test_other_processes_drop_a_deleted_task(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.store.delete_task(world.hidden.task_id)
+    world.collector.close_due()
+    assert list(world.collector.running_tasks) == [world.open.task_id]
+    world.store.close()
+
+
 # ---- on the command line -------------------------------------------------------------------------
 
 

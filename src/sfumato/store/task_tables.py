@@ -210,7 +210,7 @@ class TaskTables(Store):
     def drop_token(self, role: str) -> bool:
         """Delete the token of a role; return whether there was one."""
         with self._erasing() as db:
-            return db.run("DELETE FROM tokens WHERE role = ?", (role,)).rowcount > 0
+            return bool(db.run("DELETE FROM tokens WHERE role = ?", (role,)).rowcount)
 
     def tokens(self) -> dict[bytes, str]:
         """Return the role of each token, by the token's digest."""
