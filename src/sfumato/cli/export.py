@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,8 @@ def export(asked: ExportOptions) -> Result:
                 rows.write(row)
             rows.finish()
     whole = f"{rows.count:,} blurred reports of {running.closed} closed periods"
+    erased = running.erased_at(time.time())
+    gone = f"The contents of the first {erased} of them are kept no longer."
     few = f"Nothing is there of {len(short)} of them, with {TOO_FEW}."
     return Result(
         {
@@ -74,9 +77,11 @@ def export(asked: ExportOptions) -> Result:
             "reports": rows.count,
             "periods": running.closed,
             "short_periods": short,
+            "erased_periods": erased,
         },
         [
             f"Written: {target}, {whole}.",
             *[few] * bool(short),
+            *[gone] * bool(erased),
         ],
     )

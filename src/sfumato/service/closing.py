@@ -46,6 +46,8 @@ class Closer:
         self._versions: dict[bytes, int] = {}
         self._packed: set[bytes] = set()
         """The tasks without contents of earlier periods that are still to be packed."""
+        self._erased: dict[bytes, int] = {}
+        """The last period of each task whose contents have been erased."""
         self._failures: dict[bytes, tuple[int, float]] = {}
         """How often each task could not close, and when it is tried again."""
 
@@ -109,6 +111,7 @@ class Closer:
                     self._door.forget(running.task_id, release.period)
                 if time.monotonic() > end:
                     break
+            self._erase(running, now)
         except Exception as error:  # noqa: BLE001 -- the other tasks go on
             self._failed(running, error)
         else:
@@ -124,6 +127,13 @@ class Closer:
             if time.monotonic() > end:
                 return
         self._packed.add(running.task_id)
+
+    def _erase(self, running: RunningTask, now: float) -> None:
+        """Erase contents that the task keeps no longer."""
+        until = running.erased_at(now)
+        if until > self._erased.get(running.task_id, 0):
+            self._store.erase_contents(running.task_id, until)
+            self._erased[running.task_id] = until
 
     def _failed(self, running: RunningTask, error: Exception) -> None:
         before, _ = self._failures.get(running.task_id, (0, 0.0))

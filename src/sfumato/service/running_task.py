@@ -226,6 +226,14 @@ class RunningTask:
         # Devices have the grace for sending and, if there is a shuffler, it has as much again.
         return self.ends_at(period) + self.grace * (1 + self.is_mixed)
 
+    def erased_at(self, now: float) -> int:
+        """Return the last period whose contents are kept no longer at a time; 0 if all are kept."""
+        spec = self.published.spec
+        if "keep" not in spec:
+            return 0
+        passed = now - self.closes_at(0) - spec["keep"]
+        return max(0, min(int(passed // spec["period_seconds"]), self.closed))
+
     @property
     def grace(self) -> float:
         """The time, in seconds, that devices have for sending after a period has ended."""

@@ -30,10 +30,6 @@ def refuse_unkept(task: Task, *, sealed: bool) -> None:
         raise ConfigurationError(
             f"counts is {task.counts!r}; this collector counts reports itself, so leave it out."
         )
-    if task.keep is not None:
-        raise ConfigurationError(
-            f"keep is {task.keep} seconds; this collector keeps contents for good, so leave it out."
-        )
     if task.renew is not None and not sealed:
         raise ConfigurationError(
             f"renew is {task.renew} seconds; the task's reports are not sealed, so that there is "

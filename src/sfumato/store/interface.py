@@ -254,6 +254,13 @@ class Store(ABC):
         """Move the contents of a closed period into the log, in random order and without ids."""
 
     @abstractmethod
+    def erase_contents(self, task_id: bytes, until: int) -> None:
+        """Erase the contents of the packed periods up to one, also from the files.
+
+        Tallies and releases stay. The numbers of the erased rows of the log do not come again.
+        """
+
+    @abstractmethod
     def log(self, task_id: bytes, after: int = 0) -> Iterator[LogRow]:
         """Yield the rows of a task's log after a number, in order.
 

@@ -134,7 +134,7 @@ class ReportTables(TaskTables):
         """Yield the opened contents of a period's reports, many at a time."""
         for _, contents in self._rows_of(task_id, period, "contents"):
             yield contents
-        rest = f"{_OF_A_PERIOD} ORDER BY sequence"
+        rest = f"{_OF_A_PERIOD} AND n > 0 ORDER BY sequence"
         for (sequence,) in self._read("log", "sequence", rest, task_id, period):
             ((contents,),) = self._read(
                 "log", "contents", "WHERE task_id = ? AND sequence = ?", task_id, sequence
@@ -143,7 +143,7 @@ class ReportTables(TaskTables):
 
     def log(self, task_id: bytes, after: int = 0) -> Iterator[LogRow]:
         """Yield the rows of a task's log after a number, in order."""
-        rest = f"WHERE task_id = ? AND sequence > ? ORDER BY sequence LIMIT {TOGETHER}"
+        rest = f"WHERE task_id = ? AND sequence > ? AND n > 0 ORDER BY sequence LIMIT {TOGETHER}"
         columns = "sequence, key_id, period, n, contents"
         while rows := self._read("log", columns, rest, task_id, after):
             yield from (LogRow(*row) for row in rows)
@@ -258,7 +258,7 @@ class ReportTables(TaskTables):
         ((size, _),) = self._counts(f"{query} {_OF_A_PERIOD}", task_id, period)
         if size <= MOST_BYTES:
             prepared = list(prepared)  # so that others need not wait for it
-        with self._writing() as db:
+        with self._erasing() as db:  # ids and the order of arrival are gone from the files
             self._exclude(db, task_id, period)
             if self._read("periods", "packed", _OF_A_PERIOD, task_id, period, db=db) != [(0,)]:
                 return
@@ -279,6 +279,22 @@ class ReportTables(TaskTables):
             db.run(f"DELETE FROM batches {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
             self._join_writers(db, task_id, period)
             db.run(f"UPDATE periods SET packed = 1 {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
+
+    def erase_contents(self, task_id: bytes, until: int) -> None:
+        """Erase the contents of the packed periods up to one, also from the files."""
+        old = "WHERE task_id = ? AND period <= ?"
+        rest = f"{old} ORDER BY sequence DESC LIMIT 1"
+        with self._erasing() as db:
+            last = self._read("log", "sequence, n", rest, task_id, until, db=db)
+            if not last or not last[0][1]:
+                return
+            # The last row stays, without contents, so that its number does not come again.
+            ((number, _),) = last
+            db.run(f"DELETE FROM log {old} AND sequence < ?", (task_id, until, number))  # noqa: S608
+            db.run(
+                "UPDATE log SET n = 0, contents = ? WHERE task_id = ? AND sequence = ?",
+                (b"", task_id, number),
+            )
 
     def _permuted(self, rows: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, bytes]]:
         """Yield the key, the number and the contents of each row that the log will have."""
