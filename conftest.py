@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import pytest
 
+collect_ignore: Final = ["docs/reference.md"]
+"""Files whose examples run elsewhere: these are those of the docstrings."""
 KINDS: Final = {
     "slow": "./run test --slow",
     "statistics": "./run test",

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 INCLUDED = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
@@ -38,3 +44,23 @@ def test_the_source_distribution_has_all_that_its_tests_and_its_script_need() ->
     needed = {"constraints.txt", "pyproject.toml"} & _named_files((ROOT / "run").read_text())
     assert needed == {"constraints.txt", "pyproject.toml"}
     assert needed | {"run", "conftest.py"} <= included
+
+
+def test_the_packaged_description_has_no_link_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads it on a package index has no files beside it."""
+    interface: Any = ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object  # what builds packages need not be installed here
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    spec = spec_from_file_location("description", ROOT / "tools" / "description.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook: Any = module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    target = re.compile(r"\]\(([^)]*)\)")
+    assert any(not link.startswith("https://") for link in target.findall(readme))
+    text = hook.described(readme)
+    assert target.findall(text)
+    assert all(link.startswith("https://") for link in target.findall(text))
+    assert "operators" in text
+    assert "![" not in text

@@ -22,7 +22,7 @@ WRITES = {"-o", "--plot", "--certificate"}
 
 def test_the_version_is_in_one_place() -> None:
     assert release.version() == sfumato.__version__
-    assert PROJECT["dynamic"] == ["version"]
+    assert PROJECT["dynamic"] == ["readme", "version"]
     assert "version" not in PROJECT
 
 

@@ -33,7 +33,14 @@ FEW: Final = 12
 
 @dataclass(frozen=True)
 class Answer:
-    """One number with its interval, its quantity and the guarantee that is printed with it."""
+    """One number with its interval, its quantity and the guarantee that is printed with it.
+
+    Examples
+    --------
+    >>> print(Answer("cat", 0.2, 0.1, 0.3, AMOUNT, None, ""))
+    cat: 0.20 ± 0.10
+
+    """
 
     label: Label
     value: float

@@ -28,6 +28,11 @@ class Limits:
         Whether tasks may be joined whose epsilon only covers a window of consecutive periods
         instead of all time. The total then covers any stretch of time up to the shortest window.
 
+    Examples
+    --------
+    >>> Limits(epsilon=2.0).windows
+    False
+
     """
 
     epsilon: float

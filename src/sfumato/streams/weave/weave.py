@@ -88,6 +88,12 @@ class Weave(WeaveDesign):
     ----
     Device O(width) time per period and O(width) memory; server O(spans T^2) per period.
 
+    Examples
+    --------
+    >>> stream = Weave.best(Binary(), 24, 4, 1.0)
+    >>> stream.horizon, stream.guarantee.epsilon
+    (24, 1.0)
+
     References
     ----------
     The protocol this project uses. Its relatives: rotating panel surveys; LPU of "LDP-IDS: Local
