@@ -19,7 +19,7 @@ from sfumato.docstrings import Docstring
 __all__ = ["example_of", "main", "written"]
 
 GROUPS: Final = {
-    "Asking once": (*sorted(mechanisms.__all__), "KeyValues", "ItemSets", "RealVectors"),
+    "Asking once": (*sorted(dir(mechanisms)), "KeyValues", "ItemSets", "RealVectors"),
     "Asking over time": (
         *("Weave", "Window", "Tiers", "Flat", "ToPL"),
         *("Binary", "Category", "Items", "Attributes"),

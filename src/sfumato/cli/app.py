@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
 from sfumato import __version__
-from sfumato.cli import shuffle_command, task_commands
+from sfumato.cli import settings, shuffle_command, task_commands
 from sfumato.cli.amplify import amplify
 from sfumato.cli.audit_command import audit_
 from sfumato.cli.calibrate import calibrate
@@ -39,39 +40,61 @@ from sfumato.cli.task_care import delete, token
 
 __all__ = ["app"]
 
+TRY: Final = "Try it"
+ONCE: Final = "Ask people once"
+OVER_TIME: Final = "Ask devices over time"
+ANSWERS: Final = "Ask for answers"
+STREAM: Final = "Publish a raw stream"
+OWN: Final = "On your own device"
+BELIEVE: Final = "Prove and repeat"
+"""What commands are for: the headings of the list of all of them."""
+
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "SFUMATO",
+    },
 )
-add_group(app, "demo", demo, once, films)
-add_group(app, "mechanisms", mechanisms, show)
-add(app, law, compare, plan, amplify, calibrate)
-add(app, randomize, estimate, release, range_, simulate)
-owner = "See what a device has sent and spent; leave a task; erase."
-add_group(app, "device", owner, log, leave, erase)
-add(app, fleet)
-researcher = "Repeat the experiments of the papers, and ours."
-add_group(app, "lab", researcher, list_, run, report, accuracy, fan_out, values)
-add(app, check, audit_)
+add_group(app, "demo", demo, once, films, job=TRY)
+add(app, doctor, job=TRY)
 operator = (task_commands.new, task_commands.check, task_commands.publish, token, delete)
-add_group(app, "task", "Write, check and publish task files; look after tasks.", *operator)
-add(app, serve, query, export, doctor)
+looking_after = "Write, check and publish task files; look after tasks."
+add_group(app, "task", looking_after, *operator, job=OVER_TIME)
+add(app, plan, simulate, serve, fleet, job=OVER_TIME)
 mixer = "Mix the sealed reports of many devices for a collector."
-add_group(app, "shuffle", mixer, shuffle_command.serve)
+add_group(app, "shuffle", mixer, shuffle_command.serve, job=OVER_TIME)
+app.command("config", rich_help_panel=OVER_TIME)(settings.config)
+add(app, query, export, job=ANSWERS)
+add(app, release, range_, job=STREAM)
+add_group(app, "mechanisms", mechanisms, show, job=ONCE)
+add(app, law, compare, amplify, calibrate, randomize, estimate, job=ONCE)
+owner = "See what a device has sent and spent; leave a task; erase."
+add_group(app, "device", owner, log, leave, erase, job=OWN)
+add(app, check, audit_, job=BELIEVE)
+researcher = "Repeat the experiments of the papers, and ours."
+add_group(app, "lab", researcher, list_, run, report, accuracy, fan_out, values, job=BELIEVE)
 
 
 @app.callback(invoke_without_command=True)
 def sfumato(
     context: typer.Context,
     *,
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", show_envvar=False)
+    ] = False,
+    config_file: Annotated[
+        Path | None,
+        typer.Option("--config", envvar="SFUMATO_CONFIG", help="A TOML file with settings."),
+    ] = None,
 ) -> None:
     """Collect statistics from many devices without anyone having to hand over their data.
 
     Start with:  sfumato demo
     """
+    if config_file is not None:
+        context.default_map = settings.read_settings(config_file, context.command)
     if show_version:
         typer.echo(f"sfumato {__version__}")
     elif context.invoked_subcommand is None:

@@ -97,13 +97,17 @@ class Result:
 # ---- running a command -----------------------------------------------------------------------
 
 
-def add(group: typer.Typer, *commands: Callable[..., Result | None]) -> None:
+def add(
+    group: typer.Typer, *commands: Callable[..., Result | None], job: str | None = None
+) -> None:
     """Add commands to a group, under the names of their functions.
 
-    A command that prints everything itself returns None.
+    A command that prints everything itself returns None. ``job`` is what the commands are for, a
+    heading in the list of all commands.
     """
     for run in commands:
-        group.command(run.__name__.strip("_").replace("_", "-"))(_call_of(run))
+        name = run.__name__.strip("_").replace("_", "-")
+        group.command(name, rich_help_panel=job)(_call_of(run))
 
 
 def add_group(
@@ -111,6 +115,7 @@ def add_group(
     name: str,
     own: str | Callable[..., Result | None],
     *commands: Callable[..., Result | None],
+    job: str | None = None,
 ) -> None:
     """Add a group of commands, with its help or the command that runs if none of them is named."""
     if isinstance(own, str):
@@ -118,7 +123,7 @@ def add_group(
     else:
         group = typer.Typer(callback=_call_of(own), invoke_without_command=True)
     add(group, *commands)
-    parent.add_typer(group, name=name)
+    parent.add_typer(group, name=name, rich_help_panel=job)
 
 
 def _call_of(run: Callable[..., Result | None]) -> Callable[..., None]:
@@ -207,6 +212,7 @@ def _parameter(
     info.help = words.replace("``", "")
     info.rich_help_panel = panel
     if isinstance(info, OptionInfo):
+        info.show_envvar = False  # every option has a variable; `sfumato config` names them
         option = NAMES.get(name, f"--{name.replace('_', '-')}")
         info.param_decls = tuple(filter(None, (option, SHORT.get(name))))
     if _is_repeated(kind):
