@@ -1,10 +1,11 @@
 """What the collector costs beyond its work: ``python -m benchmarks.collector``.
 
-Two ratios, each from one run on one machine. *Unsealed*: the rate at which batches of 1000 reports
+Ratios, each from one run on one machine. *Unsealed*: the rate at which batches of 1000 reports
 pass through HTTP into the store, of a collector in its own process, over the rate at which one
 process decodes, judges, deduplicates, counts and commits the same batches, in groups of the size
 that the collector reached. *Sealed*: the processor time of the collector for the same with sealed
-reports, over that of opening the seals and nothing else.
+reports, over that of opening the seals and nothing else. *Single*: the same ratio for uploads of
+one sealed report each, from 64 clients, on kept and on new connections.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from benchmarks import single_uploads
 from sfumato.randomness import seeded
 from sfumato.service.collector import Collector
 from sfumato.service.running_task import RunningTask
@@ -42,6 +44,7 @@ __all__ = ["main", "measure"]
 
 LEAST_RATE: Final = 0.4
 MOST_COST: Final = 1.6
+MOST_SINGLE: Final = {"kept": 4.0, "new": 8.0}
 SIZE: Final = 1000
 CONNECTIONS: Final = 8
 PERIOD: Final = 16
@@ -88,10 +91,10 @@ def _asked(url: str, token: str, body: Any = None) -> bytes:
         return found
 
 
-def batches(running: RunningTask, count: int, size: int) -> list[bytes]:
+def batches(running: RunningTask, count: int, size: int, seed: int = 1) -> list[bytes]:
     """Return batches of reports of one period, of all spans in the shares of the mix."""
     protocol: Any = running.protocol
-    coins, rng = seeded(1), np.random.default_rng(1)
+    coins, rng = seeded(seed), np.random.default_rng(seed)
     public = running.published.public_key
     made = []
     for _ in range(count):
@@ -215,8 +218,26 @@ def _group(url: str, token: str, batches_sent: int) -> int:
     return max(1, round(batches_sent / float(commits[1]))) if commits else 1
 
 
-def measure(count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3) -> dict[str, Any]:
-    """Return both ratios and what they are made of; the best of some rounds."""
+def _single(
+    url: str, process: int, running: RunningTask, bodies: dict[str, bytes]
+) -> dict[str, float]:
+    """Return what uploads of one sealed report cost, in multiples of opening, by connections."""
+    path, ratios = f"/v1/tasks/{running.name}/reports", {}
+    for connections, body in bodies.items():
+        singles = single_uploads.alone([body], running.layout.report_dtype.itemsize)
+        opened, spent = _opening(running, [body]), _cpu(process)
+        kept = connections == "kept"
+        accepted = single_uploads.send_all(url, path, singles, kept=kept)
+        ratios[connections] = (_cpu(process) - spent) / opened
+        if accepted != len(singles):
+            raise RuntimeError(f"{accepted} reports were accepted; all should have been.")
+    return ratios
+
+
+def measure(
+    count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3, singles: int = 6000
+) -> dict[str, Any]:
+    """Return all ratios and what they are made of; the best of some rounds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with serving(folder) as (url, process, token):
@@ -234,6 +255,8 @@ def measure(count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3
             bodies = batches(closed, sealed, size)
             opened = _opening(closed, bodies)
             _, cpu = _uploaded(url, process, closed, bodies)
+            alone_bodies = dict(zip(MOST_SINGLE, batches(closed, 2, singles, seed=2), strict=True))
+            single = _single(url, process, closed, alone_bodies)
     best, least = min(wall for wall, _ in served), min(wall for wall, _ in alone)
     return {
         "reports": count * size,
@@ -245,6 +268,8 @@ def measure(count: int = 200, sealed: int = 8, size: int = SIZE, rounds: int = 3
         "opening_microseconds": 1e6 * opened / (sealed * size),
         "sealed_microseconds": 1e6 * cpu / (sealed * size),
         "cost": cpu / opened,
+        "single_kept": single["kept"],
+        "single_new": single["new"],
     }
 
 
@@ -274,10 +299,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sealed", type=int, default=8, help="sealed batches; %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="default %(default)s")
     parser.add_argument("--size", type=int, default=SIZE, help="reports of a batch; %(default)s")
+    parser.add_argument("--singles", type=int, default=6000, help="single uploads; %(default)s")
     parser.add_argument("--json", action="store_true", help="print nothing but JSON")
     parser.add_argument("--check", action="store_true", help="exit with 1 unless the limits hold")
     given = parser.parse_args(arguments)
-    found = measure(given.batches, given.sealed, given.size, given.rounds)
+    found = measure(given.batches, given.sealed, given.size, given.rounds, given.singles)
     if given.json:
         print(json.dumps(found, indent=2))
     else:
@@ -289,9 +315,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"processor time {found['cpu_rate']:.2f})\n"
             f"sealed, the collector      {found['sealed_microseconds']:>12.1f} µs of a processor\n"
             f"sealed, opening alone      {found['opening_microseconds']:>12.1f} µs\n"
-            f"  ratio                    {found['cost']:>12.2f} (at most {MOST_COST})"
+            f"  ratio                    {found['cost']:>12.2f} (at most {MOST_COST})\n"
+            f"single, kept connections   {found['single_kept']:>12.2f} times opening (at most "
+            f"{MOST_SINGLE['kept']})\n"
+            f"single, new connections    {found['single_new']:>12.2f} times opening (at most "
+            f"{MOST_SINGLE['new']})"
         )
     holds = found["rate"] >= LEAST_RATE and found["cost"] <= MOST_COST
+    holds = holds and all(found[f"single_{each}"] <= most for each, most in MOST_SINGLE.items())
     return 1 if given.check and not holds else 0
 
 

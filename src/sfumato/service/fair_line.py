@@ -63,6 +63,8 @@ class FairLine:
 
     def __init__(self) -> None:
         self._lines: OrderedDict[str, _OwnLine] = OrderedDict()
+        self.work = 0
+        """How much work waits, in sealed reports."""
 
     def __bool__(self) -> bool:
         return bool(self._lines)
@@ -73,7 +75,9 @@ class FairLine:
         if line is None:
             line = self._lines[waiting.client] = _OwnLine()
         line.waiting.append(waiting)
-        line.work += _work(waiting.upload, waiting.upload.rest)
+        work = _work(waiting.upload, waiting.upload.rest)
+        line.work += work
+        self.work += work
 
     def round(self) -> list[Turn]:
         """Return the turns of one round; uploads whose last turn it is leave the line.
@@ -89,6 +93,9 @@ class FairLine:
             left -= before - line.work
             if line.waiting:
                 self._lines[client] = line  # behind the others
+                self.work -= before - line.work
+            else:
+                self.work -= before
             if left <= 0:
                 break
         return turns

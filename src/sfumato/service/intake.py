@@ -26,6 +26,16 @@ MOST_REPORTS: Final = 1 << 20
 """The largest number of reports that wait for their receipts."""
 
 
+ENOUGH: Final = 256
+"""The work, in sealed reports, from which on a round waits for no others."""
+
+GATHER: Final = 0.003
+"""The time in seconds for which a smaller round waits for others to join it."""
+
+LONGEST_GATHER: Final = 0.1
+"""The same while a commit is going on, which the round would wait for anyway."""
+
+
 class Busy(SfumatoError):
     """Too many reports are waiting already."""
 
@@ -101,19 +111,28 @@ class Intake:
     def _run(self) -> None:
         stopping = False
         while not stopping or self._line:
-            try:
-                waiting = self._queue.get(block=not self._line)
-                while True:
-                    if waiting is None:
-                        stopping = True
-                    else:
-                        self._line.add(waiting)
-                    waiting = self._queue.get_nowait()
-            except queue.Empty:
-                pass
+            stopping |= self._collect(wait=not self._line)
+            began = time.monotonic()
+            while not stopping and self._line.work < ENOUGH:
+                waited = time.monotonic() - began
+                if waited > LONGEST_GATHER or (waited > GATHER and self._writer.is_free):
+                    break
+                time.sleep(GATHER)
+                stopping |= self._collect(wait=False)
             turns = self._line.round()
             if turns:
                 self._writer.submit(self._screened(turns))
+
+    def _collect(self, *, wait: bool) -> bool:
+        """Let new uploads stand in line; return whether no more will come."""
+        try:
+            waiting = self._queue.get(block=wait)
+            while waiting is not None:
+                self._line.add(waiting)
+                waiting = self._queue.get_nowait()
+        except queue.Empty:
+            return False
+        return True
 
     def _screened(self, turns: Sequence[Turn]) -> Screened:
         """Return what has passed the first door in a round."""

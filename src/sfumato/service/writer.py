@@ -85,6 +85,11 @@ class Writer:
         """Whether the writing thread is running."""
         return self._thread.is_alive()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a commit could begin now."""
+        return self.busy_since is None and self._queue.empty()
+
     def submit(self, screened: Screened) -> None:
         """Queue what has passed the first door for the next commit."""
         self._queue.put(screened)
