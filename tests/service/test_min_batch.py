@@ -138,7 +138,7 @@ def _silent(release: dict[str, Any]) -> None:
 def _events(scene: Scene) -> None:
     async def heard() -> list[str]:
         bell, events = scene.world.service.bell, []
-        async for event in event_stream.stream(scene.running, bell, 0):
+        async for event in event_stream.stream(scene.running, bell, 0, lambda: None):
             events.append(event)
             if len(events) == 4:
                 return events

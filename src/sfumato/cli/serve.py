@@ -89,7 +89,12 @@ def serve(asked: ServeOptions) -> None:
         base = (url or here).rstrip("/")
         wrapping = KeyWrapping.of(asked.key_secret_file)
         collector = Collector(opened, base, wrapping=wrapping)
-        service = Service(collector, rate=asked.rate, proxies=asked.trusted_proxy)
+        service = Service(
+            collector,
+            rate=asked.rate,
+            proxies=asked.trusted_proxy,
+            store_file=asked.store,
+        )
         logs.to_stderr()
         lost = _elsewhere(collector, base)
         bare = [] if wrapping.wraps else [UNWRAPPED]

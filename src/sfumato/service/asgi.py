@@ -7,28 +7,27 @@ questions; the operator publishes tasks.
 from __future__ import annotations
 
 import asyncio
-import secrets
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
-from itertools import count
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.service import answer_formats, openapi, page
 from sfumato.service.access import Access
-from sfumato.service.browsers import refuse_foreign_pages
 from sfumato.service.collector import Collector, TooFew
+from sfumato.service.edge import Edge
 from sfumato.service.event_stream import Bell, stream
 from sfumato.service.intake import MOST_REPORTS, Intake
 from sfumato.service.metrics import CollectorMetrics
@@ -38,7 +37,7 @@ from sfumato.service.running_task import RunningTask
 from sfumato.service.task_submission import PublishRequest
 from sfumato.service.upload_path import UploadPath
 from sfumato.service.writer import Writer
-from sfumato.web.clients import Clients
+from sfumato.web.clients import Clients, Room
 from sfumato.web.intake_limits import Gate, Rate
 from sfumato.web.logs import log
 from sfumato.web.problems import Refused, handlers
@@ -49,19 +48,21 @@ __all__ = ["Service", "make_app"]
 T = TypeVar("T")
 
 LARGEST_TASK: Final = 1 << 20
-MOST_LISTENERS: Final = 200
+MOST_LISTENERS: Final = 400
+MOST_QUESTIONS: Final = 64
+MOST_PUBLICATIONS: Final = 4
+"""The largest numbers of listeners to events, of questions and pages that wait, and of tasks to be
+published; of each, a client has no more than is left over.
+"""
+
 DESKS: Final = 2
 """The number of threads that answer questions."""
 
 CLOCK: Final = 0.25
 """The longest time between two looks at the clock, in seconds."""
 
-HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-UNCACHED: Final = (b"cache-control", b"no-store")
+LOOK: Final = 1.0
+"""The number of seconds between two looks at the store, the disk and the memory."""
 
 
 class Service:
@@ -77,6 +78,8 @@ class Service:
         The largest number of reports that wait for a commit.
     proxies
         Addresses or networks of the proxies that are believed when they say for whom they ask.
+    store_file
+        The file of the store, if it is one; it is looked after.
 
     """
 
@@ -86,12 +89,15 @@ class Service:
         rate: float = 0.0,
         waiting: int = MOST_REPORTS,
         proxies: Sequence[str] = (),
+        store_file: Path | None = None,
     ) -> None:
         self.collector = collector
         self.metrics = CollectorMetrics(collector)
-        self.writer = Writer(collector, self.metrics)
+        self.writer = Writer(collector, self.metrics, store_file)
+        self.health = self.writer.health
         self.intake = Intake(collector, self.writer, waiting)
         self.metrics.waiting.set_function(lambda: self.intake.waiting)
+        self.metrics.ready.set_function(lambda: float(not self.health.troubles))
         self.access = Access(collector.store)
         self.clients = Clients(proxies)
         self.gate = Gate()
@@ -108,9 +114,13 @@ class Service:
         self.office = Office(collector, self.writer, self.access)
         self.bell = Bell()
         # Answers may take long, and must not delay reports.
-        self._running_tasks = ThreadPoolExecutor(DESKS, "running")
+        self._desks = ThreadPoolExecutor(DESKS, "desk")
+        # Publishing may search for long, and must not delay answers.
+        self._publishing = ThreadPoolExecutor(1, "publishing")
+        self._listeners = Room(MOST_LISTENERS)
+        self._questions, self._publications = Room(MOST_QUESTIONS), Room(MOST_PUBLICATIONS)
         self._rereader = Rereader()
-        self._clock: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -118,30 +128,34 @@ class Service:
         del app
         self.writer.start()
         self.intake.start()
-        self._clock = asyncio.create_task(self._watch())
+        self._tasks = [asyncio.create_task(work) for work in (self._watch(), self._look())]
         try:
             yield
         finally:
             self.bell.ring(stop=True)
-            self._clock.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._clock
+            for task in self._tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
             await asyncio.to_thread(self.intake.stop)
             await asyncio.to_thread(self.writer.stop)
             self._rereader.stop()
-            self._running_tasks.shutdown(wait=False, cancel_futures=True)
+            for pool in (self._desks, self._publishing):
+                pool.shutdown(wait=False, cancel_futures=True)
 
     async def _watch(self) -> None:
         """Close periods when they are due, also after errors."""
         while True:
+            began = time.monotonic()
             try:
                 closed = await asyncio.wrap_future(self.writer.call(self.collector.close_due))
             except Exception as error:  # noqa: BLE001 -- the clock must go on
                 log().error("clock", kind=type(error).__name__)
                 await asyncio.sleep(1)
                 continue
+            self.health.tick()
             if closed:
-                self.metrics.closed(len(closed))
+                self.metrics.closed(len(closed), time.monotonic() - began)
                 self.bell.ring()
                 for running, release in closed:
                     log().info(
@@ -157,6 +171,17 @@ class Service:
                 default=CLOCK,
             )
             await asyncio.sleep(min(max(soonest, 0.005), CLOCK))
+
+    async def _look(self) -> None:
+        """Look after the store once a second; log what goes wrong, and when it is over."""
+        while True:
+            before = self.health.troubles
+            troubles = await asyncio.to_thread(self.health.look)
+            if troubles and troubles != before:
+                log().error("not ready", troubles=troubles)
+            elif before and not troubles:
+                log().info("ready again")
+            await asyncio.sleep(LOOK)
 
     # ---- devices -----------------------------------------------------------------------------
 
@@ -186,7 +211,7 @@ class Service:
         async with self.gate.body(request, LARGEST_TASK, self.clients.of(request.scope)) as body:
             try:
                 asked = PublishRequest.parse(body)
-                running = await _in(self._running_tasks, asked.publish, self.collector)
+                running = await self._published(request, asked)
             except (InputError, ConfigurationError) as error:
                 raise Refused("not-a-task", str(error)) from None
         log().info("task published", task=running.name)
@@ -206,9 +231,7 @@ class Service:
         self.rate.check(self.clients.of(request.scope))
         fields, accept = _once(request), request.headers.get("accept", "")
         try:
-            response = await _in(
-                self._running_tasks, answer_formats.response, running, fields, accept
-            )
+            response = await self._asked(request, answer_formats.response, running, fields, accept)
         except TooFew as error:
             raise Refused("too-few", str(error)) from None
         except MismatchError as error:
@@ -220,10 +243,13 @@ class Service:
     async def events(self, request: Request) -> Response:
         """Send an event for each period that closes."""
         running = self._readable(request)
-        if self.bell.listeners >= MOST_LISTENERS:
+        client, since = self.clients.of(request.scope), _since(request)
+        if not self._listeners.take(client, 1):
             raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
-        since = _since(request)
-        return StreamingResponse(stream(running, self.bell, since), media_type="text/event-stream")
+        leave = partial(self._listeners.give_back, client, 1)
+        return StreamingResponse(
+            stream(running, self.bell, since, leave), media_type="text/event-stream"
+        )
 
     async def page(self, request: Request) -> Response:
         """Return the page of a task."""
@@ -232,9 +258,9 @@ class Service:
             lens = Lens.of(running, _once(request))
         except ConfigurationError as error:
             raise Refused("not-a-question", str(error)) from None
-        seen = await _in(self._running_tasks, self._rereader.read, running, lens)
+        seen = await self._asked(request, self._rereader.read, running, lens)
         now = self.collector.clock()
-        text = await _in(self._running_tasks, page.of_task, running, now, self.metrics, lens, seen)
+        text = await self._asked(request, page.of_task, running, now, self.metrics, lens, seen)
         return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
 
     async def front(self, request: Request) -> Response:
@@ -254,7 +280,7 @@ class Service:
 
     # ---- anybody -----------------------------------------------------------------------------
 
-    async def health(self, request: Request) -> Response:
+    async def alive(self, request: Request) -> Response:
         """Respond that the process is alive."""
         del request
         return JSONResponse({"status": "ok"})
@@ -262,14 +288,29 @@ class Service:
     async def ready(self, request: Request) -> Response:
         """Respond whether reports can be received."""
         del request
-        if not self.writer.is_alive or self.bell.stopping:
+        if not (self.writer.is_alive and self.intake.is_alive) or self.bell.stopping:
             raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"})
+        troubles = await asyncio.to_thread(self.health.look)
+        if troubles:
+            raise Refused("busy", f"{'; '.join(troubles)}.".capitalize(), {"Retry-After": "5"})
         return JSONResponse({"status": "ready"})
 
     async def document(self, request: Request) -> Response:
         """Return the OpenAPI document."""
         del request
         return JSONResponse(openapi.document())
+
+    async def _asked(self, request: Request, work: Callable[..., T], *arguments: Any) -> T:
+        """Return what a function finds out for a client; raise Refused if too much waits."""
+        return await _at(
+            self._desks, self._questions, self.clients.of(request.scope), work, *arguments
+        )
+
+    async def _published(self, request: Request, asked: PublishRequest) -> RunningTask:
+        client = self.clients.of(request.scope)
+        return await _at(
+            self._publishing, self._publications, client, asked.publish, self.collector
+        )
 
     def _running_task(self, request: Request) -> RunningTask:
         try:
@@ -309,61 +350,16 @@ def _since(request: Request) -> int:
     return int(heard if heard.isascii() and heard.isdigit() and len(heard) < 10 else since)
 
 
-async def _in(pool: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
-    """Run a function in a thread of a pool."""
-    return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *given))
-
-
-class _Edge:
-    """Refuses changes from pages of other sites, and adds the headers of every response.
-
-    Each request has an id, which is in the response and in what is logged.
-    """
-
-    def __init__(self, app: ASGIApp, base: str, uploads: UploadPath) -> None:
-        self._app = app
-        self._base = base
-        self._uploads = uploads
-        self._start, self._number = secrets.token_hex(4), count(1)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request_id = scope["request_id"] = f"{self._start}-{next(self._number):x}"
-        named = (b"x-request-id", request_id.encode())
-        if self._uploads.is_for(scope):
-            await self._upload(scope, receive, send, [*HEADERS, UNCACHED, named])
-            return
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = message["headers"] = [*message["headers"], *HEADERS, named]
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append(UNCACHED)
-            await send(message)
-
-        try:
-            refuse_foreign_pages(scope["method"], Headers(scope=scope), self._base)
-        except Refused as refused:
-            await refused.response(request_id)(scope, receive, sending)
-            return
-        await self._app(scope, receive, sending)
-
-    async def _upload(
-        self, scope: Scope, receive: Receive, send: Send, extra: list[tuple[bytes, bytes]]
-    ) -> None:
-        request_id = scope["request_id"]
-        try:
-            await self._uploads.respond(scope, receive, send, extra)
-        except Exception as error:  # noqa: BLE001 -- a bug must not look like silence
-            refused = error if isinstance(error, Refused) else None
-            if refused is None:
-                log().error("failed", kind=type(error).__name__, request=request_id)
-                refused = Refused("failed", "The operator finds more in the log.")
-            response = refused.response(request_id)
-            response.raw_headers += extra
-            await response(scope, receive, send)
+async def _at(
+    pool: ThreadPoolExecutor, room: Room, client: str, work: Callable[..., T], *arguments: Any
+) -> T:
+    """Run a function in a thread of a pool, if not too much waits for one already."""
+    if not room.take(client, 1):
+        raise Refused("busy", "Too many questions wait; try again.", {"Retry-After": "2"})
+    try:
+        return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *arguments))
+    finally:
+        room.give_back(client, 1)
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -381,7 +377,7 @@ def make_app(service: Service) -> ASGIApp:
         Route("/tasks/{task_id}", service.page),
         Route("/login", service.office.login),
         Route("/static/{name}", service.static),
-        Route("/healthz", service.health),
+        Route("/healthz", service.alive),
         Route("/readyz", service.ready),
         Route("/metrics", service.metrics_text),
         Route("/openapi.json", service.document),
@@ -389,4 +385,4 @@ def make_app(service: Service) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False  # each resource has one address
-    return _Edge(app, service.collector.base, service.uploads)
+    return Edge(app, service.collector.base, service.uploads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,7 +29,6 @@ class Bell:
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.stopping = False
-        self.listeners = 0
 
     def ring(self, *, stop: bool = False) -> None:
         """Wake all listeners; with ``stop``, for the last time."""
@@ -88,9 +87,13 @@ def told(answers: Answers, reports: int, *, is_mixed: bool) -> dict[str, Any]:
     return about | few | dict(columns)
 
 
-async def stream(running: RunningTask, bell: Bell, since: int) -> AsyncIterator[str]:
-    """Yield an event for each period after ``since``, until all periods have closed."""
-    bell.listeners += 1
+async def stream(
+    running: RunningTask, bell: Bell, since: int, leave: Callable[[], None]
+) -> AsyncIterator[str]:
+    """Yield an event for each period after ``since``, until all periods have closed.
+
+    Whatever happens, ``leave`` is called when nobody listens any more.
+    """
     try:
         yield "retry: 2000\n\n"
         while not bell.stopping:
@@ -111,4 +114,4 @@ async def stream(running: RunningTask, bell: Bell, since: int) -> AsyncIterator[
             except TimeoutError:
                 yield ": all is well\n\n"
     finally:
-        bell.listeners -= 1
+        leave()

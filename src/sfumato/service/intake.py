@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Thread
 from typing import Any, Final
 
@@ -63,7 +63,6 @@ class Intake:
         self._queue: queue.SimpleQueue[WaitingUpload | None] = queue.SimpleQueue()
         self._thread = Thread(target=self._run, name="first-door", daemon=True)
         self._loop: Any = None
-        self.clock: Callable[[], float] = time.monotonic
 
     @property
     def waiting(self) -> int:
@@ -74,6 +73,11 @@ class Intake:
     def is_alive(self) -> bool:
         """Whether the thread of the first door is running."""
         return self._thread.is_alive()
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong, so that nothing may be acknowledged."""
+        return self._writer.health.troubles
 
     def start(self) -> None:
         """Start the thread; to be called in the event loop."""
@@ -97,7 +101,7 @@ class Intake:
         if not self._by_task.take(task_id, n, weight):
             self._by_client.give_back(client, n)
             raise Busy("too many reports of this task wait to be counted; try again.")
-        waiting = WaitingUpload(upload, client, self.clock(), self._loop.create_future())
+        waiting = WaitingUpload(upload, client, time.monotonic(), self._loop.create_future())
         try:
             self._queue.put(waiting)
             receipt: bytes = await waiting.future

@@ -19,43 +19,52 @@ class CollectorMetrics:
 
     def __init__(self, collector: Collector) -> None:
         self.registry = CollectorRegistry()
-        self._reports = Counter(
-            "sfumato_reports",
-            "Reports by what became of them.",
-            ["outcome"],
-            registry=self.registry,
-        )
+        self._collector = collector
+        self._reports = self._counter("reports", "Reports by what became of them.", "outcome")
         for outcome in ("accepted", "repeated", *REASONS):
             self._reports.labels(outcome)
-        self._commits = Histogram(
-            "sfumato_commit_seconds", "Time of a group commit.", registry=self.registry
+        self._by_task = self._counter(
+            "task_reports", "Reports of each task by what became of them.", "task", "outcome"
         )
+        self._uploads = self._counter(
+            "refused_uploads", "Uploads that were refused as a whole, by problem.", "problem"
+        )
+        self.busy = self._counter("turned_away", "Requests that were told to come back.")
+        self._closed = self._counter("periods_closed", "Periods that have closed.")
+        self._latency = self._times("upload_seconds", "Time from a whole upload to its receipt.")
+        self._settling = self._times("settle_seconds", "Time of closing what was due.")
+        self._commits = self._times("commit_seconds", "Time of a group commit.")
         self._group = Histogram(
             "sfumato_commit_batches",
-            "Batches of a group commit.",
-            buckets=(1, 2, 4, 8, 16, 32, 64),
+            "Uploads that were joined in a commit.",
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
             registry=self.registry,
         )
-        self.busy = Counter(
-            "sfumato_turned_away", "Requests that were told to come back.", registry=self.registry
+        self.waiting = self._gauge("reports_waiting", "Reports that wait for a commit.")
+        self.ready = self._gauge(
+            "ready", "1 while reports are taken, 0 if nothing can be acknowledged."
         )
-        self._closed = Counter(
-            "sfumato_periods_closed", "Periods that have closed.", registry=self.registry
+        self._lag = self._gauge(
+            "task_lag_seconds", "For how long the next period of a task has been due.", "task"
         )
-        self.waiting = Gauge(
-            "sfumato_batches_waiting", "Batches that wait for a commit.", registry=self.registry
-        )
-        ids = Gauge(
-            "sfumato_ids_in_memory", "Ids of open periods in memory.", registry=self.registry
-        )
+        ids = self._gauge("ids_in_memory", "Ids of open periods in memory.")
         ids.set_function(lambda: collector.ids_in_memory)
-        tasks = Gauge("sfumato_tasks", "Tasks that have not ended.", registry=self.registry)
+        tasks = self._gauge("tasks", "Tasks that have not ended.")
         tasks.set_function(
             lambda: sum(not running.is_over for running in collector.running_tasks.values())
         )
         self._refused: dict[bytes, Counts[str]] = {}
         self.strangers: Counts[str] = Counts()
         """Counts of refused uploads that belong to no task, by reason, since the start."""
+
+    def _counter(self, name: str, words: str, *labels: str) -> Counter:
+        return Counter(f"sfumato_{name}", words, labels, registry=self.registry)
+
+    def _gauge(self, name: str, words: str, *labels: str) -> Gauge:
+        return Gauge(f"sfumato_{name}", words, labels, registry=self.registry)
+
+    def _times(self, name: str, words: str) -> Histogram:
+        return Histogram(f"sfumato_{name}", words, registry=self.registry)
 
     def received(self, running: RunningTask, receipts: Iterable[Receipt]) -> None:
         """Count the reports of some uploads by what became of them."""
@@ -68,12 +77,14 @@ class CollectorMetrics:
         for outcome, n in counts.items():
             if n:
                 self._reports.labels(outcome).inc(n)
+                self._by_task.labels(running.name, outcome).inc(n)
         reasons = Counts({reason: counts[reason] for reason in REASONS if counts[reason]})
         self.strangers.update(wrong_task=reasons.pop("wrong_task", 0))
         self._refused.setdefault(running.task_id, Counts()).update(reasons)
 
     def turned_away(self, problem: str) -> None:
         """Count an upload that was refused as a whole, by the name of the problem."""
+        self._uploads.labels(problem).inc()
         if problem == "too-many":
             self.busy.inc()
         elif problem != "busy":
@@ -88,10 +99,20 @@ class CollectorMetrics:
         self._commits.observe(seconds)
         self._group.observe(batches)
 
-    def closed(self, periods: int) -> None:
-        """Count periods that have closed."""
+    def waited(self, seconds: Iterable[float]) -> None:
+        """Count how long some uploads took from their last byte to their receipt."""
+        for each in seconds:
+            self._latency.observe(each)
+
+    def closed(self, periods: int, seconds: float) -> None:
+        """Count periods that have closed, and the time that it took."""
         self._closed.inc(periods)
+        self._settling.observe(seconds)
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
+        now = self._collector.clock()
+        for running in list(self._collector.running_tasks.values()):
+            lag = 0.0 if running.is_over else max(0.0, now - running.next_at)
+            self._lag.labels(running.name).set(lag)
         return generate_latest(self.registry)

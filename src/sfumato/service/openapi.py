@@ -170,7 +170,7 @@ _OPERATIONS: Final = (
     _Operation("get", "/v1/tasks", "listTasks", "List the tasks.", "Tasks"),
     _Operation(
         *("post", "/v1/tasks", "publishTask", "Publish a task; for the operator.", "Summary"),
-        problems=(400, 403, 408, 411, 413, 429),
+        problems=(400, 403, 408, 411, 413, 429, 503),
         secure=True,
         status=201,
         body=(JSON, _ref("PublishRequest")),
@@ -181,7 +181,7 @@ _OPERATIONS: Final = (
         *("post", f"{_TASK}/reports", "uploadReports"),
         "Hand in a batch of reports; answered when all of them are safe.",
         "Receipt",
-        problems=(400, 403, 408, 409, 411, 413, 415, 429),
+        problems=(400, 403, 408, 409, 411, 413, 415, 429, 503),
         body=(BATCH_TYPE, {"type": "string", "format": "binary"}),
     ),
     _Operation(
@@ -226,7 +226,7 @@ _OPERATIONS: Final = (
         *("get", f"{_TASK}/answers", "ask"),
         "Answer a question; for analysts unless the task is public.",
         "Answers",
-        problems=(400, 406, 409, 429),
+        problems=(400, 406, 409, 429, 503),
         secure=True,
         query=[_exampled(name) for name in _FIELDS],
         forms=tuple(media.partition(";")[0] for media in FORMATS.values() if media != JSON),
@@ -241,7 +241,7 @@ _OPERATIONS: Final = (
     ),
     _Operation(
         *("get", "/tasks/{task_id}", "showTask", "The task's page.", "text/html"),
-        problems=(400,),
+        problems=(400, 503),
         secure=True,
         query=[_in("query", name, _FIELDS[name]) for name in ("decoder", "projection")],
     ),
@@ -258,7 +258,9 @@ def _schemas() -> dict[str, Any]:
     number = {"type": ["number", "null"]}
     asked = schema_of(Question, complete=False, probability={"minimum": 0, "maximum": 1})
     return {
-        "Problem": table(type=TEXT, title=TEXT, status={"type": "integer"}, detail=TEXT),
+        "Problem": table(
+            type=TEXT, title=TEXT, status={"type": "integer"}, detail=TEXT, instance=TEXT
+        ),
         "Status": table(status=TEXT),
         "Summary": schema_of(TaskSummary),
         "Tasks": table(tasks=array(_ref("Summary"))),

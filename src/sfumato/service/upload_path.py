@@ -118,6 +118,8 @@ class UploadPath:
             refuse_foreign_pages("POST", Headers(scope=scope), self._collector.base)
         if headers.get(b"content-type", b"").partition(b";")[0].strip() != _TYPE:
             raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
+        if self._intake.troubles:
+            raise Refused("busy", "Nothing can be written now; try again.", {"Retry-After": "5"})
         mixed = self._is_shuffler(headers)
         client = "the shuffler" if mixed else self._clients.of(scope)
         weight = SHUFFLER_WEIGHT if mixed else 1

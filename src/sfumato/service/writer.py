@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from sfumato.errors import SfumatoError
 from sfumato.service.collector import Collector
 from sfumato.service.fair_line import WaitingUpload
 from sfumato.service.first_door import ScreenedBatch
+from sfumato.service.health import Health
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.store import Full
 from sfumato.web.logs import log
@@ -57,12 +59,17 @@ class Writer:
         The collector of the batches.
     metrics
         The metrics that count commits.
+    store_file
+        The file of the store, if it is one: only what is on it is acknowledged.
 
     """
 
-    def __init__(self, collector: Collector, metrics: CollectorMetrics) -> None:
+    def __init__(
+        self, collector: Collector, metrics: CollectorMetrics, store_file: Path | None = None
+    ) -> None:
         self._collector = collector
         self._metrics = metrics
+        self.health = Health(store_file, lambda: self.busy_since)
         self._queue: queue.SimpleQueue[Screened | tuple[Any, Future[Any]] | None] = (
             queue.SimpleQueue()
         )
@@ -140,12 +147,15 @@ class Writer:
                 if not isinstance(waiting.outcome, Exception):
                     waiting.outcome = error or waiting.upload.receipt.encode()
             screened.finish(screened.done)
+        now = time.monotonic()
+        self._metrics.waited(now - each.came for screened in group for each in screened.done)
 
     def _settle(self, entries: Sequence[ScreenedBatch]) -> dict[int, Exception]:
         """Count what has passed the first door; return what went wrong, by receipt."""
         try:
             if any(len(entry.ids) for entry in entries):
                 self._collector.settle(entries)
+                self.health.committed()
         except Full as error:
             if len(entries) == 1:
                 return {id(receipt): error for receipt in entries[0].receipts}
@@ -155,7 +165,8 @@ class Writer:
                 failed |= self._settle([entry])
             return failed
         except Exception as error:  # noqa: BLE001 -- whoever waits learns of it
-            log().error("commit failed", kind=type(error).__name__)
+            log().error("commit failed", kind=type(error).__name__, problem=str(error)[:200])
+            self.health.failed(error)
             unwritten = Unwritten("Nothing can be written now; try again.")
             return {id(receipt): unwritten for entry in entries for receipt in entry.receipts}
         return {}

@@ -3,65 +3,44 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sfumato.errors import InputError
+from sfumato.web.connections import MOST_CONNECTIONS, Connection, OpenConnections
 
 __all__ = ["listening", "serve"]
 
-
-LONGEST_HEAD: Final = 1 << 16
-"""The largest number of bytes of a request before its body, which uvicorn does not limit."""
-
-
-class _Connection(HttpToolsProtocol):
-    """One connection; a client that sends headers without an end is disconnected."""
-
-    _heading = 0
-
-    def data_received(self, data: bytes) -> None:
-        """Read data, and count the bytes since the last head, body or end of a request."""
-        self._heading += len(data)
-        super().data_received(data)
-        if self._heading > LONGEST_HEAD and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too long.")
-
-    def on_headers_complete(self) -> None:
-        """Reset the count, because a head has ended."""
-        self._heading = 0
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        """Reset the count, because a body continues, which has its own limit."""
-        self._heading = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """Reset the count, because a request has ended."""
-        self._heading = 0
-        super().on_message_complete()
+SPARE_FILES: Final = 256
+"""The number of files that may be open beside connections."""
 
 
 class _Server(uvicorn.Server):
     """A server that ends the streams of events before it waits for open connections."""
 
     def __init__(
-        self, config: uvicorn.Config, ready: Callable[[], None], stopping: Callable[[bool], None]
+        self,
+        config: uvicorn.Config,
+        others: OpenConnections,
+        ready: Callable[[], None],
+        stopping: Callable[[bool], None],
     ) -> None:
         super().__init__(config)
+        self._others = others
         self._ready = ready
         self._stopping = stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Report that requests are now answered."""
         await super().startup(sockets)
+        self._others.watch()
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -74,12 +53,13 @@ class _Server(uvicorn.Server):
         """Wake the listeners to events, so that they end."""
         self._stopping(True)  # noqa: FBT003
         await super().shutdown(sockets)
+        self._others.stop()
 
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes a free port. Raise InputError if it fails."""
     try:
-        return socket.create_server((host, port), backlog=512)
+        return socket.create_server((host, port), backlog=2048)
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None)  # the error's own text repeats host and port
         reason = os.strerror(number) if number and number > 0 else error
@@ -108,17 +88,30 @@ def serve(
         Called with False when a signal has come, and with True when nobody is let in any more.
 
     """
+    others = OpenConnections(min(MOST_CONNECTIONS, _files() - SPARE_FILES))
     config = uvicorn.Config(
         app,
-        http=_Connection,
+        http=type("ServedConnection", (Connection,), {"others": others}),
         access_log=False,
         log_config=None,
         log_level="warning",
         server_header=False,
         proxy_headers=False,
         date_header=False,
-        limit_concurrency=1024,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=5,
     )
-    _Server(config, ready, stopping).run(sockets=[sock])
+    _Server(config, others, ready, stopping).run(sockets=[sock])
+
+
+def _files() -> int:
+    """Return how many files this process may have open, after asking for as many as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    if hard == resource.RLIM_INFINITY or hard > soft:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 2 * SPARE_FILES)
