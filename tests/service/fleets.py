@@ -11,8 +11,9 @@ from sfumato.catalog import parse
 from sfumato.randomness import seeded
 from sfumato.service import RunningTask
 from sfumato.store import StoredTask
+from sfumato.wire.published import Published
 from sfumato.wire.reports import Batch, report_id
-from sfumato.wire.sealing import seal
+from sfumato.wire.sealing import new_key, seal
 from sfumato.wire.task import Task
 
 __all__ = ["LISTENING", "Fleet", "batch", "joined", "report"]
@@ -89,5 +90,8 @@ class _NoStore:
 def joined(collector: Any, task_id: str) -> RunningTask:
     """Return a task as devices know it, from a collector somewhere else."""
     published = collector.read(f"/v1/tasks/{task_id}")
-    stored = StoredTask(bytes.fromhex(task_id), published, {}, public=True, closed=0)
+    # Devices know no private key; any one will do where nothing is opened.
+    known = Published.parse(published)
+    keys = {known.key_id: new_key().private_bytes_raw()} if known.spec["sealed"] else {}
+    stored = StoredTask(bytes.fromhex(task_id), published, keys, public=True, closed=0)
     return RunningTask(stored, _NoStore())  # type: ignore[arg-type]

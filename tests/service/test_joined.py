@@ -65,13 +65,13 @@ def twins(tmp_path: Path) -> Twins:
     return Twins(tmp_path)
 
 
-def _spoilt(body: bytes, size: int, rng: np.random.Generator) -> bytes:
+def _spoilt(body: bytes, size: int, keys: list[int], rng: np.random.Generator) -> bytes:
     """Return a batch with one thing that is wrong, or that is right after all."""
     wrong = bytearray(body)
     report = 44 + size * int(rng.integers(0, (len(body) - 44) // size))
     spoil: list[Callable[[], None]] = [
         lambda: None,
-        lambda: struct.pack_into("<I", wrong, 36, int(rng.integers(0, 5))),  # the key
+        lambda: struct.pack_into("<I", wrong, 36, int(rng.choice(keys))),  # the key
         lambda: struct.pack_into("<I", wrong, report + 16, int(rng.integers(0, 9))),  # a period
         lambda: wrong.__setitem__(4, wrong[4] ^ 1),  # the task
         lambda: wrong.__setitem__(len(wrong) - 1, wrong[-1] ^ 1),  # the last content
@@ -93,10 +93,14 @@ def _mixture(twins: Twins, seed: int, count: int = 40) -> list[tuple[int, bytes]
             continue
         task = int(rng.integers(0, 2))
         running = twins.alone.running_tasks[twins.names[task]]
-        key_id = int(rng.integers(1, 4)) if task == 0 else 0
+        key_id = int(rng.choice(sorted(running.keys))) if task == 0 else 0
         bodies = fleets.setdefault((task, key_id), _bodies(running, key_id, rng))
         body = bodies[rng.integers(0, len(bodies))]
-        made.append((task, _spoilt(body, running.layout.report_dtype.itemsize, rng)))
+        keys = [0, 77, *running.keys]
+        made.append((task, _spoilt(body, running.layout.report_dtype.itemsize, keys, rng)))
+    sealed = next(bodies for (task, _), bodies in fleets.items() if task == 0)[0]
+    for at, value in ((36, b"\x4d\0\0\0"), (4, bytes(4))):  # always an unknown key, another task
+        made.insert(int(rng.integers(len(made))), (0, sealed[:at] + value + sealed[at + 4 :]))
     return made
 
 
@@ -146,7 +150,7 @@ def test_screening_in_parts_refuses_and_opens_the_same(twins: Twins) -> None:
     size = running.layout.report_dtype.itemsize
     fleet = Fleet(running, 16 * HOPELESS)
     messages = [fleet.messages([running.labels[0]] * 16 * HOPELESS) for _ in range(3)][1]
-    body = _body(running, messages, 3)
+    body = _body(running, messages, running.published.key_id)
     whole_size = (len(body) - 44) // size
     assert whole_size > HOPELESS + 10
     for bad in (HOPELESS - 1, HOPELESS):

@@ -20,7 +20,6 @@ from sfumato.service.task_desk import OVERLAP, TaskDesk
 from sfumato.store import Release, Store
 from sfumato.store.seen_ids import MOST
 from sfumato.wire.receipts import Receipt
-from sfumato.wire.reports import Batch
 from sfumato.wire.task import Task
 
 __all__ = ["Collector", "ScreenedBatch", "TooFew"]
@@ -118,11 +117,14 @@ class Collector:
         period than the task's promise needs.
         """
         self._second_door.refuse_full(running)
-        self._catch_up(running, body)
         return Upload.of(running, body, mixed=mixed)
 
     def screen(self, uploads: Sequence[Upload], most: int | None = None) -> list[ScreenedBatch]:
-        """Return the valid reports of uploads, or of the next ``most`` reports of each."""
+        """Return the valid reports of uploads, or of the next ``most`` reports of each.
+
+        The store may be read for it, so that this is no work for an event loop.
+        """
+        self._catch_up(uploads)
         return screen(uploads, self.clock(), most)
 
     def receive(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> ScreenedBatch:
@@ -130,14 +132,19 @@ class Collector:
         (entry,) = self.screen([self.admit(running, body, mixed=mixed)])
         return entry
 
-    def _catch_up(self, running: RunningTask, body: bytes) -> None:
-        """Look at the store if a batch may know of a key or a question that this process does not.
+    def _catch_up(self, uploads: Sequence[Upload]) -> None:
+        """Look at the store if uploads may know of a key or a question that this process does not.
 
         Another process may have renewed the key or closed the round a moment ago.
         """
-        has_new_key = running.keys and Batch.key_of(body) not in running.keys
-        if has_new_key or (running.is_interactive and self.clock() >= running.next_at):
-            self.desk.look_again(running.task_id)
+        behind: set[bytes] = set()
+        for upload in uploads:
+            running = upload.running
+            has_new_key = running.keys and upload.batch.key_id not in running.keys
+            if has_new_key or (running.is_interactive and self.clock() >= running.next_at):
+                behind.add(running.task_id)
+        for task_id in behind:
+            self.desk.look_again(task_id)
 
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:
         """Count the new reports of some batches and fill in their receipts, in one transaction.
