@@ -107,3 +107,13 @@ def test_the_rest_of_a_hopeless_upload_is_little_work(running: RunningTask) -> N
     line.add(waiting)
     _round(line)
     assert not line
+
+
+def test_whoever_waits_when_the_line_closes_leaves_it(running: RunningTask) -> None:
+    line = FairLine()
+    waiting = [_waiting(running, "a", 65_536), _waiting(running, "b", 1)]
+    for each in waiting:
+        line.add(each)
+    assert line.leave() == waiting
+    assert not line
+    assert line.work == 0

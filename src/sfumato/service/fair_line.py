@@ -100,6 +100,13 @@ class FairLine:
                 break
         return turns
 
+    def leave(self) -> list[WaitingUpload]:
+        """Return all uploads that wait, none of which waits any more."""
+        left = [waiting for line in self._lines.values() for waiting in line.waiting]
+        self._lines.clear()
+        self.work = 0
+        return left
+
     def _share(self) -> int:
         """Return the work that each client may bring to a round, so that all of it is used."""
         left, clients = ROUND, len(self._lines)

@@ -85,7 +85,7 @@ class Intake:
         self._thread.start()
 
     def stop(self) -> None:
-        """Screen what is waiting, then end the thread."""
+        """End the thread after the present round; what waits then will be sent again."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -113,19 +113,24 @@ class Intake:
     # ---- the thread of the first door --------------------------------------------------------
 
     def _run(self) -> None:
-        stopping = False
-        while not stopping or self._line:
-            stopping |= self._collect(wait=not self._line)
-            began = time.monotonic()
+        while not self._collect(wait=not self._line):
+            began, stopping = time.monotonic(), False
             while not stopping and self._line.work < ENOUGH:
                 waited = time.monotonic() - began
                 if waited > LONGEST_GATHER or (waited > GATHER and self._writer.is_free):
                     break
                 time.sleep(GATHER)
-                stopping |= self._collect(wait=False)
+                stopping = self._collect(wait=False)
             turns = self._line.round()
             if turns:
                 self._writer.submit(self._screened(turns))
+            if stopping:
+                break
+        # Nothing of the rest was acknowledged, so that all of it will be sent again.
+        left = self._line.leave()
+        for waiting in left:
+            waiting.outcome = Busy("the collector stops; try again.")
+        self._finish(left)
 
     def _collect(self, *, wait: bool) -> bool:
         """Let new uploads stand in line; return whether no more will come."""
