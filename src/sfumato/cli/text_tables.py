@@ -94,7 +94,7 @@ def answers_table(
     others = {} if further is None else further
     for heading in others:
         shown.add_column(Text(heading))
-    places = answers.decimals
+    digits = answers.decimals
     for index, (item, row) in enumerate(zip(answers.labels, answers.printed(), strict=True)):
         cells: list[str | Text] = [
             Text(label(item)),
@@ -103,7 +103,7 @@ def answers_table(
             + (f" (raw {row.raw})" if row.raw else ""),
         ]
         if truth is not None:
-            cells.append(answers.quantity.text(truth[index], places))
+            cells.append(answers.quantity.text(truth[index], digits))
             cells.append("yes" if held[index] else Text("no", style="bold yellow"))
         cells += [Text(column[index]) for column in others.values()]
         shown.add_row(*cells)

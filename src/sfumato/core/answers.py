@@ -52,10 +52,10 @@ class Answer:
 
     def __str__(self) -> str:
         reach = (self.high - self.low) / 2
-        places = self.quantity.decimals(reach)
+        decimals = self.quantity.decimals(reach)
         return (
-            f"{self.label}: {self.quantity.text(self.value, places)} ± "
-            f"{self.quantity.text(reach, places)}"
+            f"{self.label}: {self.quantity.text(self.value, decimals)} ± "
+            f"{self.quantity.text(reach, decimals)}"
         )
 
 
@@ -143,19 +143,19 @@ class Answers:
             raise ConfigurationError(
                 f"{self.what} is {label!r}; there are {shortened(self.labels)}."
             )
-        place = self.labels.index(label)
-        value, low, high = (float(side[place]) for side in (self.values, self.low, self.high))
+        index = self.labels.index(label)
+        value, low, high = (float(side[index]) for side in (self.values, self.low, self.high))
         return Answer(label, value, low, high, self.quantity, self.as_of, self.guarantee)
 
     # ---- selecting rows ----------------------------------------------------------------------
 
-    def pick(self, places: Sequence[int] | Ints | slice) -> Self:
+    def pick(self, indices: Sequence[int] | Ints | slice) -> Self:
         """Return the rows with these indices, in this order."""
-        chosen = np.arange(len(self))[places]
-        labels = tuple(self.labels[place] for place in chosen)
+        chosen = np.arange(len(self))[indices]
+        labels = tuple(self.labels[index] for index in chosen)
         sides = (self.values[chosen], self.low[chosen], self.high[chosen])
         beside = {
-            name: tuple(cells[place] for place in chosen) for name, cells in self.beside.items()
+            name: tuple(cells[index] for index in chosen) for name, cells in self.beside.items()
         }
         return replace(
             self, labels=labels, values=sides[0], low=sides[1], high=sides[2], beside=beside
@@ -218,16 +218,16 @@ class Answers:
 
     def printed(self) -> list[Printed]:
         """Return the rows as text, with the ends of the intervals padded to one width."""
-        places, reaches = self.decimals, self.reach.tolist()
+        decimals, reaches = self.decimals, self.reach.tolist()
         text = self.quantity.text
         rows = []
         for (value, low, high), reach in zip(self.known(), reaches, strict=True):
             row = Printed("unknown", "", "", "", "")
             if low is not None and high is not None:
-                row = row._replace(low=text(low, places), high=text(high, places))
+                row = row._replace(low=text(low, decimals), high=text(high, decimals))
                 if value is not None:
-                    nearest, raw = text(min(max(value, low), high), places), text(value, places)
-                    row = row._replace(value=nearest, reach=text(reach, places))
+                    nearest, raw = text(min(max(value, low), high), decimals), text(value, decimals)
+                    row = row._replace(value=nearest, reach=text(reach, decimals))
                     row = row._replace(raw="" if raw == nearest else raw)
             rows.append(row)
         wide = max((len(end) for row in rows for end in (row.low, row.high)), default=0)
@@ -392,8 +392,8 @@ def plain_of(named: Mapping[str, Answers]) -> dict[str, Any]:
     rows = {name: answers.known() for name, answers in named.items()}
     records = [
         {first.what: label}
-        | {name: dict(zip(SIDES, known[place], strict=True)) for name, known in rows.items()}
-        for place, label in enumerate(first.labels)
+        | {name: dict(zip(SIDES, known[index], strict=True)) for name, known in rows.items()}
+        for index, label in enumerate(first.labels)
     ]
     quantities = {name: answers.quantity.plain() for name, answers in named.items()}
     return {"answers": records} | first.about() | {"quantity": quantities}

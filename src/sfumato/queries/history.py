@@ -190,11 +190,11 @@ class History:
                     "simultaneous is True where no item is named; a band is for one item."
                 )
             return self._all_curves(decoder, level, projection)
-        name, place = self._entry(labels[0] if item is None else item)
+        name, index = self._entry(labels[0] if item is None else item)
         shape = ", all periods at once" if simultaneous else ""
-        decoding = self.decoded.entry(place, decoder)
+        decoding = self.decoded.entry(index, decoder)
         if projection is not None:
-            nearest = self._nearest(decoder, projection)[:, place]
+            nearest = self._nearest(decoder, projection)[:, index]
             decoding = decoding._replace(estimate=decoding.estimate.moved(nearest))
         answers = cut(decoding.estimate.answers(level, band=simultaneous), projection, 1.0)
         question = f"{name} in each period{shape}"
@@ -247,8 +247,8 @@ class History:
         labels = self.stream.labels
         if item is None and len(labels) > 1:
             raise ConfigurationError(f"item is missing; there are {shortened(labels)}.")
-        name, place = self._entry(labels[0] if item is None else item)
-        decoding = self.decoded.entry(place, decoder)
+        name, index = self._entry(labels[0] if item is None else item)
+        decoding = self.decoded.entry(index, decoder)
         scores = np.nan_to_num(decoding.estimate.scores(above), nan=-np.inf)
         alarms = np.flatnonzero(scores > NormalDist().inv_cdf(1 - rate))
         answers = replace(decoding.estimate.answers(1 - 2 * rate), what="period").pick(alarms)
@@ -276,8 +276,8 @@ class History:
             return values, variances, *self.decoded.interval(decoder, level)
         nearest = self._nearest(decoder, projection)
         ends = [
-            self.decoded.entry(place, decoder).estimate.moved(column).interval(level)
-            for place, column in enumerate(nearest.T)
+            self.decoded.entry(index, decoder).estimate.moved(column).interval(level)
+            for index, column in enumerate(nearest.T)
         ]
         low, high = (np.clip(np.column_stack(side), 0.0, 1.0) for side in zip(*ends, strict=True))
         return nearest, variances, low, high

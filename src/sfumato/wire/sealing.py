@@ -35,8 +35,8 @@ class Context:
 
     def info(self, report_id: bytes, period: int) -> bytes:
         """Return the bytes that a seal binds a report to."""
-        place = report_id + struct.pack("<I", period)
-        return b"sfumato report 1" + self.task_id + self.spec_hash + place
+        report = report_id + struct.pack("<I", period)
+        return b"sfumato report 1" + self.task_id + self.spec_hash + report
 
 
 def new_key() -> X25519PrivateKey:

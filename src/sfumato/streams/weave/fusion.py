@@ -187,9 +187,9 @@ class Growing:
             self._agree(new[1:])
             return
         waiting = self._waiting + new
-        while (place := self._next(waiting)) is not None:
-            edge = waiting[place : place + 1]
-            waiting = waiting[:place] + waiting[place + 1 :]
+        while (index := self._next(waiting)) is not None:
+            edge = waiting[index : index + 1]
+            waiting = waiting[:index] + waiting[index + 1 :]
             if self.known[edge.start[0]] and self.known[edge.end[0]]:
                 self._agree(edge)
             else:
@@ -254,9 +254,9 @@ class _NamedEdges:
     def size(self) -> int:
         return self.names.size
 
-    def __getitem__(self, place: slice) -> _NamedEdges:
+    def __getitem__(self, index: slice) -> _NamedEdges:
         return _NamedEdges(
-            self.names[place], self.start[place], self.end[place], self.conductance[place]
+            self.names[index], self.start[index], self.end[index], self.conductance[index]
         )
 
     def __add__(self, other: _NamedEdges) -> _NamedEdges:

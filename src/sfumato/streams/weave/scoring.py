@@ -158,19 +158,19 @@ class Behind:
 
 
 def _behind(
-    curve: Curve, place: int, weights: Floats, *, skewed: bool
+    curve: Curve, block: int, weights: Floats, *, skewed: bool
 ) -> tuple[Behind, Floats] | None:
     """Return the snapshots behind answers that weight a block's edges (one a row), and shares."""
     if not curve.looks:
         return None
-    entries, rows, seen = curve.blocks[place]
+    entries, rows, seen = curve.blocks[block]
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
     snapshots = snapshots[seen.end[snapshots] <= curve.periods]
     ends, planned = seen.end[snapshots] - 1, seen.working / seen.n
     plan = weighted(rows[ends] ** 2, planned, final=True)
     edges = (seen.n[snapshots], seen.working[snapshots], plan)
     spread = weighted(weights**2, planned, final=True)
-    behind = Behind(curve.looks[place], weights[:, snapshots].T, edges, spread, skewed=skewed)
+    behind = Behind(curve.looks[block], weights[:, snapshots].T, edges, spread, skewed=skewed)
     return behind, curve.values[ends, entries]
 
 
@@ -195,7 +195,7 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
     missing: set[int] = set()
     looks = []
     devices = np.broadcast_to(curve.devices, (curve.periods,))[asked].max(initial=1.0)
-    for place, (entries, rows, seen) in enumerate(curve.blocks):
+    for block, (entries, rows, seen) in enumerate(curve.blocks):
         there = ~np.isnan(curve.values[asked, entries.start])
         own, gone = asked[there], asked[~there]
         omega = weights[own] @ rows[own]
@@ -210,7 +210,7 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
             if not own.size:
                 values[entries] = np.nan
         looks.append(Looks.none(len(whole)))
-        if behind := _behind(curve, place, omega[None], skewed=asked.size <= 2):
+        if behind := _behind(curve, block, omega[None], skewed=asked.size <= 2):
             snapshots, shares = behind
             looks[-1], more = snapshots.looks(shares, _kept(noise[entries], whole))
             noise[entries] += more
@@ -245,14 +245,14 @@ def _between(values: Floats, gone: Ints) -> Floats:
     return np.array([np.interp(gone, known, column[known]) for column in values.T]).T
 
 
-def along(curve: Curve, place: int) -> ScoredEstimate:
+def along(curve: Curve, entry: int) -> ScoredEstimate:
     """Return one entry in all periods of a curve, with the covariance between periods."""
-    block = next(index for index, part in enumerate(curve.blocks) if place < part[0].stop)
+    block = next(index for index, part in enumerate(curve.blocks) if entry < part[0].stop)
     entries, rows, seen = curve.blocks[block]
-    column = place - entries.start
+    column = entry - entries.start
     whole = seen.variances(rows, final=curve.as_of is None)[:, column]
-    covariance = Covariance.dense(_among(curve, seen.covariance(rows, column), place))
-    return _one_entry(curve, place, column, _behind_periods(curve, block), whole, covariance)
+    covariance = Covariance.dense(_among(curve, seen.covariance(rows, column), entry))
+    return _one_entry(curve, entry, column, _behind_periods(curve, block), whole, covariance)
 
 
 def each_along(curve: Curve) -> Iterator[ScoredEstimate]:
@@ -272,14 +272,14 @@ def _behind_periods(curve: Curve, block: int) -> tuple[Behind, Floats] | None:
 
 def _one_entry(
     curve: Curve,
-    place: int,
+    entry: int,
     column: int,
     behind: tuple[Behind, Floats] | None,
     whole: Floats,
     covariance: Covariance | None = None,
 ) -> ScoredEstimate:
     """Return an entry (a column of its block), with its variances for a large population."""
-    values = curve.values[:, place]
+    values = curve.values[:, entry]
     there = ~np.isnan(values)
     less = less_sampled(whole, spread_at(values), curve.devices)
     noise = np.where(there, less, 0.0)
@@ -304,10 +304,10 @@ def _one_entry(
     )
 
 
-def _among(curve: Curve, matrix: Floats, place: int) -> Floats:
+def _among(curve: Curve, matrix: Floats, entry: int) -> Floats:
     """Return an entry's covariance around the devices that take part."""
     devices = np.broadcast_to(curve.devices, (curve.periods,))
-    spread = np.sqrt(spread_at(curve.values[:, place]) / devices)
+    spread = np.sqrt(spread_at(curve.values[:, entry]) / devices)
     taken = spread[:, None] * kernel(curve.persistence, np.arange(curve.periods)) * spread
     most = np.sqrt(np.maximum(np.diagonal(matrix), 0.0) * 3 / 4)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -114,7 +114,7 @@ class _Block:
     """The growing estimate of one block's entries."""
 
     def __init__(self, protocol: Weave, index: int) -> None:
-        self._place = index
+        self._block = index
         self._width = len(range(protocol.values.width)[protocol.values.blocks[index]])
         self._look = protocol.snapshots[index]
         self._reader = Reader(protocol, index)
@@ -150,9 +150,9 @@ class _Block:
         starts, conductances = [], []
         first = self._count
         looks: list[tuple[int, int, float]] = []
-        for start, thread, place in due:
+        for start, thread, number in due:
             tally = tallies.get(Place(thread.span, period, thread.block))
-            if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._place):
+            if tally is None or not tally.n or (thread.is_snapshot and thread.block != self._block):
                 continue
             value, noise, working = self._reader.read(thread, tally)
             self._values[self._count] = growth * value
@@ -160,9 +160,9 @@ class _Block:
                 looks.append((self._count, tally.n, working))
             else:
                 noise = noise + value**2 / tally.n
-                if place not in self._threads:
-                    self._threads[place] = _Along(self._room, self._width)
-                self._threads[place].add(self._count, growth * value / tally.n**0.5)
+                if number not in self._threads:
+                    self._threads[number] = _Along(self._room, self._width)
+                self._threads[number].add(self._count, growth * value / tally.n**0.5)
             self._noise[self._count] = growth**2 * noise
             self._count += 1
             starts.append(start)

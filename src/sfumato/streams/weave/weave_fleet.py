@@ -183,5 +183,5 @@ def _changes(
     for thread, part in _cut(members):
         total = mechanism.tally(reports[part])
         sums = total.sums[:2].reshape(2, len(edges), values.width)
-        for place, (_, end) in enumerate(protocol.edges(thread)):
-            yield Place(thread.span, end), Tally(total.n, sums[:, place])
+        for index, (_, end) in enumerate(protocol.edges(thread)):
+            yield Place(thread.span, end), Tally(total.n, sums[:, index])
