@@ -11,6 +11,7 @@ from sfumato import __version__
 from sfumato.cli import settings, shuffle_command, task_commands
 from sfumato.cli.amplify import amplify
 from sfumato.cli.audit_command import audit_
+from sfumato.cli.backup_command import backup, restore
 from sfumato.cli.calibrate import calibrate
 from sfumato.cli.check import check
 from sfumato.cli.command import add, add_group
@@ -62,7 +63,7 @@ add(app, doctor, job=TRY)
 operator = (task_commands.new, task_commands.check, task_commands.publish, token, delete)
 looking_after = "Write, check and publish task files; look after tasks."
 add_group(app, "task", looking_after, *operator, job=OVER_TIME)
-add(app, plan, simulate, serve, fleet, job=OVER_TIME)
+add(app, plan, simulate, serve, backup, restore, fleet, job=OVER_TIME)
 mixer = "Mix the sealed reports of many devices for a collector."
 add_group(app, "shuffle", mixer, shuffle_command.serve, job=OVER_TIME)
 app.command("config", rich_help_panel=OVER_TIME)(settings.config)

@@ -163,7 +163,9 @@ class SQLiteStore(ReportTables):
                     yield db
             finally:
                 self._tables.run("PRAGMA secure_delete = OFF")
+            self._tables.run("PRAGMA busy_timeout = 0")  # somebody may read for long, as a backup
             self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
+            self._tables.run(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
     def close(self) -> None:
         """Close the store."""
