@@ -59,6 +59,8 @@ def test_the_packaged_description_has_no_link_to_a_file(monkeypatch: pytest.Monk
     readme = (ROOT / "README.md").read_text("utf-8")
     target = re.compile(r"\]\(([^)]*)\)")
     assert any(not link.startswith("https://") for link in target.findall(readme))
+    files = (link.partition("#")[0] for link in target.findall(readme) if "://" not in link)
+    assert not [file for file in files if not (ROOT / file).exists()]
     text = hook.described(readme)
     assert target.findall(text)
     assert all(link.startswith("https://") for link in target.findall(text))

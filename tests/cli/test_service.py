@@ -92,6 +92,11 @@ def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.M
         assert "no period has closed yet" in refused("query", address)
     assert "is a collector there" in refused("query", "http://127.0.0.1:9")
     assert "http:// or https://" in refused("query", "ftp://here")
+    assert "--start is 'soon'; a date or time as in 2026-11-18T09:00" in refused(
+        *words, "--start", "soon"
+    )
+    dates = ("2100-01-01T10:00+02:00", "2100-01-01T08:00", "4102473600")
+    assert {answer(*words, "--start", date)["start"] for date in dates} == {4102473600}
 
 
 def test_tiers_are_published_as_one_task_that_says_what_each_promises(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -316,8 +317,9 @@ class PublishOptions:
     """A task file."""
     to: str = "http://127.0.0.1:8080"
     """The collector's address."""
-    start: Annotated[int, typer.Option(min=0)] | None = None
-    """When the first period begins, in seconds since 1970; the next full period by default."""
+    start: str | None = None
+    """When the first period begins, as 2026-11-18T09:00 (UTC, if no offset is named) or in seconds
+    since 1970; the next full period by default."""
     grace: Annotated[int, typer.Option(min=0)] | None = None
     """Seconds after its end in which a period takes reports; a period by default."""
     public: bool = False
@@ -340,7 +342,7 @@ def publish(asked: PublishOptions) -> Result:
     task = catalog.read(asked.file)  # a mistake is told with its line
     body = {
         "task": tomllib.loads(asked.file.read_text("utf-8-sig")),
-        "start": asked.start,
+        "start": None if asked.start is None else _seconds(asked.start),
         "grace": asked.grace,
         "public": asked.public,
         "sealed": not asked.unsealed,
@@ -361,3 +363,17 @@ def publish(asked: PublishOptions) -> Result:
         ),
         next_command=f"sfumato query {answer['page']}",
     )
+
+
+def _seconds(text: str) -> int:
+    """Return a time as seconds since 1970."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"--start is {text!r}; a date or time as in 2026-11-18T09:00, or whole seconds since "
+            "1970, is expected."
+        ) from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
