@@ -22,17 +22,18 @@ TOKENS: Final = {
 
 
 class Running:
-    """`sfumato serve` on a free port."""
+    """`sfumato serve` on a free port; its log goes to a file, if there is one."""
 
-    def __init__(self, store: Path, *options: str) -> None:
+    def __init__(self, store: Path, *options: str, log: Path | None = None) -> None:
         words = ["serve", "--store", str(store), "--port", "0", "--json", "--rate", "0", *options]
-        self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "sfumato", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | TOKENS,
-            text=True,
-        )
+        with Path(log or os.devnull).open("w") as stderr:
+            self._process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "sfumato", *words],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=os.environ | TOKENS,
+                text=True,
+            )
         assert self._process.stdout is not None
         said = ""
         while not said.endswith("\n}\n"):  # the end of its first words
