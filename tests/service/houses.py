@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato import catalog
-from sfumato.service import Collector, RunningTask, page
+from sfumato.core.answers import Answers
+from sfumato.pages.task_page import TaskPage
+from sfumato.pages.wanted import Wanted
+from sfumato.service import Collector, RunningTask, query_parameters
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.rereading import Lens, Rereader
+from sfumato.service.task_subject import TaskSubject
 from sfumato.store import Release, SQLiteStore
 
 START = 1_000_000
@@ -46,7 +51,25 @@ class House:
             running.releases.append(Release(period, 900 * period, values, variances, ends))
             self.now = running.closes_at(period) + 1
 
-    def page(self, running: RunningTask, **lens: str) -> str:
-        chosen = Lens.of(running, lens)
-        seen = self.rereader.read(running, chosen)
-        return page.of_task(running, self.now, self.metrics, chosen, seen)
+    def page(self, running: RunningTask, **choices: str) -> str:
+        """Return the page of a task with a visitor's choices, moments as plain words."""
+        text = self.shown(running, **choices).html()
+        return " ".join(re.sub(r"</?time[^>]*>", "", text).split(" "))
+
+    def shown(self, running: RunningTask, **choices: str) -> TaskPage:
+        """Return the same page before it is rendered."""
+        wanted = Wanted.of(choices.items())
+        fields = {name: to for name, to in choices.items() if name in ("decoder", "projection")}
+        lens = Lens.of(running, fields)
+        seen = self.rereader.read(running, lens)
+        subject = TaskSubject(running, self.metrics, lens, seen)
+        return TaskPage(subject, wanted, self.now)
+
+    def running_answer(self, running: RunningTask, first: int, last: int) -> dict[str, str]:
+        """Return what the API answers about the averages of a range, as printed."""
+        asked = {"query": "range", "first": str(first), "last": str(last), "average": "true"}
+        answers = Answers.of_plain(query_parameters.answer(running, asked))
+        return {
+            str(label): answers.quantity.text(float(value), 1)
+            for label, value in zip(answers.labels, answers.values, strict=True)
+        }

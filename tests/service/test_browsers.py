@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from starlette.datastructures import Headers
+from tests.service.chromium import NEEDS_BROWSER, browser, launched
 from tests.service.running import TOKENS, Running
-from tests.service.test_page import NEEDS_BROWSER, browser, launched
 from tests.service.world import TASK, World
 
 from sfumato.service.browsers import refuse_foreign_pages

@@ -10,8 +10,11 @@ from tests.service.fleets import LISTENING, Fleet, batch, report
 
 from sfumato import catalog
 from sfumato.errors import ReportError
-from sfumato.service import Collector, RunningTask, page, query_parameters
+from sfumato.pages.task_page import TaskPage
+from sfumato.pages.wanted import Wanted
+from sfumato.service import Collector, RunningTask, query_parameters
 from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.task_subject import TaskSubject
 from sfumato.store import SQLiteStore
 from sfumato.wire.reports import Batch
 
@@ -257,5 +260,6 @@ def test_moves_are_collected_and_released_as_well(setting: Setting) -> None:
     assert asked["question"] == "Mean move in period 1"
     assert one["low"] < 1 < one["high"]
     assert len(query_parameters.answer(running, {"query": "curve", "item": "down"})["answers"]) == 1
-    text = page.of_task(running, setting.clock.now, CollectorMetrics(setting.collector))
+    subject = TaskSubject(running, CollectorMetrics(setting.collector))
+    text = TaskPage(subject, Wanted(), setting.clock.now).html()
     assert "how much each item moves" in text

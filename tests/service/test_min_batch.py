@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -118,13 +119,19 @@ def _curve(scene: Scene) -> None:
 def _page(decoder: str) -> Callable[[Scene], None]:
     def door(scene: Scene) -> None:
         address = f"/tasks/{scene.running.name}?decoder={decoder}"
-        history: list[Any] = []
-        while not history:  # other decoders read in the background
+        data: dict[str, Any] = {"closed": 0}
+        while not data["closed"]:  # other decoders read in the background
             page = scene.world.client.get(address).text
             assert f"with {TOO_FEW}: period {SHORT}." in page
             data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
-            history = data["history"]
-        _silent(history[SHORT - 1])
+        assert data["reports"][SHORT - 1] == 0
+        for curve in data["curves"]:
+            assert [curve[side][SHORT - 1] for side in ("value", "low", "high")] == [None] * 3
+        spanning = scene.world.client.get(f"{address}&first=1&last={SHORT}").text
+        assert f"period {SHORT} has {TOO_FEW}, so nothing is said of this range." in spanning
+        for kind in ("csv", "json"):
+            taken = scene.world.client.get(address.replace("?", f"/shown.{kind}?")).text
+            assert len(re.findall(r'"value": null|,on,,,', taken)) == 1
 
     return door
 

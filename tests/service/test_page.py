@@ -1,27 +1,30 @@
-"""The page in a real browser: the curve appears, grows, and says so when it is cut off."""
+"""The pages in a real browser: curves grow, ranges answer, and everything has a key."""
 
 from __future__ import annotations
 
-import itertools
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from tests.service.chromium import (
+    NEEDS_BROWSER,
+    artefacts,
+    browser,
+    launched,
+    serious,
+    until,
+    watched,
+)
 from tests.service.fleets import Fleet, joined
-from tests.service.houses import House
+from tests.service.hosts import Host, host
 from tests.service.running import Running
 from tests.small_tasks import listening
 
-from sfumato.service import page as static
 from sfumato.service import rereading
 from sfumato.service.running_task import RunningTask
 from sfumato.store import Release
@@ -29,55 +32,47 @@ from sfumato.store import Release
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = shutil.which("chromium")
-NEEDS_BROWSER = pytest.mark.skipif(
-    CHROMIUM is None and os.environ.get("CI") != "true", reason="there is no chromium"
-)
+__all__ = ["artefacts", "browser", "host", "launched"]
+
 TASK = listening(
     *(40, "1 second", ("home", "work", "the <road>")), epsilon=4.0, title="Where <people> listen"
 )
 GRACE = 4
 """Seconds that even a busy machine should not need to send a few hundred reports."""
 VALUES = ["home"] * 300 + ["work"] * 200 + ["the <road>"] * 100
-
-
-@pytest.fixture
-def artefacts(tmp_path: Path) -> Path:
-    """Where screenshots are kept: in the folder that SFUMATO_ARTEFACTS names, if it does."""
-    folder = Path(os.environ.get("SFUMATO_ARTEFACTS", tmp_path))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def launched() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM or "chromium", args=["--no-sandbox"]
-        )
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def browser(launched: Any) -> Iterator[Any]:
-    """A browser without a page, which is started once for all tests of a file."""
-    yield launched
-    for context in launched.contexts:
-        context.close()
-
-
-def _joined(running: Running, **more: Any) -> RunningTask:
-    return joined(running, running.publish(TASK, public=True, **more)["task_id"])
+HOURLY = TASK | {"period": "1 hour", "epsilon": 1.0}
+WINDOW: dict[str, Any] = {
+    "title": "Where people listen",
+    "kind": "window",
+    "epsilon": 1.0,
+    "window": 3,
+    "devices": 600,
+    "periods": 40,
+    "period": "1 hour",
+    "values": TASK["values"],
+}
+"""A task whose answers about ranges follow from its releases alone."""
 
 
 def _shown(page: Page) -> int:
-    """Return how many periods the chart holds."""
-    said = page.inner_text("#said")
-    found = re.search(r"Period (\d+)", said)
+    """Return how many periods the page speaks of."""
+    found = re.search(r"Period (\d+)", page.inner_text("#said"))
     return int(found[1]) if found else 0
+
+
+def rising(periods: int, items: int = 3) -> np.ndarray:
+    """Return the first item falling and the others rising."""
+    steps = np.linspace(0, 1, periods)[:, None]
+    start, end = np.linspace(0.5, 0.1, items), np.linspace(0.2, 0.4, items)
+    return start + steps * (end - start)
+
+
+def _open(browser: Any, host: Host, running: RunningTask, query: str = "", **more: Any) -> Page:
+    page: Page = browser.new_context(
+        **{"viewport": {"width": 1100, "height": 900}} | more
+    ).new_page()
+    page.goto(f"{host.url}/tasks/{running.name}{query}")
+    return page
 
 
 @NEEDS_BROWSER
@@ -85,129 +80,179 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
     tmp_path: Path, browser: Any, artefacts: Path
 ) -> None:
     with Running(tmp_path / "collector.db") as running:
-        _watched(running, browser, artefacts)
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        page.goto(running.url)  # a browser takes its time to begin with
+        assert "There is no task yet" in page.inner_text("main")
+        more = {"start": int(time.time()) + 8, "grace": GRACE, "sealed": False}
+        task = joined(running, running.publish(TASK, public=True, **more)["task_id"])
+        fleet = Fleet(task, len(VALUES))
+        wrong, elsewhere = watched(page, running.url)
+        page.goto(f"{running.url}/tasks/{task.name}")
+        assert "No period has closed yet" in page.inner_text("#said")
+        assert "Where <people> listen" in page.inner_text("h1")
+        assert "epsilon 4" in page.inner_text(".promise")
+        assert "The curve appears here" in page.inner_text("#chart")
+        assert serious(page) == []
+        page.screenshot(path=artefacts / "task-empty.png", full_page=True)
+        for period in range(1, 7):
+            while time.time() < task.closes_at(period) - GRACE:
+                page.wait_for_timeout(20)
+            running.upload(task.name, fleet.body(VALUES))
+        page.wait_for_selector("#chart canvas", timeout=20_000)
+        seen, end = _shown(page), time.time() + 20
+        while _shown(page) <= max(seen, 1) and time.time() < end:
+            page.wait_for_timeout(50)
+        assert _shown(page) > max(seen, 1)
+        value = page.inner_text("#table tbody tr:first-child td:nth-child(3)")
+        assert re.search(r"\d+(\.\d+)?%", value)
+        assert "to" in page.inner_text("#table tbody tr:first-child td:nth-child(4)")
+        page.screenshot(path=artefacts / "task-live.png", full_page=True)
+        assert wrong == []
+        running.kill()
+        page.wait_for_selector("#state.lost", timeout=20_000)
+        assert "cannot be reached" in page.inner_text("#said")
+        page.screenshot(path=artefacts / "task-lost.png", full_page=True)
+        assert elsewhere == []
 
 
-def _watched(running: Running, browser: Any, artefacts: Path) -> None:
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
-    page.goto(running.url)  # a browser takes its time to begin with
-    running_task = _joined(running, start=int(time.time()) + 8, grace=GRACE, sealed=False)
-    fleet = Fleet(running_task, len(VALUES))
-    wrong: list[str] = []
-    elsewhere: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.extend([said.text] * (said.type == "error")))
-    page.on("request", lambda asked: elsewhere.append(asked.url))
-    page.goto(f"{running.url}/tasks/{running_task.name}")
-    assert "No period has closed yet" in page.inner_text("#said")
-    assert "Where <people> listen" in page.inner_text("h1")
-    assert "epsilon 4" in page.inner_text(".promise")
-    page.screenshot(path=artefacts / "page-empty.png", full_page=True)
-    for period in range(1, 7):
-        while time.time() < running_task.closes_at(period) - GRACE:
-            page.wait_for_timeout(20)
-        running.upload(running_task.name, fleet.body(VALUES))
-    page.wait_for_selector("#chart canvas", timeout=20_000)
-    seen = _shown(page)
-    assert seen >= 1
-    end = time.time() + 20
-    while _shown(page) <= seen and time.time() < end:
-        page.wait_for_timeout(50)
-    assert _shown(page) > seen
-    assert re.search(
-        r"\d+(\.\d+)?%", page.inner_text("#table tbody tr:first-child td:nth-child(2)")
-    )
-    assert "to" in page.inner_text("#table tbody tr:first-child td:nth-child(3)")
-    page.focus("#chart .uplot")
+@NEEDS_BROWSER
+def test_a_range_is_asked_by_dragging_and_the_way_back_is_a_double_click(
+    host: Host, browser: Any, artefacts: Path
+) -> None:
+    running = host.publish(WINDOW, public=True)
+    host.release(running, *rising(30), cut=True)
+    page = _open(browser, host, running)
+    wrong, elsewhere = watched(page, host.url)
+    page.reload()
+    box = page.locator("#chart .u-over").bounding_box()
+    assert box is not None
+    width, middle = box["width"] / 39, box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 4 * width, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 20 * width, middle, steps=4)
+    page.mouse.up()
+    page.wait_for_selector("#answer .answers")
+    first, last = (int(page.input_value(f"#ranging [name={name}]")) for name in ("first", "last"))
+    assert (first, last) == (5, 21)
+    answer = page.inner_text("#answer")
+    asked = host.running_answer(running, first, last)
+    for label, value in asked.items():
+        assert re.search(rf"share of {label} was {re.escape(value)}", answer), answer
+    assert "(periods 5 to 21)" in answer
+    assert re.search(r"home was .* points \(.*\); it fell by \d", answer)
+    assert "first=5" in page.url  # a link that can be kept
+    page.screenshot(path=artefacts / "task-range.png", full_page=True)
+    page.reload()
+    assert page.inner_text("#answer .answers li:first-child") in answer
+    page.locator("#chart .u-over").dblclick()
+    until(page, "!document.querySelector('#answer').textContent")
+    assert "first=" not in page.url
+    page.click("text=Last day")
+    page.wait_for_selector("#answer .answers")
+    assert "(periods 7 to 30)" in page.inner_text("#answer")
+    page.click("#presets a:text('All')")
+    page.fill("#threshold [name=above]", "30")
+    page.click("text=Watch")
+    page.wait_for_selector("#happenings :text('above 30%')")
+    happenings = page.inner_text("#happenings")
+    assert "home was surely above 30%" in happenings
+    assert re.search(r"The share of home fell from \d\d\.\d% to \d\d\.\d%", happenings)
+    page.screenshot(path=artefacts / "task-alarm.png", full_page=True)
+    page.uncheck("[aria-label='Show work in the chart']")
+    until(page, "document.querySelectorAll('#legend .swatch').length == 2")
+    colours = page.locator("#legend .swatch").evaluate_all("all => all.map(one => one.className)")
+    assert len(set(colours)) == 2
+    page.check("[aria-label='Show work in the chart']")
+    until(page, "document.querySelectorAll('#legend .swatch').length == 3")
+    assert serious(page) == []
+    assert (wrong, elsewhere) == ([], [])
+
+
+@NEEDS_BROWSER
+def test_everything_is_done_by_keyboard(host: Host, browser: Any, artefacts: Path) -> None:
+    running = host.publish(WINDOW | {"values": {"kind": "category", "items": 30}}, public=True)
+    host.release(running, *rising(30, 30), cut=True)
+    page = _open(browser, host, running, color_scheme="dark")
+    wrong, _ = watched(page, host.url)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the curves"
+    seen = _walked(page)
+    for name in ("span-day", "chart", "first", "last", "ask", "above", "watch", "search", "sort"):
+        assert name in seen, seen
+    assert any(name.startswith("item") for name in seen)
+    assert "Next" in seen
+    page.focus("#chart")
     page.keyboard.press("ArrowLeft")
-    assert re.search(r"Period \d+, .* \(-?\d", page.inner_text("#read"))
-    rows = page.query_selector_all("#table tbody tr")
-    rows[0].query_selector("input").uncheck()
-    colours = [row.query_selector(".swatch").get_attribute("class") for row in rows]
-    assert [colour == "swatch" for colour in colours] == [True, False, False]
-    rows[0].query_selector("input").check()
-    colours = [row.query_selector(".swatch").get_attribute("class") for row in rows]
-    assert len(set(colours)) == 3
-    page.screenshot(path=artefacts / "page-live.png", full_page=True)
+    assert re.search(r"Period 30, until .* \(\d", page.inner_text("#read"))
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowLeft")
+    assert "Periods 26 to 30 are chosen" in page.inner_text("#read")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer .answers")
+    assert "(periods 26 to 30)" in page.inner_text("#answer")
+    page.keyboard.press("Escape")
+    until(page, "!document.querySelector('#answer').textContent")
+    page.focus("#choice [name=search]")
+    page.keyboard.type("12")
+    until(page, "document.querySelectorAll('#table tbody tr').length == 1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    until(page, "document.querySelectorAll('#legend .swatch').length == 5")
+    assert page.evaluate("document.activeElement.value") == "12"  # where it was
+    page.focus("#choice [name=search]")
+    page.keyboard.type("nothing")
+    page.wait_for_selector("text=No item has")
+    assert serious(page) == []
+    page.screenshot(path=artefacts / "task-dark.png", full_page=True)
     assert wrong == []
-    assert all(url.startswith(running.url) for url in elsewhere)
-    running.kill()
-    page.wait_for_selector("#state.lost", timeout=20_000)
-    assert "cannot be reached" in page.inner_text("#said")
-    page.screenshot(path=artefacts / "page-lost.png", full_page=True)
 
 
-@NEEDS_BROWSER
-def test_the_page_is_useful_without_script(tmp_path: Path, browser: Any, artefacts: Path) -> None:
-    with Running(tmp_path / "collector.db") as running:
-        running_task = _joined(running, start=int(time.time()) - 1, grace=2 * GRACE, sealed=False)
-        running.upload(running_task.name, Fleet(running_task, len(VALUES)).body(VALUES))
-        running.wait_until_closed(running_task.name, 1)
-        plain = browser.new_context(java_script_enabled=False, color_scheme="dark").new_page()
-        plain.goto(f"{running.url}/tasks/{running_task.name}")
-        assert plain.query_selector("#chart svg polygon")
-        assert "the <road>" in plain.inner_text("#table")
-        assert "epsilon 4" in plain.inner_text(".promise")
-        plain.screenshot(path=artefacts / "page-plain.png", full_page=True)
-        weight = sum(
-            len(running.read(path))
-            for path in (
-                f"/tasks/{running_task.name}",
-                "/static/page.js",
-                "/static/page.css",
-                "/static/uPlot.min.js",
-                "/static/uPlot.min.css",
-                "/static/icon.svg",
-            )
+def _walked(page: Page) -> list[str]:
+    """Return what the tabulator reaches, up to the end of the page."""
+    seen = []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        name = page.evaluate(
+            "document.activeElement === document.body ? '' : document.activeElement.dataset.key ||"
+            "document.activeElement.id || document.activeElement.tagName.toLowerCase()"
         )
-        assert weight < 150_000
-
-
-def _served(page: Page, house: House, running_task: RunningTask, query: str = "") -> None:
-    """Show the page of a task without a network."""
-    written = Path(static.__file__).parent / "static"
-
-    def serve(route: Any) -> None:
-        name, _, asked = route.request.url.rpartition("/")[2].partition("?")
-        if name in static.FILES:
-            route.fulfill(path=written / name, content_type=static.FILES[name])
-        elif name == "page":
-            text = house.page(running_task, **dict(parse_qsl(asked)))
-            route.fulfill(body=text, content_type="text/html; charset=utf-8")
-        else:
-            route.abort()
-
-    page.route("**/*", serve)
-    page.goto(f"http://collector.test/page{query}")
-    page.wait_for_selector("#state.waiting, #chart canvas")
+        if not name:
+            break
+        seen.append(name)
+    return seen
 
 
 @NEEDS_BROWSER
-def test_a_share_below_zero_is_read_out_inside_of_its_interval(
-    tmp_path: Path, browser: Any, artefacts: Path
-) -> None:
-    house = House(tmp_path)
-    running_task = house.publish(TASK)
-    house.release(running_task, [0.7, 0.3, -0.013], [0.6, 0.41, -0.015], cut=True)
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
-    _served(page, house, running_task)
-    row = page.inner_text("#table tbody tr:last-child").split()
-    assert row == ["the", "<road>", "raw", "-1.5%", "0.0%", "0.0%", "to", "0.5%"]
-    page.focus("#chart .uplot")
-    page.keyboard.press("ArrowLeft")
-    assert "the <road> 0.0% (0.0% to 0.5%, raw -1.5%)" in page.inner_text("#read")
-    page.screenshot(path=artefacts / "page-below-zero.png", full_page=True)
-    house.store.close()
+def test_the_page_is_useful_without_script(host: Host, browser: Any, artefacts: Path) -> None:
+    running = host.publish(WINDOW, public=True)
+    host.release(running, *rising(30), cut=True)
+    plain = _open(browser, host, running, java_script_enabled=False, color_scheme="dark")
+    assert plain.query_selector("#chart svg polygon")
+    assert "the <road>" in plain.inner_text("#table")
+    assert "epsilon 1" in plain.inner_text(".promise")
+    plain.fill("#range [name=first]", "5")
+    plain.click("#range button")
+    assert "(periods 5 to 30)" in plain.inner_text("#answer")
+    plain.uncheck("[aria-label='Show work in the chart']")
+    plain.select_option("[name=sort]", "name")
+    plain.click("#choice button")
+    assert sorted(plain.inner_text("#legend").split()) == ["<road>", "home", "the"]
+    assert "share of work" not in plain.inner_text("#answer")
+    plain.screenshot(path=artefacts / "task-plain.png", full_page=True)
+    plain.goto(f"{host.url}/tasks/{running.name}?sort=colour")
+    assert "sort is 'colour'" in plain.inner_text("main")
+    plain.screenshot(path=artefacts / "error.png")
+    assert plain.goto(f"{host.url}/tasks/{'0' * 64}").status == 404  # type: ignore[union-attr]
+    assert "There is no task of this id" in plain.inner_text("main")
 
 
 @NEEDS_BROWSER
-def test_ways_to_look_at_curves_are_chosen_by_keyboard_and_come_by_themselves(
-    tmp_path: Path, browser: Any, artefacts: Path, monkeypatch: pytest.MonkeyPatch
+def test_ways_to_look_at_curves_come_by_themselves(
+    host: Host, browser: Any, artefacts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House(tmp_path)
-    running_task = house.publish(TASK | {"periods": 12})
-    steps = np.linspace(0, 0.2, 8)[:, None]
-    house.release(running_task, *(np.array([0.6, 0.3, 0.1]) + steps * [-1, 0.5, 0.5]))
+    running = host.publish(HOURLY, public=True)
+    host.release(running, *rising(8), cut=True)
     door = Event()
 
     def calm(task: RunningTask, _lens: rereading.Lens) -> tuple[Release, ...]:
@@ -215,70 +260,139 @@ def test_ways_to_look_at_curves_are_chosen_by_keyboard_and_come_by_themselves(
         return tuple(replace(each, values=each.values.round(1)) for each in task.releases)
 
     monkeypatch.setattr(rereading, "reread", calm)
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    _served(page, house, running_task)
-    assert page.inner_text("[aria-current]") == "As released"
-    page.focus("a:text('As released')")
+    page = _open(browser, host, running, reduced_motion="reduce")
+    wrong, _ = watched(page, host.url)
+    page.focus("[data-key='way-As released']")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_selector("#state.waiting")
-    assert page.inner_text("[aria-current]") == "Smoothed"
+    assert page.inner_text("#ways [aria-current]") == "Smoothed"
     assert "by all reports so far" in page.inner_text("#explained")
     assert "The curves up to period 8 are being computed" in page.inner_text("#said")
-    page.screenshot(path=artefacts / "page-waiting.png", full_page=True)
+    page.screenshot(path=artefacts / "task-waiting.png", full_page=True)
     door.set()
     page.wait_for_selector("#chart canvas", timeout=20_000)
-    assert "waiting" not in page.get_attribute("#state", "class")
-    assert page.inner_text("#table tbody td:nth-child(2)").split() == ["40.0%"]
-    page.screenshot(path=artefacts / "page-smoothed.png", full_page=True)
+    assert "waiting" not in (page.get_attribute("#state", "class") or "")
+    page.uncheck("[aria-label='Show the <road> in the chart']")
+    until(page, "document.querySelectorAll('#legend .swatch').length == 2")
     door.clear()
-    house.release(running_task, [0.3, 0.5, 0.2])
-    page.reload()
+    host.release(running, [0.3, 0.5, 0.2])
+    host.ring()
+    page.wait_for_selector("#state.waiting")
     assert "These curves go up to period 8" in page.inner_text("#said")
-    page.uncheck("#table tbody tr:last-child input")
     door.set()
     page.wait_for_selector("#state:not(.waiting)", timeout=20_000)
-    page.focus("#chart .uplot")
+    page.focus("#chart")
     page.keyboard.press("ArrowLeft")
     assert "Period 9, " in page.inner_text("#read")
     assert "the <road>" not in page.inner_text("#read")  # what was chosen stays chosen
-    for scheme in ("light", "dark"):
-        phone = browser.new_context(
-            color_scheme=scheme, viewport={"width": 390, "height": 844}, device_scale_factor=2
-        ).new_page()
-        _served(phone, house, running_task, "?decoder=smoothed")
-        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
-        phone.screenshot(path=artefacts / f"page-phone-{scheme}.png", full_page=True)
     assert wrong == []
-    house.store.close()
 
 
 @NEEDS_BROWSER
-@pytest.mark.parametrize(("top", "unit"), [(2.6, "%"), (26.0, "°C"), (0.9, "°C")])
-def test_an_axis_has_even_steps_in_its_unit(
-    tmp_path: Path, browser: Any, top: float, unit: str
-) -> None:
-    """Marks at 7.5 and 10 are not called 8 and 10."""
-    house = House(tmp_path)
-    values = {"kind": "number", "low": -500, "high": 500, "unit": unit}
-    task = {"kind": "window", "epsilon": 4.0, "window": 3, "devices": 60, "periods": 6}
-    running_task = house.publish(task | {"period": "10 seconds", "values": values})
-    for step in (0.3, 0.6, 1.0):
-        house.release(running_task, top * step, variance=(top / 50) ** 2)
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
-    page.add_init_script(
-        "window.written = []; const fill = CanvasRenderingContext2D.prototype.fillText;"
-        "CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {"
-        " window.written.push(String(text)); return fill.call(this, text, ...rest); };"
-    )
+def test_states_and_sizes_are_designed(host: Host, browser: Any, artefacts: Path) -> None:
+    """Stale, silent, wide, below zero and ended; on a phone in both themes, and on paper."""
+    running = host.publish(HOURLY | {"periods": 12}, public=True)
+    host.release(running, [0.7, 0.3, -0.013], [0.6, 0.41, -0.015], cut=True)
+    page = _open(browser, host, running)
+    row = page.inner_text("#table tbody tr:last-child").split()
+    assert row == ["the", "<road>", "raw", "-1.5%", "0.0%", "0.0%", "to", "0.5%"]
+    page.focus("#chart")
+    page.keyboard.press("ArrowLeft")
+    assert "the <road> 0.0% (0.0% to 0.5%, raw -1.5%)" in page.inner_text("#read")
+    states = {}
+    host.release(running, [np.nan] * 3)
+    states["silent"] = "Period 3 tells nothing"
+    _state(page, artefacts, states)
+    host.release(running, [0.6, 0.3, 0.1], variance=0.04)
+    states["few"] = "Intervals are wide"
+    _state(page, artefacts, states)
+    host.release(running, [0.6, 0.3, 0.1], variance=0.0001)
+    host.now += 20_000
+    states["stale"] = "none since; the collector may be behind"
+    _state(page, artefacts, states)
+    host.release(running, *rising(7), cut=True)
+    states["over"] = "All 12 periods have closed; these numbers are final."
+    _state(page, artefacts, states)
+    for scheme in ("light", "dark"):
+        phone = _open(
+            *(browser, host, running, "?first=2&last=9"),
+            color_scheme=scheme,
+            viewport={"width": 390, "height": 844},
+            device_scale_factor=2,
+            has_touch=True,
+        )
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+        assert serious(phone) == []
+        phone.screenshot(path=artefacts / f"task-phone-{scheme}.png", full_page=True)
+    page.emulate_media(media="print")
+    page.pdf(path=artefacts / "task.pdf", format="A4")
+    assert (artefacts / "task.pdf").read_bytes().count(b"/Type /Page\n") == 1
+    page.screenshot(path=artefacts / "task-print.png", full_page=True)
 
-    _served(page, house, running_task)
-    marks = [text for text in page.evaluate("window.written") if text.endswith(f" {unit}")]
-    told = [float(text.removesuffix(unit)) for text in dict.fromkeys(marks)]
-    steps = [round(b - a, 9) for a, b in itertools.pairwise(sorted(told))]
-    assert len(told) > 3
-    assert max(steps) - min(steps) < 1e-6 * max(steps), marks
-    assert page.inner_text("#legend").strip() == "mean"
-    house.store.close()
+
+def _state(page: Page, artefacts: Path, states: dict[str, str]) -> None:
+    """Look at the latest of some states."""
+    name, sentence = list(states.items())[-1]
+    page.reload()
+    page.wait_for_selector("#chart canvas")
+    assert sentence in page.inner_text("#said")
+    assert serious(page) == []
+    page.screenshot(path=artefacts / f"task-{name}.png", full_page=True)
+
+
+TIMED = """async () => {
+  const chart = document.getElementById("chart");
+  const over = chart.querySelector(".u-over");
+  const box = over.getBoundingClientRect();
+  const times = {};
+  const best = async (name, act) => {
+    times[name] = Infinity;
+    for (let again = 0; again < 5; again += 1) {
+      const begun = performance.now();
+      await act(again);
+      times[name] = Math.min(times[name], performance.now() - begun);
+    }
+  };
+  const settled = () => new Promise((done) => {
+    const seen = new MutationObserver(() => {
+      if (chart.hasAttribute("aria-busy")) return;
+      seen.disconnect();
+      done();
+    });
+    seen.observe(chart, { attributes: true, attributeFilter: ["aria-busy"] });
+  });
+  const click = (name) => { document.querySelector(name).click(); return settled(); };
+  await best("read", async (again) => {
+    const at = { clientX: box.left + 100 + 50 * again, clientY: box.top + 50, bubbles: true };
+    over.dispatchEvent(new MouseEvent("mousemove", at));
+  });
+  await best("choose", () => click("#table tr:nth-child(7) input"));
+  await best("turn", (again) => click(`[data-key=${again % 2 ? "Previous" : "Next"}]`));
+  const own = (name) => Math.min(...performance.getEntriesByName(name).map((one) => one.duration));
+  return { ...times, own: own("parsed") + own("taken") };
+}"""
+"""Returns the milliseconds of what a visitor does, up to when the page has settled.
+
+Of these, ``own`` are spent in the browser, and the others include the server.
+"""
+
+
+@NEEDS_BROWSER
+def test_interaction_takes_less_than_a_tenth_of_a_second(host: Host, browser: Any) -> None:
+    running = host.publish(
+        HOURLY | {"periods": 1024, "values": {"kind": "category", "items": 64}}, public=True
+    )
+    rng = np.random.default_rng(3)
+    host.release(running, *(rising(1024, 64) / 20 + rng.normal(0, 0.005, (1024, 64))), cut=True)
+    page = _open(browser, host, running)
+    page.wait_for_selector("#chart canvas")
+    took = page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+    assert took < 2_000  # on a busy machine; 200 ms on a quiet one
+    times = page.evaluate(TIMED)
+    assert times["read"] < 20, times
+    assert times["own"] < 100, times
+    assert max(times.values()) < 500, times  # with the server on the same busy machine
+    begun = time.process_time()
+    assert len(replace(host.shown(running, items="1,2,3,4,5"), is_renewal=True).html()) < 200_000
+    assert time.process_time() - begun < 0.1

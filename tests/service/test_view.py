@@ -18,8 +18,11 @@ from tests.service.test_rereading import WINDOW
 from sfumato.cli import query
 from sfumato.cli.command import Result, show
 from sfumato.core.answers import Answers
-from sfumato.service import page, query_parameters
-from sfumato.service.view import MOST_POINTS, View
+from sfumato.pages.document import compressed
+from sfumato.pages.index_page import IndexPage, IndexQuery
+from sfumato.service import query_parameters
+from sfumato.service.task_rows import task_rows
+from sfumato.service.task_subject import counted_words
 
 HORIZON: dict[str, Any] = {"epsilon": 4.0, "periods": 6, "period": "10 seconds", "changes": 3}
 NUMBER = WINDOW["values"]
@@ -54,7 +57,8 @@ def test_a_value_below_zero_is_shown_inside_of_its_interval(house: House) -> Non
     told = " ".join(_table(text).split())
     assert told == "work 40.0% 38.0% to 42.0% home raw -1.3% 0.0% 0.0% to 0.7%"
     assert "at the nearest end of its interval" in text
-    assert '"value":[0.4,-0.013]' in text
+    assert '"value":[1.012,0.4]' in text
+    assert '"value":[-0.015,-0.013]' in text
     points = re.search(r'<polyline points="([^"]+)"', text)
     assert points
     drawn = [float(y) for point in points[1].split() for y in point.split(",")[1:]]
@@ -258,7 +262,10 @@ def test_refusals_are_those_of_the_task(house: House) -> None:
     assert stale > 0
     assert f"Refused since the collector started: {stale} stale." in house.page(lamps)
     assert "Refused since the collector started: none." in house.page(other)
-    front = page.of_all([lamps, other], house.metrics)
+    rows = task_rows([lamps, other], house.metrics, house.now)
+    front = " ".join(
+        IndexPage(rows, IndexQuery(), counted_words(house.metrics.strangers)).html().split()
+    )
     assert f"belong to no task, refused since the collector started: {stale} wrong task." in front
 
 
@@ -269,23 +276,36 @@ def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:
     begun = time.process_time()
     text = house.page(running)
     assert time.process_time() - begun < 1.0
-    assert "The 200 largest of 20,000 items" in text
-    assert len(text) < 2_000_000
+    assert "1 to 12 of 20,000" in text
+    assert len(text) < 60_000  # only what is shown
     largest = int(np.argmax(running.releases[-1].values))
-    view = View.of(running, running.releases)
-    assert view.labels[0] == str(largest)
-    assert view.history[-1]["value"][0] == pytest.approx(running.releases[-1].values[largest])
+    first = house.shown(running).data()["curves"][0]
+    assert (first["item"], first["label"]) == (largest, str(largest))
+    assert first["value"][-1] == pytest.approx(running.releases[-1].values[largest], abs=1e-3)
+    for choices in ({"search": "1234"}, {"sort": "change"}, {"first": "3", "last": "90"}):
+        begun = time.process_time()
+        text = house.page(running, **choices)
+        assert time.process_time() - begun < 1.0, choices
+    begun = time.process_time()
+    text = house.page(running, search="19 9", sort="name")
+    assert time.process_time() - begun < 1.0
+    names = re.findall(r'data-item="(\d+)"', text)
+    assert len(names) == 12
+    assert all("19" in name and "9" in name for name in names)
 
 
-@pytest.mark.parametrize(("periods", "items"), [(1, 200), (1024, 128), (16_384, 8)])
-def test_so_many_items_are_shown_as_a_browser_can_draw(
-    house: House, periods: int, items: int
-) -> None:
+def test_as_much_data_is_sent_as_is_shown(house: House) -> None:
+    """However long the task: eight items in full are the most."""
     running = house.publish(WINDOW | {"periods": 16_384, "values": ITEMS | {"items": 300}})
-    house.release(running, *np.full((periods, 1), 0.1))
-    view = View.of(running, running.releases)
-    assert len(view.places) == items
-    assert len(view.places) * periods <= MOST_POINTS
+    house.release(running, *np.full((16_384, 1), 0.1))
+    begun = time.process_time()
+    text = house.page(running, items="0,1,2,3,4,5,6,7")
+    assert time.process_time() - begun < 3.0
+    data = text.partition('id="data">')[2].partition("</script>")[0]
+    assert len(text) - len(data) < 120_000
+    packed, headers = compressed(text.encode(), "br, gzip;q=0.8")
+    assert headers["content-encoding"] == "gzip"
+    assert len(packed) < 200_000
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from sfumato.cli.release import release
 from sfumato.cli.serve import serve
 from sfumato.cli.simulate import simulate
 from sfumato.cli.task_care import delete, token
+from sfumato.cli.view_command import view
 
 __all__ = ["app"]
 
@@ -68,7 +69,7 @@ mixer = "Mix the sealed reports of many devices for a collector."
 add_group(app, "shuffle", mixer, shuffle_command.serve, job=OVER_TIME)
 app.command("config", rich_help_panel=OVER_TIME)(settings.config)
 add(app, query, export, job=ANSWERS)
-add(app, release, range_, job=STREAM)
+add(app, release, range_, view, job=STREAM)
 add_group(app, "mechanisms", mechanisms, show, job=ONCE)
 add(app, law, compare, amplify, calibrate, randomize, estimate, job=ONCE)
 owner = "See what a device has sent and spent; leave a task; erase."

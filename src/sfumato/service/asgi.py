@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -24,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.service import answer_formats, openapi, page
+from sfumato.service import answer_formats, openapi
 from sfumato.service.access import Access
 from sfumato.service.collector import Collector, TooFew
 from sfumato.service.edge import Edge
@@ -32,7 +31,7 @@ from sfumato.service.event_stream import Bell, stream
 from sfumato.service.intake import MOST_REPORTS, Intake
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.office import Office
-from sfumato.service.rereading import Lens, Rereader
+from sfumato.service.page_routes import Pages
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_submission import PublishRequest
 from sfumato.service.upload_path import UploadPath
@@ -119,7 +118,7 @@ class Service:
         self._publishing = ThreadPoolExecutor(1, "publishing")
         self._listeners = Room(MOST_LISTENERS)
         self._questions, self._publications = Room(MOST_QUESTIONS), Room(MOST_PUBLICATIONS)
-        self._rereader = Rereader()
+        self.pages = Pages(self, self._readable, self._asked)
         self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
@@ -139,7 +138,7 @@ class Service:
                     await task
             await asyncio.to_thread(self.intake.stop)
             await asyncio.to_thread(self.writer.stop)
-            self._rereader.stop()
+            self.pages.stop()
             for pool in (self._desks, self._publishing):
                 pool.shutdown(wait=False, cancel_futures=True)
 
@@ -247,36 +246,9 @@ class Service:
         if not self._listeners.take(client, 1):
             raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
         leave = partial(self._listeners.give_back, client, 1)
-        return StreamingResponse(
-            stream(running, self.bell, since, leave), media_type="text/event-stream"
-        )
-
-    async def page(self, request: Request) -> Response:
-        """Return the page of a task."""
-        running = self._readable(request)
-        try:
-            lens = Lens.of(running, _once(request))
-        except ConfigurationError as error:
-            raise Refused("not-a-question", str(error)) from None
-        seen = await self._asked(request, self._rereader.read, running, lens)
-        now = self.collector.clock()
-        text = await self._asked(request, page.of_task, running, now, self.metrics, lens, seen)
-        return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
-
-    async def front(self, request: Request) -> Response:
-        """Return the page with all tasks."""
-        text = page.of_all(self._visible(request), self.metrics)
-        return Response(text, media_type="text/html", headers={"content-security-policy": page.CSP})
-
-    async def static(self, request: Request) -> Response:
-        """Return a static file of the page."""
-        name = request.path_params["name"]
-        if name not in page.FILES:
-            raise Refused("not-found", "There is no such file.")
-        content = files("sfumato.service").joinpath("static", name).read_bytes()
-        return Response(
-            content, media_type=page.FILES[name], headers={"cache-control": "max-age=3600"}
-        )
+        bare = _once(request).get("bare") == "true"
+        periods = stream(running, self.bell, since, leave, bare=bare)
+        return StreamingResponse(periods, media_type="text/event-stream")
 
     # ---- anybody -----------------------------------------------------------------------------
 
@@ -374,14 +346,12 @@ def make_app(service: Service) -> ASGIApp:
         Route("/v1/tasks/{task_id}/tokens", service.office.tokens, methods=["POST", "DELETE"]),
         Route("/v1/tasks/{task_id}/answers", service.answers),
         Route("/v1/tasks/{task_id}/events", service.events),
-        Route("/tasks/{task_id}", service.page),
         Route("/login", service.office.login),
-        Route("/static/{name}", service.static),
         Route("/healthz", service.alive),
         Route("/readyz", service.ready),
         Route("/metrics", service.metrics_text),
         Route("/openapi.json", service.document),
-        Route("/", service.front),
+        *service.pages.routes(),
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False  # each resource has one address

@@ -88,16 +88,20 @@ def told(answers: Answers, reports: int, *, is_mixed: bool) -> dict[str, Any]:
 
 
 async def stream(
-    running: RunningTask, bell: Bell, since: int, leave: Callable[[], None]
+    running: RunningTask, bell: Bell, since: int, leave: Callable[[], None], *, bare: bool = False
 ) -> AsyncIterator[str]:
     """Yield an event for each period after ``since``, until all periods have closed.
 
-    Whatever happens, ``leave`` is called when nobody listens any more.
+    Whatever happens, ``leave`` is called when nobody listens any more. With ``bare``, events only
+    say that a period has closed, for pages that fetch what they show.
     """
     try:
         yield "retry: 2000\n\n"
         while not bell.stopping:
             rung = bell.next_ring()
+            if bare and since < running.closed:
+                since = running.closed
+                yield f"id: {since}\nevent: period\ndata: {{}}\n\n"
             if since < running.closed:
                 reports = await asyncio.to_thread(running.participation)
                 for release in running.releases[since : running.closed]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock, RLock
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -28,6 +28,11 @@ from sfumato.wire.sealing import OVERHEAD, Context
 from sfumato.wire.sqlite_tables import Damaged
 
 __all__ = ["Key", "RunningTask", "TaskSummary"]
+
+
+CROWD: Final = 1_000
+MOST_PERIODS_FORGED: Final = 256
+"""What a forger moves in more periods takes seconds to compute; `sfumato plan` takes the time."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,11 @@ class RunningTask:
     def required(self) -> Requirement | None:
         """The promise about shuffled reports; None if reports are not shuffled."""
         return requirement(self.published.spec)
+
+    @cached_property
+    def influence(self) -> float | None:
+        """How far one forged device among 1,000 moves a value; None if that is not known."""
+        return self.protocol.influence(CROWD) if self.periods <= MOST_PERIODS_FORGED else None
 
     @cached_property
     def fewest_counted(self) -> int:

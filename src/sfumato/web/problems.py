@@ -14,13 +14,13 @@ from sfumato.errors import SfumatoError
 from sfumato.web.logs import log
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["MEDIA_TYPE", "Refused", "handlers", "request_id_of"]
+__all__ = ["MEDIA_TYPE", "TITLES", "Refused", "handlers", "request_id_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 
 Headers = Mapping[str, str | tuple[str, ...]]
 
-_TITLES: Final[Mapping[str, tuple[int, str]]] = {
+TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "bad-request": (400, "The request makes no sense"),
     "not-a-batch": (400, "The body is no batch of reports"),
     "not-a-task": (400, "The body is no task"),
@@ -66,7 +66,7 @@ class Refused(Exception):
 
     def response(self, request_id: str = "") -> Response:
         """Return the problem document as a response, with the id of the request if it has one."""
-        status, title = _TITLES[self.name]
+        status, title = TITLES[self.name]
         return _document(self.name, status, title, self.detail, self.headers, request_id)
 
 

@@ -22,10 +22,12 @@ from sfumato.errors import SfumatoError
 from sfumato.files import released_files
 from sfumato.files.follower import follow
 from sfumato.files.output_journal import beside
+from sfumato.pages.task_page import TaskPage
+from sfumato.pages.wanted import Wanted
 from sfumato.randomness import seeded
 from sfumato.service.collector import Collector
 from sfumato.service.metrics import CollectorMetrics
-from sfumato.service.page import of_task
+from sfumato.service.task_subject import TaskSubject
 from sfumato.store import SQLiteStore
 from sfumato.streams.published import plan
 from sfumato.streams.published.amounts import Amounts
@@ -204,7 +206,9 @@ class Stores(Door, name="stores", share=30):
             for running in list(collector.running_tasks.values()):
                 steps = [
                     lambda running=running: collector.take(running, _batch(running)),
-                    lambda running=running: of_task(running, 37.0, metrics),
+                    lambda running=running: TaskPage(
+                        TaskSubject(running, metrics), Wanted(), 37.0
+                    ).html(),
                     lambda running=running: store.recount(running.task_id, lambda *_: {}),
                     lambda running=running: running.history(),
                 ]

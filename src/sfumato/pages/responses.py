@@ -1,0 +1,68 @@
+"""Pages and files as responses, compressed, and refusals that people can read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.pages import document
+from sfumato.web.problems import TITLES, Refused
+
+__all__ = ["for_people", "html", "is_renewal", "responded", "static"]
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def responded(
+    request: Request, content: bytes, media_type: str, headers: dict[str, str]
+) -> Response:
+    """Return content as a response, compressed if the browser takes it so."""
+    accepted = request.headers.get("accept-encoding", "")
+    body, more = document.compressed(content, accepted)
+    return Response(body, media_type=media_type, headers=headers | more)
+
+
+def for_people(handler: Handler) -> Handler:
+    """Return a handler whose refusals are pages where a browser asks, and documents elsewhere."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Refused as refused:
+            if "text/html" not in request.headers.get("accept", ""):
+                raise
+            status, title = TITLES[refused.name]
+            here = request.url.path
+            links = {"All tasks": "/"}
+            links |= {"The same page without its choices": here} if request.url.query else {}
+            text = document.problem(title, refused.detail, links)
+            response = html(request, text)
+            response.status_code = status
+            for header, values in refused.headers.items():
+                for value in (values,) if isinstance(values, str) else values:
+                    response.headers.append(header, value)
+            return response
+
+    return handle
+
+
+def html(request: Request, text: str) -> Response:
+    """Return a page as a response."""
+    headers = {"content-security-policy": document.CSP}
+    return responded(request, text.encode(), "text/html", headers)
+
+
+def is_renewal(request: Request) -> bool:
+    """Return whether the script of a page asks for the same page again."""
+    return request.headers.get("x-requested-by") == "page"
+
+
+async def static(request: Request) -> Response:
+    """Return a static file of the pages."""
+    name = request.path_params["name"]
+    if name not in document.FILES:
+        raise Refused("not-found", "There is no such file.")
+    headers = {"cache-control": "max-age=3600"}
+    return responded(request, document.file(name), document.FILES[name], headers)

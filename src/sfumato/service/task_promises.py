@@ -1,0 +1,44 @@
+"""What a task promises, for people: what can be learnt, what can be forged, who sees what."""
+
+from __future__ import annotations
+
+from sfumato.pages.promises import forged, learnt
+from sfumato.pages.subject import Promise
+from sfumato.service.running_task import RunningTask
+from sfumato.streams.amplification import promised
+
+__all__ = ["explained"]
+
+
+def explained(running: RunningTask) -> tuple[Promise, ...]:
+    """Return the questions that people have about a task's promise, with their answers."""
+    stream = running.protocol
+    seen = "Whoever sees everything that a device sends"
+    strongest = max(stream.offers, key=lambda offer: offer.epsilon)
+    first = [learnt(strongest, seen)]
+    if running.required is not None:
+        outside = "Whoever sees only what the shuffler hands on"
+        mixed = learnt(promised(stream, running.required), outside)
+        alone = first[0].answer
+        first = [mixed, Promise("And if shuffler and collector work together?", alone)]
+    influence = running.influence
+    moved = ""
+    if influence is not None:
+        quantity = stream.quantity
+        moved = quantity.changed.text(influence, quantity.decimals(influence))
+    return (*first, forged(influence, moved), _seen(running))
+
+
+def _seen(running: RunningTask) -> Promise:
+    """Return who sees what."""
+    sealed = "blurred reports"
+    if running.keys:
+        sealed = "sealed reports, which only this collector opens"
+    shuffler = " The shuffler sees who sends, and nothing of what." if running.is_mixed else ""
+    readers = "Anybody sees" if running.public else "Analysts with a token see"
+    return Promise(
+        "Who sees what?",
+        f"The values themselves never leave a device. The network sees {sealed}.{shuffler} The "
+        "collector reads blurred reports, adds them up when their period closes, and then erases "
+        f"what each said. {readers} this page.",
+    )
