@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.service.chromium import (
     NEEDS_BROWSER,
@@ -18,6 +26,10 @@ from tests.service.chromium import (
 )
 from tests.service.hosts import OPERATOR, Host, host
 from tests.service.test_page import HOURLY, rising
+
+from sfumato.files.released_files import released_writer
+from sfumato.streams.published import plan
+from sfumato.streams.published.publisher import Publisher
 
 __all__ = ["artefacts", "browser", "host", "launched"]
 
@@ -59,6 +71,59 @@ def test_an_operator_and_a_visitor_find_their_way(
     assert "Start the collector again" in alarms
     assert serious(operator) == []
     operator.screenshot(path=artefacts / "operator.png", full_page=True)
+
+
+@NEEDS_BROWSER
+def test_a_released_stream_has_the_same_page(tmp_path: Path, browser: Any, artefacts: Path) -> None:
+    """One command; the address is of this machine, and pages of other sites get nothing."""
+    path = tmp_path / "public.parquet"
+    release = plan(epsilon=1.0, bound=100, threshold=50, limit=20_000, block=10)
+    with released_writer(path, force=False) as writer:
+        publisher = Publisher(release, bytes(32))
+        writer.start(release, [50], 1.0)
+        values = 20 + (15 * np.sin(np.arange(20_000) / 3_000)).astype(np.int64)
+        writer.write(publisher.feed(values))
+        writer.write(publisher.finish())
+    with view_app_at(path) as url:
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        wrong, elsewhere = watched(page, url)
+        page.goto(url)
+        assert "is protected with epsilon 1 (central" in page.inner_text(".promise")
+        page.fill("#range [name=first]", "20")
+        page.fill("#range [name=last]", "60")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#answer .answers")
+        answer = page.inner_text("#answer")
+        ends = re.search(r"From value ([\d,]+) to value ([\d,]+)", answer)
+        assert ends
+        first, last = (int(end.replace(",", "")) for end in ends.groups())
+        said = re.search(r"mean of values was .* \(([\d.]+) to ([\d.]+)\)", answer)
+        assert said
+        low, high = (float(end) for end in said.groups())
+        assert low - 0.1 <= values[first - 1 : last].mean() <= high + 0.1
+        assert "fell from" in page.inner_text("#happenings")
+        assert serious(page) == []
+        page.screenshot(path=artefacts / "released.png", full_page=True)
+        assert (wrong, elsewhere) == ([], [])
+        foreign = page.request.get(url, headers={"host": "elsewhere.test"})
+        assert foreign.status == 403
+        assert page.request.get(f"{url}shown.csv").text().startswith("# title: public.parquet")
+
+
+@contextmanager
+def view_app_at(path: Path) -> Iterator[str]:
+    """Yield the address of `sfumato view` in a process of its own."""
+    words = [sys.executable, "-m", "sfumato", "view", str(path), "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stdout is not None
+        text = ""
+        while not text.endswith("\n}\n"):
+            line = process.stdout.readline()
+            assert line, "nothing can be viewed"
+            text += line
+        yield json.loads(text)["url"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
 
 
 @NEEDS_BROWSER
