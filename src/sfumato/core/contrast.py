@@ -70,7 +70,11 @@ class Contrast:
     @property
     def symmetric(self) -> bool:
         """Whether the contrast stays the same when the two inputs are exchanged."""
-        return self._sorted() == self.swapped._sorted()  # noqa: SLF001
+        return self.is_like(self.swapped)
+
+    def is_like(self, other: Contrast) -> bool:
+        """Return whether another contrast has the same kinds of reports, in any order."""
+        return self._sorted() == other._sorted()  # noqa: SLF001
 
     def _sorted(self) -> list[tuple[float, float, float]]:
         columns = (self.first.tolist(), self.second.tolist(), self.chances.tolist())

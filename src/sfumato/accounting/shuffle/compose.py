@@ -3,13 +3,14 @@
 Reports of different batches compose. From upper bounds of delta at a grid of epsilons a pair of
 laws is made that is at least as far apart as the batch's outputs (between two points of the grid
 delta is at most what a straight line in e^epsilon gives, as it is convex there), and the losses of
-such pairs add up: one Fourier transform for all. Losses beyond the grid count as infinite, and the
-rounding error of the transforms is added to delta. (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi,
+such pairs add up: one Fourier transform for all. Losses beyond the grid count as infinite, and a
+bound of the rounding error of the transforms is added to delta (docs/proofs/batches.md derives it
+from two standard bounds for a transform of powers of two). (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi,
 "Connect the Dots", 2022.)
 
 One report that is sent in parts, such as the symbols of a stream at the ends of its periods, is
 *one* report: whatever the shuffler mixes later can be computed from the whole reports mixed at
-once. Its parts are not composed; see :class:`Levels` for a report that reveals its level.
+once. Its parts are not composed; see :class:`~sfumato.accounting.shuffle.Levels` for a report that reveals its level.
 """
 
 from __future__ import annotations
@@ -22,20 +23,23 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from scipy.signal import lfilter
 
 from sfumato.accounting.shuffle.bounds import assumption_of, check_delta, check_people, described
+from sfumato.accounting.shuffle.covered import covered_delta, covered_epsilon, may_cover
 from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, epsilon_above
-from sfumato.arrays import Floats
-from sfumato.core.contrast import Contrast, Contrasts, mixed
+from sfumato.arrays import Array, Floats
+from sfumato.core.contrast import Contrast, Cover
 from sfumato.core.exact import exp_above, log_above
-from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
 
-__all__ = ["BatchedReport", "Levels", "composed"]
+__all__ = ["BatchedReport", "composed"]
 
 
 _POINTS: Final = 128
+_CLOSELY: Final = 4
+"""At each of so many points what others' own reports cover is counted, too."""
 _LONGEST: Final = 1 << 23
 _UNIT: Final = 2.0**-53
 _SPENT: Final = 0.01  # the part of delta that losses beyond the grid may use
@@ -79,17 +83,34 @@ class BatchedReport:
         return assumption_of(self.mechanism) if self.assuming else ""
 
     @cached_property
+    def _cover(self) -> Cover | None:
+        known = described(self.mechanism, assuming=self.assuming)
+        return known[-1].cover if known else None
+
+    @cached_property
     def _bounding(self) -> tuple[Contrast, ...]:
         known = described(self.mechanism, assuming=self.assuming)
         return known[-1].bounding if known else (stronger_clones(self.mechanism.worst_ratio),)
 
-    def delta(self, epsilon: float) -> float:
-        """Return a delta that holds for one report at this epsilon."""
-        return 0.0 if epsilon >= self.local else delta_above(self._bounding, self.n, epsilon)
+    def delta(self, epsilon: float, *, closely: bool = True) -> float:
+        """Return a delta that holds for one report at this epsilon.
+
+        Unless ``closely``, what others' own reports cover is left out, which takes less time.
+        """
+        if epsilon >= self.local:
+            return 0.0
+        delta = delta_above(self._bounding, self.n, epsilon)
+        covers = closely and delta and may_cover(self.mechanism.worst_ratio, epsilon)
+        if covers and self._cover is not None:
+            delta = min(delta, covered_delta(self._cover, self.n, epsilon, delta))
+        return delta
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon that holds for one report at this delta."""
-        return epsilon_above(self._bounding, self.n, delta, self.local)
+        plain = epsilon_above(self._bounding, self.n, delta, self.local)
+        if self._cover is None:
+            return plain
+        return min(plain, covered_epsilon(self._cover, self.n, delta, self.local))
 
 
 def composed(batches: Sequence[BatchedReport], delta: float) -> float:
@@ -131,7 +152,10 @@ def _losses(batch: BatchedReport, width: float, most: int) -> tuple[Floats, floa
     """Return the law of the loss on the grid points -most..most, and the probability beyond."""
     # Slightly below each grid point, so that delta holds at the rational used for e^epsilon.
     below = width * (1 - 1e-12)
-    deltas = [Fraction(batch.delta(index * below)) for index in range(most + 1)]
+    deltas = [
+        Fraction(batch.delta(index * below, closely=index % _CLOSELY == 0))
+        for index in range(most + 1)
+    ]
     ratios = [exp_above(Fraction(index) * Fraction(width)) for index in range(-most, most + 1)]
     heights = [1 - ratios[most - index] * (1 - deltas[index]) for index in range(most, 0, -1)]
     heights += deltas
@@ -162,97 +186,58 @@ def _sum(
         count * (len(chances) // 2) for count, (chances, _) in zip(times, parts, strict=True)
     )
     size = 1 << (2 * reach + 1).bit_length()
-    total = np.ones(size // 2 + 1, dtype=np.complex128)
-    for count, (chances, _) in zip(times, parts, strict=True):
-        placed = np.zeros(size)
-        half = len(chances) // 2
-        placed[: half + 1] = chances[half:]
-        placed[size - half :] = chances[:half]
-        total *= np.fft.rfft(placed) ** count
-    law = np.maximum(np.fft.irfft(total, size), 0.0)
+    law, wrong = _convolved(times, [chances for chances, _ in parts], size)
     losses = np.concatenate([law[size - reach :], law[: reach + 1]])
-    count = sum(times)
-    # Each transform of a law is off by at most about log2(size) rounding units, and a power by that
-    # many times its exponent.
-    wrong = 64 * _UNIT * math.log2(size) * count * math.sqrt(float(2 * (np.abs(total) ** 2).sum()))
     lost = sum(
         number * -math.log1p(-beyond) for number, (_, beyond) in zip(times, parts, strict=True)
     )
-    room = delta - lost - wrong
+    room = (delta - lost - wrong) * (1 - 1e-9)
     if room <= 0:
         return math.inf
     # delta at a point is the sum over larger losses of their probability times 1 - e^(point -
     # loss).
-    points = np.arange(-reach, reach + 1) * width
-    above = np.cumsum(losses[::-1])[::-1]
-    discounted = np.zeros(len(losses))
-    running = 0.0
-    for index in range(len(losses) - 1, -1, -1):
-        running = losses[index] + math.exp(-width) * running
-        discounted[index] = running
-    over = np.flatnonzero(above - discounted > room * (1 - 1e-9))
-    return float(max(0.0, points[min(int(over[-1]) + 1, len(points) - 1)])) if over.size else 0.0
+    above = np.cumsum(losses[::-1])
+    discounted = lfilter([1.0], [1.0, -math.exp(-width)], losses[::-1])
+    # Either sum has a relative error of a few units for each of its terms.
+    rounded = 8 * _UNIT * len(losses) * above
+    over = np.flatnonzero((above - discounted + rounded > room)[::-1])
+    return float(max(0.0, (over[-1] + 1 - reach) * width * (1 + 1e-9))) if over.size else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """A report that reveals its level, such as the span of a stream, drawn without the data.
+def _convolved(times: Sequence[int], laws: Sequence[Floats], size: int) -> tuple[Floats, float]:
+    """Return the law of a sum of independent losses, around index 0, and a bound of its error.
 
-    All n people hide each other, whatever their levels. (The alternative is to count only those of
-    the same level: :class:`Crowd` with a ``share``.) The messages that one device sends for its
-    level over time count as one report, as long as its sender takes part in all of them.
-
-    Parameters
-    ----------
-    parts
-        The probability of each level, and its mechanism.
-
-    Examples
-    --------
-    >>> from sfumato import GRR
-    >>> from sfumato.accounting.shuffle import best
-    >>> two = Levels([(0.5, GRR(1.0, 4)), (0.5, GRR(1.0, 16))])
-    >>> f"{best(two, 10_000, 1e-6).epsilon:.4f}"
-    '0.0274'
-
+    The error is in total, over all losses. A transform is off by at most ``step`` at each point if
+    the law sums to 1; with |x|, |x'| <= a a product of powers is off by its factors' errors, one
+    after the other. By Parseval's identity the sum of the errors of the result is at most the root
+    of the sum of their squares over the points.
     """
+    step = 8 * _UNIT * math.log2(size)
+    count = sum(times)
+    total = np.ones(size // 2 + 1, dtype=np.complex128)
+    largest, relative = np.ones(len(total)), np.full(len(total), 3 * _UNIT * count)
+    for number, chances in zip(times, laws, strict=True):
+        placed = np.zeros(size)
+        half = len(chances) // 2
+        placed[: half + 1] = chances[half:]
+        placed[size - half :] = chances[:half]
+        transform = np.fft.rfft(placed)
+        at_most = np.abs(transform) + 2 * step
+        total *= _power(transform, number)
+        largest *= at_most**number
+        relative += number * step / at_most
+    law = np.maximum(np.fft.irfft(total, size), 0.0)
+    before = math.sqrt(2 * float(((largest * relative) ** 2).sum()))
+    inverse = step * math.sqrt(2 * float((np.abs(total) ** 2).sum()))
+    return law, (before + inverse + 2 * _UNIT * count) * (1 + 1e-6)
 
-    parts: Sequence[tuple[float, Mechanism]]
 
-    def __post_init__(self) -> None:
-        """Raise ConfigurationError unless the probabilities are positive and sum to 1."""
-        total = math.fsum(weight for weight, _ in self.parts)
-        few = min((weight for weight, _ in self.parts), default=0.0)
-        if abs(total - 1) > 1e-9 or few <= 0:
-            raise ConfigurationError(
-                f"the levels' chances sum to {total:g}; positive ones that sum to 1 are expected."
-            )
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        """The largest ratio of two inputs' probabilities of one report, over all levels."""
-        return max(mechanism.worst_ratio for _, mechanism in self.parts)
-
-    def contrasts(self) -> tuple[Contrasts, ...]:
-        """Return the contrasts of two inputs that are worst at every level.
-
-        There is one from the laws alone and, if it says more, one under the mechanisms'
-        assumptions.
-        """
-        ways = [self._worst(assuming=assuming) for assuming in (False, True)]
-        return tuple(ways) if ways[1].assumption else (ways[0],)
-
-    def _worst(self, *, assuming: bool) -> Contrasts:
-        chosen, assumed = [], []
-        for weight, mechanism in self.parts:
-            known = described(mechanism, assuming=assuming)
-            # The worst orders at two levels may belong to one pair of inputs, so a contrast is used
-            # only if it is symmetric.
-            if known and len(known[-1].bounding) == 1 and known[-1].bounding[0].symmetric:
-                chosen.append((weight, known[-1].bounding[0]))
-                assumed.append(known[-1].assumption)
-            else:
-                chosen.append((weight, stronger_clones(mechanism.worst_ratio)))
-        assumption = " and ".join(dict.fromkeys(filter(None, assumed)))
-        name = "hashed" if assumption else ""
-        return Contrasts((mixed(chosen),), (), name=name, assumption=assumption)
+def _power(base: Array, exponent: int) -> Array:
+    """Return a power by squaring, which is as good as that many products."""
+    power = np.ones_like(base)
+    while exponent:
+        if exponent & 1:
+            power = power * base
+        exponent >>= 1
+        base = base * base if exponent else base
+    return power

@@ -32,6 +32,7 @@ second. All k are tried, in slices: those inside a slice cover nothing.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
@@ -46,7 +47,7 @@ from sfumato.accounting.shuffle.profile import (
 )
 from sfumato.core.contrast import Contrast, Cover
 
-__all__ = ["covered_delta", "covered_epsilon"]
+__all__ = ["covered_delta", "covered_epsilon", "may_cover"]
 
 _SLICES: Final = 16
 _ERROR: Final = 1e-10  # the error of the measures
@@ -54,6 +55,11 @@ _RARE: Final = 1e-60  # the smallest probability of few coins that is allowed fo
 _SMOOTHING: Final = 0.1
 _SPENT: Final = 1e-3  # the part of delta that the case of few coins may use
 _PRECISION: Final = 1e-9
+
+
+def may_cover(ratio: Fraction, epsilon: float) -> bool:
+    """Return whether this bound applies at an epsilon at all, for reports of this worst ratio."""
+    return math.exp(epsilon) * (1 + 1e-12) <= 1 + 1 / float(ratio)
 
 
 def covered_delta(cover: Cover, n: int, epsilon: float, limit: float = math.inf) -> float:

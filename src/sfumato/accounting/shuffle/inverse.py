@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, check_delta, described
-from sfumato.accounting.shuffle.covered import covered_delta
+from sfumato.accounting.shuffle.covered import covered_delta, may_cover
 from sfumato.accounting.shuffle.crowd import Crowd
 from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, delta_below, solved
@@ -108,6 +108,8 @@ def holds(
     bounding = [each.bounding for each in known] + [(stronger_clones(mechanism.worst_ratio),)]
     if any(delta_above(each, n, epsilon) <= room for each in bounding):
         return True
+    if not may_cover(mechanism.worst_ratio, epsilon):
+        return False
     return any(
         delta_below(each.attained, n, epsilon) <= room
         and each.cover is not None
@@ -192,7 +194,8 @@ def _least_delta(mechanism: Hiding, required: Requirement, *, assuming: bool) ->
     known = described(mechanism, assuming=assuming)
     bounding = [each.bounding for each in known] or [(stronger_clones(mechanism.worst_ratio),)]
     least = min(delta_above(each, n, required.epsilon) for each in bounding)
-    for each in known if least > required.delta - spent else ():
+    missed = least > required.delta - spent
+    for each in known if missed and may_cover(mechanism.worst_ratio, required.epsilon) else ():
         if each.cover is not None:
             least = min(least, covered_delta(each.cover, n, required.epsilon))
     return least + spent

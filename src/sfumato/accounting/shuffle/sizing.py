@@ -21,13 +21,14 @@ from typing import Any, Final, TypeVar
 from sfumato.accounting.gaussian_profile import composed_delta
 from sfumato.accounting.shuffle.bounds import described
 from sfumato.accounting.shuffle.inverse import Requirement, calibrated
+from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.core.contrast import Contrast
 from sfumato.core.exact import SMALLEST_EPSILON
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.size_ranges import SizeRange
 from sfumato.errors import ConfigurationError
 
-__all__ = ["gaussian_parameter", "sized", "tolerated"]
+__all__ = ["gaussian_parameter", "screened_epsilon", "sized", "tolerated"]
 
 M = TypeVar("M", bound=Mechanism)
 
@@ -180,6 +181,26 @@ def _reached(distance: Callable[[float], float], goal: float, most: float) -> fl
         tried = start - height / slope if slope > 0 else math.inf
         start = min(tried, high) if tried > low else (low + high) / 2
     return min(math.log1p(math.exp(start)), most)
+
+
+def screened_epsilon(
+    make: Callable[[float], Hiding], required: Requirement, most: float
+) -> float:
+    """Return nearly the largest local epsilon, up to ``most``, that a promise allows.
+
+    It is found by the distance of the worst pair alone, so it has to be calibrated before use.
+    """
+    goal = tolerated(required)
+    if not goal:
+        return min(required.epsilon, most)
+
+    def distance(epsilon: float) -> float:
+        hiding = make(epsilon)
+        known = described(hiding, assuming=False)
+        bounding = known[-1].bounding if known else (stronger_clones(hiding.worst_ratio),)
+        return max(map(_chi_squared, bounding))
+
+    return _reached(distance, goal, most)
 
 
 def sized(mechanism: M, required: Requirement, *, assuming: bool = False) -> M:

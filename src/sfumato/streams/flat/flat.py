@@ -7,7 +7,7 @@ neither levels nor snapshots are needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sfumato.accounting.shuffle import sized as fit_sizes
 from sfumato.arrays import Floats
 from sfumato.core.domain import Domain, Label
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
@@ -45,7 +46,8 @@ from sfumato.streams.posterior.believed_periods import BelievedPeriods
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
-from sfumato.streams.weave.strands import Carrier, Strand, carrier, carriers
+from sfumato.streams.weave.strands import USUAL, Carrier, Sized, Strand, carrier, carriers
+from sfumato.streams.weave.weave_admission import refuse_sized
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Flat"]
@@ -67,6 +69,8 @@ class Flat(Stream):
         The privacy of a device's whole stream.
     mechanism
         The mechanism that carries the stream: auto, concord, exsub, exsub-printed or a rival.
+    sized
+        The mechanism with its size, if that does not follow epsilon.
 
     Guarantee
     ---------
@@ -92,6 +96,7 @@ class Flat(Stream):
     changes: int
     epsilon: float
     mechanism: Carrier = "auto"
+    sized: tuple[Sized, ...] = ()
 
     name: ClassVar[str] = "flat"
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
@@ -112,6 +117,10 @@ class Flat(Stream):
             check_whole(name, value, 1, most)
         check_number("epsilon", self.epsilon, above=0)
         check_one_of("mechanism", self.mechanism, carriers(self.mechanism))
+        if any(each.differences != self.periods for each in self.sized) or len(self.sized) > 1:
+            raise ConfigurationError(
+                f"sized is {self.sized!r}; one size, for {self.periods} periods, is expected."
+            )
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -147,7 +156,10 @@ class Flat(Stream):
     def strand(self) -> Strand:
         """The mechanism that carries the stream, as a strand."""
         entries = self.periods * self.width
-        mechanism = carrier(self.epsilon, entries, self.changes, self.mechanism)
+        if self.sized:
+            mechanism = self.sized[0].mechanism(self.epsilon, entries, self.changes)
+        else:
+            mechanism = carrier(self.epsilon, entries, self.changes, self.mechanism)
         return Strand(mechanism, self.periods, self.changes)
 
     @cached_property
@@ -187,15 +199,18 @@ class Flat(Stream):
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of a published task that belong to this stream."""
-        # It is below the task's epsilon if the promise about shuffled reports needs that.
-        return {"epsilon": self.epsilon}
+        # Epsilon is below the task's if the promise about shuffled reports needs that, and sizes
+        # are there if they were chosen for that promise.
+        sizes = {"sized": [list(astuple(each)) for each in self.sized]} if self.sized else {}
+        return {"epsilon": self.epsilon, **sizes}
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream that a published task describes."""
         items: Any = TaskValues.of_spec(spec).items
         design = (spec["periods"], spec["changes"], spec["epsilon"], spec["mechanism"])
-        return cls(items, *design)
+        sized = tuple(Sized(*each) for each in spec.get("sized", ()))
+        return cls(items, *design, sized)
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,16 +219,29 @@ class Flat(Stream):
 
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Flat:
-        """Return the stream for a task, at the largest epsilon that its promises allow."""
+        """Return the stream for a task, of least error under the promises that it makes."""
         stream = cls.of(task)
         required = requirement(task)
-        return stream if required is None else shuffled(stream, required)
+        if required is None:
+            return stream
+        entries, named = stream.periods * stream.width, stream.mechanism
+        if named == "exsub-printed" or named not in USUAL:
+            return shuffled(stream, required)
+        fitted = [
+            fit_sizes(carrier(stream.epsilon, entries, stream.changes, name), required)
+            for name in (("concord", "exsub") if named == "auto" else (named,))
+        ]
+        best = min(fitted, key=lambda mechanism: mechanism.mse)
+        size = Sized.of(Strand(best, stream.periods, stream.changes))
+        return replace(stream, epsilon=best.epsilon, sized=(size,))
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a stranger's task; ConfigurationError if it is too costly."""
         refuse_wide(spec, MOST_ITEMS)
         refuse_heavy(spec)
+        if "sized" in spec:
+            refuse_sized(spec)
         stream = cls.of(spec)
         refuse_many_hits(stream.changes)
         return stream
@@ -244,8 +272,8 @@ class Flat(Stream):
         return np.average([self.moves(value) for value in held], axis=0, weights=counts)
 
     def at(self, epsilon: float) -> Flat:
-        """Return the same stream at another epsilon."""
-        return replace(self, epsilon=epsilon)
+        """Return the same stream at another epsilon, with a size that follows it."""
+        return replace(self, epsilon=epsilon, sized=())
 
     def message(self) -> Mechanism:
         """Return everything that a device sends over the horizon, as one message."""

@@ -47,7 +47,7 @@ class FlatOutlook(Outlook):
         named = self.task["mechanism"]
         for mechanism in MECHANISMS if named == "auto" else (named,):
             self.notice(mechanism)
-            stream = replace(self.stream, mechanism=mechanism)
+            stream = self.stream.chosen({**self.task, "mechanism": mechanism})
             errors = {ONLINE: predicted(stream, self.devices)}
             yield Option("flat", stream, self.devices, errors, {"mechanism": mechanism})
 

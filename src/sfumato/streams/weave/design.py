@@ -7,10 +7,11 @@ communication.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -261,19 +262,30 @@ class WeaveDesign(Stream):
         return max(0.0, 1 - flips / (2 * typical * (1 - typical)))
 
     def message(self) -> Levels:
-        """Return everything that a device sends as one message: its thread, and one output."""
-        shares: defaultdict[Mechanism, float] = defaultdict(float)
-        silent = 0.0
-        for thread, share in self.threads():
+        """Return everything that a device sends as one message: its thread, and one output.
+
+        The chance of each thread is exactly the one with which :meth:`draw` draws it.
+        """
+        levels: list[tuple[Fraction, Mechanism]] = []
+        silent = Fraction(0)
+        chances = dict(zip(self.spans, self._chances, strict=True))
+        for thread, _ in self.threads():
+            blocks = len(self.values.blocks) if thread.span == SNAPSHOT else 1
+            chance = chances[thread.span] / (len(self.offsets(thread.span)) * blocks)
             if thread.span == SNAPSHOT:
-                shares[self.snapshots[thread.block].mechanism] += share
+                levels.append((chance, self.snapshots[thread.block].mechanism))
             elif self.edges(thread):
-                shares[self.strand(thread).mechanism] += share
+                levels.append((chance, self.strand(thread).mechanism))
             else:
-                silent += share  # a thread that never reports reveals less than any other
-        first = next(iter(shares))
-        shares[first] += silent
-        return Levels([(share, mechanism) for mechanism, share in shares.items()])
+                silent += chance  # a thread that never reports reveals less than any other
+        (chance, first), *others = [level for level in levels if level[0]]
+        return Levels([(chance + silent, first), *others])
+
+    @property
+    def _chances(self) -> list[Fraction]:
+        """The exact chance with which a device draws each span."""
+        ends = [0, *map(int, self._bounds.tolist()), SHARE_UNITS]
+        return [Fraction(high - low, SHARE_UNITS) for low, high in pairwise(ends)]
 
     def draw(self, rng: Source) -> Thread:
         """Draw a thread from the public mix, independently of the data."""

@@ -24,7 +24,7 @@ from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_wide
 from sfumato.streams.amplification import requirement, shuffled
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.pilot import Pilot
-from sfumato.streams.weave import choosing, expected, weave_admission
+from sfumato.streams.weave import central_choice, choosing, expected, weave_admission
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.design import WeaveDesign
 from sfumato.streams.weave.influence import influence
@@ -132,21 +132,26 @@ class Weave(WeaveDesign):
         workload: Workload = "online",
         mechanism: Carrier = "auto",
         weights: Weights = "learnt",
+        sized_for: float | None = None,
     ) -> Weave:
         """Return the stream with the default mix for a workload.
 
         The mix has the least exact error for devices that make all their changes, blended with
         more snapshots if it would otherwise lose too much to snapshots alone on quiet devices; see
         :mod:`sfumato.streams.weave.regret`. Spans are powers of two (of four for long horizons);
-        longer ones are tried as long as they help.
+        longer ones are tried as long as they help. With ``sized_for`` the sizes of its mechanisms
+        are those that are best for that epsilon instead.
         """
         refuse_numbers(values, periods, changes, epsilon, mechanism)
 
         def designed(spans: Sequence[int], shares: Sequence[float]) -> Weave:
             mix = tuple(spans), tuple(shares)
-            return cls(values, periods, changes, epsilon, *mix, mechanism, weights=weights)
+            design = (values, periods, changes, sized_for or epsilon, *mix, mechanism)
+            stream = cls(*design, weights=weights)
+            return stream if sized_for is None else stream.resolved().fixed_at(epsilon)
 
-        return choosing.best(designed, periods, workload)
+        chosen = choosing.best(designed, periods, workload)
+        return chosen if sized_for is None else designed(chosen.spans, chosen.shares)
 
     @classmethod
     def papers(
@@ -314,19 +319,28 @@ class Weave(WeaveDesign):
     def chosen(cls, task: Mapping[str, Any]) -> Weave:
         """Return the stream of least exact error for a task's queries.
 
-        If reports are shuffled, epsilon is the largest one, up to the task's, that keeps the
-        promise about shuffled reports.
+        If reports are shuffled, it is the one of least error that keeps the promise about shuffled
+        reports, at the largest epsilon, up to the task's, that does; printed hierarchies keep their
+        printed sizes.
         """
-        stream = cls._chosen(task, task["epsilon"])
         required = requirement(task)
         if required is None:
-            return stream
-        # The best mix at the lower epsilon may hide slightly less, so it is calibrated once more.
-        lower = shuffled(stream, required).epsilon
-        return shuffled(cls._chosen(task, lower), required)
+            return cls._chosen(task, task["epsilon"])
+        if task["protocol"] == "hierarchy":
+            return shuffled(cls._chosen(task, task["epsilon"]), required)
+        workload: Any = horizon.workload(task["queries"])
+
+        def made(epsilon: float, sized_for: float | None) -> Weave:
+            if sized_for is None or task["protocol"] == "weave" and "mix" not in task:
+                return cls._chosen(task, epsilon, sized_for)
+            return cls._chosen(task, sized_for).resolved().fixed_at(epsilon)
+
+        return central_choice.least(made, required, task["epsilon"], workload)
 
     @classmethod
-    def _chosen(cls, task: Mapping[str, Any], epsilon: float) -> Weave:
+    def _chosen(
+        cls, task: Mapping[str, Any], epsilon: float, sized_for: float | None = None
+    ) -> Weave:
         design: dict[str, Any] = {
             "values": values_of(TaskValues.of_spec(task)),
             "periods": task["periods"],
@@ -341,7 +355,7 @@ class Weave(WeaveDesign):
             spans, shares = zip(*task["mix"], strict=True)
             return cls(spans=spans, shares=shares, weights=weights, **design)
         if named == "weave":
-            return cls.best(workload=workload, weights=weights, **design)
+            return cls.best(workload=workload, weights=weights, sized_for=sized_for, **design)
         if named == "snapshots":
             return cls(spans=(SNAPSHOT,), shares=(1.0,), **design)
         fan_out = task.get("fan_out", 2)
@@ -370,6 +384,10 @@ class Weave(WeaveDesign):
     def at(self, epsilon: float) -> Weave:
         """Return the same stream at another epsilon, with sizes chosen again."""
         return replace(self, epsilon=epsilon, sized=(), looks=())
+
+    def fixed_at(self, epsilon: float) -> Weave:
+        """Return the same stream at another epsilon, with the sizes that it has."""
+        return replace(self, epsilon=epsilon)
 
     # ---- devices and curator --------------------------------------------------------------------
 

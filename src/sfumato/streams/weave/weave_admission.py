@@ -18,7 +18,7 @@ from sfumato.wire.task import MOST_ENTRIES, MOST_PERIODS
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["refuse_rows", "refuse_sizes"]
+__all__ = ["refuse_rows", "refuse_sized", "refuse_sizes"]
 
 MOST_ROWS: Final = 1024
 """The largest number of spans, sizes or looks in a task."""
@@ -27,12 +27,17 @@ MOST_ROWS: Final = 1024
 def refuse_rows(spec: Mapping[str, Any]) -> None:
     """Raise ConfigurationError for wrong sizes, before anything is built."""
     _rows(spec, "mix", 2)
+    refuse_sized(spec)
+    for name, size, threshold in _rows(spec, "looks", 3):
+        _check_size("looks", size, threshold, is_concord=name == Concord.name)
+
+
+def refuse_sized(spec: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for wrong sizes of mechanisms that carry differences."""
     for differences, carrier, size, threshold in _rows(spec, "sized", 4):
         fields.in_range(differences, ("sized",), 1, MOST_PERIODS)
         fields.choice(carrier, ("sized",), carriers(carrier)[1:])
         _check_size("sized", size, threshold, is_concord=carrier == Concord.name)
-    for name, size, threshold in _rows(spec, "looks", 3):
-        _check_size("looks", size, threshold, is_concord=name == Concord.name)
 
 
 def _rows(spec: Mapping[str, Any], name: str, width: int) -> list[list[Any]]:
