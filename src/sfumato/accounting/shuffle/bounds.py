@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sfumato.accounting.shuffle.named_bounds import BOUNDS, BoundCase, Hiding, NotApplicable, Status
+from sfumato.accounting.shuffle.named_bounds import (
+    BOUNDS,
+    BoundCase,
+    Hiding,
+    HidingByMore,
+    NotApplicable,
+    Status,
+)
 from sfumato.accounting.shuffle.profile import delta_above, epsilon_below
 from sfumato.core.contrast import Contrasts
 from sfumato.core.exact import log_above
@@ -202,6 +209,11 @@ def best(mechanism: Hiding, n: int, delta: float) -> Amplified:
     ('covered_blanket', '0.00317')
 
     """
+    if isinstance(mechanism, HidingByMore):
+        check_people(n)
+        epsilon = mechanism.epsilon_among(n, check_delta(delta))
+        lower = mechanism.least_epsilon(n, delta)
+        return Amplified("chaff", epsilon, delta, n, "rigorous", lower)
     known = mechanism.contrasts()
     if len(known) == 1 and known[0].cover is not None:
         covered = amplify(mechanism, n, delta, ["covered_blanket"])[0]

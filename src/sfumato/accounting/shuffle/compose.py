@@ -27,7 +27,7 @@ from scipy.signal import lfilter
 
 from sfumato.accounting.shuffle.bounds import assumption_of, check_delta, check_people, described
 from sfumato.accounting.shuffle.covered import covered_delta, covered_epsilon, may_cover
-from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
+from sfumato.accounting.shuffle.named_bounds import Hiding, HidingByMore, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, epsilon_above
 from sfumato.arrays import Array, Floats
 from sfumato.core.contrast import Contrast, Cover
@@ -42,6 +42,7 @@ _CLOSELY: Final = 4
 """At each of so many points what others' own reports cover is counted, too."""
 _LONGEST: Final = 1 << 23
 _UNIT: Final = 2.0**-53
+_SMALL: Final = 1e-9  # the delta, at most, that the number of meaningless messages may use
 _SPENT: Final = 0.01  # the part of delta that losses beyond the grid may use
 
 
@@ -99,6 +100,8 @@ class BatchedReport:
         """
         if epsilon >= self.local:
             return 0.0
+        if isinstance(self.mechanism, HidingByMore):
+            return self.mechanism.delta_among(self.n, epsilon, _SMALL)
         delta = delta_above(self._bounding, self.n, epsilon)
         covers = closely and delta and may_cover(self.mechanism.worst_ratio, epsilon)
         if covers and self._cover is not None:
@@ -107,6 +110,8 @@ class BatchedReport:
 
     def epsilon(self, delta: float) -> float:
         """Return an epsilon that holds for one report at this delta."""
+        if isinstance(self.mechanism, HidingByMore):
+            return self.mechanism.epsilon_among(self.n, delta)
         plain = epsilon_above(self._bounding, self.n, delta, self.local)
         if self._cover is None:
             return plain

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from sfumato.accounting.shuffle.bounds import MOST_PEOPLE, check_delta, described
 from sfumato.accounting.shuffle.covered import covered_delta, may_cover
 from sfumato.accounting.shuffle.crowd import Crowd
-from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
+from sfumato.accounting.shuffle.named_bounds import Hiding, HidingByMore, stronger_clones
 from sfumato.accounting.shuffle.profile import delta_above, delta_below, solved
 from sfumato.core.exact import LARGEST_EPSILON, SMALLEST_EPSILON, log_above
 from sfumato.core.field_checks import check_number
@@ -104,6 +104,8 @@ def holds(
     room = delta - spent
     if room <= 0:
         return False
+    if isinstance(mechanism, HidingByMore):
+        return mechanism.delta_among(n, epsilon, room) <= room
     known = described(mechanism, assuming=assuming)
     bounding = [each.bounding for each in known] + [(stronger_clones(mechanism.worst_ratio),)]
     if any(delta_above(each, n, epsilon) <= room for each in bounding):
@@ -177,6 +179,8 @@ def calibrated(
 
 def _follows_epsilon(mechanism: Hiding) -> bool:
     """Return whether some parameter depends on epsilon, so that delta may jump."""
+    if isinstance(mechanism, HidingByMore):
+        return False
     if not isinstance(mechanism, Mechanism):
         return True
     # ``most_bytes`` limits what is chosen, but is not chosen itself.
@@ -191,6 +195,8 @@ def _least_delta(mechanism: Hiding, required: Requirement, *, assuming: bool) ->
     if log_above(mechanism.worst_ratio) <= required.epsilon:
         return 0.0
     n, spent = required.crowd.honest(required.delta)
+    if isinstance(mechanism, HidingByMore):
+        return mechanism.delta_among(n, required.epsilon, required.delta - spent) + spent
     known = described(mechanism, assuming=assuming)
     bounding = [each.bounding for each in known] or [(stronger_clones(mechanism.worst_ratio),)]
     least = min(delta_above(each, n, required.epsilon) for each in bounding)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from sfumato.accounting.shuffle import closed
 from sfumato.accounting.shuffle.covered import covered_epsilon
@@ -31,6 +31,7 @@ __all__ = [
     "BOUNDS",
     "BoundCase",
     "Hiding",
+    "HidingByMore",
     "NotApplicable",
     "Status",
     "clones",
@@ -51,6 +52,20 @@ class Hiding(Protocol):
 
     def contrasts(self) -> tuple[Contrasts, ...]:
         """Return how far two inputs can be told apart among other people's reports."""
+
+
+@runtime_checkable
+class HidingByMore(Hiding, Protocol):
+    """Something whose reports are hidden by more than other people's reports, such as chaff."""
+
+    def delta_among(self, people: int, epsilon: float, goal: float) -> float:
+        """Return a delta that holds among so many people; ``goal`` is about what is hoped for."""
+
+    def epsilon_among(self, people: int, delta: float) -> float:
+        """Return an epsilon that holds at this delta, never above the local one."""
+
+    def least_epsilon(self, people: int, delta: float) -> float:
+        """Return an epsilon that some people's messages violate."""
 
 
 @dataclass(frozen=True)

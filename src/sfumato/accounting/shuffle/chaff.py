@@ -1,0 +1,237 @@
+"""Chaff: meaningless messages beside each real one, which hide it in a crowd.
+
+A device sends one *signal*, a symbol that is R times as likely if it is one of its s own, and some
+*dummies*: symbols drawn evenly from all A, whatever it holds. Whatever it holds, its signal is drawn
+evenly with probability 1/N, N = 1 + (R - 1) s/A. Show the observer all signals of others that are
+not. What is left is one signal among M messages drawn evenly: the dummies of all n devices, and the
+signals of others that are. Given all of them in random order, each is equally likely to be the
+signal, so
+
+    delta(epsilon) <= E[(G_1 + ... + G_(M+1))_+ / (M + 1)],  G = A (P_a(y) - e^epsilon P_b(y)), y even.
+
+The mean of k + 1 copies is below that of k in convex order, so a number of messages may stand for
+M + 1 that M + 1 reaches with probability 1 - eta, and eta is added to delta. (docs/proofs/chaff.md)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from sfumato.accounting.shuffle.profile import delta_above, solved
+from sfumato.arrays import Floats
+from sfumato.core.contrast import Contrast, Contrasts, favoured
+from sfumato.core.exact import log_above
+from sfumato.errors import ConfigurationError
+
+__all__ = ["Chaff", "Chaffed"]
+
+_SPENT: Final = 1e-3  # the part of delta that the case of few messages may use
+_PRECISION: Final = 1e-9
+_ROUNDED: Final = 1e-15  # the error of a transform at each of its points
+COINS: Final = 1 << 32
+"""The chance of one more dummy is a whole number of these units."""
+
+
+@dataclass(frozen=True)
+class Chaff:
+    """The number of meaningless messages that each device sends beside its real one.
+
+    Parameters
+    ----------
+    dummies
+        Their mean number: the whole part for certain, and one more with the rest as a chance, in
+        units of 2^-32.
+
+    """
+
+    dummies: Fraction
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError unless the number can be drawn."""
+        exact = Fraction(self.dummies)
+        if exact < 0 or (exact * COINS).denominator != 1:
+            raise ConfigurationError(
+                f"dummies is {self.dummies}; a multiple of 2^-32 from 0 on is expected."
+            )
+        object.__setattr__(self, "dummies", exact)
+
+    @property
+    def certain(self) -> int:
+        """The number of dummies that every device sends."""
+        return int(self.dummies)
+
+    @property
+    def chance(self) -> Fraction:
+        """The chance of one more."""
+        return self.dummies - self.certain
+
+    def senders(self, messages: int, rare: float) -> int:
+        """Return how many devices so many messages come from at least, but for a chance ``rare``.
+
+        That is the chance that fewer devices send as many, by Bernstein's inequality.
+        """
+        chance = float(self.chance)
+        surely = -(-messages // (1 + self.certain + (chance > 0)))
+        if not chance or rare <= 0:
+            return surely
+        length = -math.log(rare)
+
+        def send_fewer(people: int) -> bool:
+            spread = people * chance * (1 - chance)
+            more = length / 3 + math.sqrt(length**2 / 9 + 2 * spread * length)
+            most = people * (1 + self.certain + chance) * (1 + 1e-12) + more * (1 + 1e-12)
+            return most < messages
+
+        low, high = surely, max(surely, messages)
+        while high - low > 1:  # with ``low`` devices, or with one less, there are too few
+            middle = (low + high) // 2
+            low, high = (middle, high) if send_fewer(middle) else (low, middle)
+        return high if send_fewer(low) else low
+
+    def reached(self, people: int, uniform: float, rare: float) -> int:
+        """Return a number of evenly drawn messages that is there except with chance ``rare``.
+
+        Parameters
+        ----------
+        people
+            The number of people who hide each other, the one in question included.
+        uniform
+            The chance that a signal is drawn evenly, whatever its sender holds.
+        rare
+            The chance that there are fewer, by Bernstein's inequality; 0 counts on nothing that is
+            drawn.
+
+        """
+        sure = people * self.certain + 1  # all certain dummies, and the signal itself
+        if rare <= 0:
+            return sure
+        chance = float(self.chance)
+        mean = people * chance + (people - 1) * uniform
+        spread = people * chance * (1 - chance) + (people - 1) * uniform * (1 - uniform)
+        length = -math.log(rare)
+        short = length / 3 + math.sqrt(length**2 / 9 + 2 * spread * length)
+        return sure + max(0, math.ceil(mean * (1 - 1e-12) - short * (1 + 1e-12)))
+
+
+@dataclass(frozen=True)
+class Chaffed:
+    """A signal of one symbol with dummies beside it, each a message of its own.
+
+    Parameters
+    ----------
+    ratio
+        How many times as likely an own symbol is as another one, at most.
+    symbols, own
+        The number of symbols, and of those that are a sender's own.
+    chaff
+        The dummies.
+
+    """
+
+    ratio: Fraction
+    symbols: int
+    own: int
+    chaff: Chaff
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of two inputs' probabilities of a device's messages.
+
+        Dummies do not depend on what is held, so it is that of the signal.
+        """
+        return self.ratio
+
+    @property
+    def local(self) -> float:
+        """The local epsilon, which holds for whoever links all messages of a device."""
+        return log_above(self.ratio)
+
+    @cached_property
+    def _norm(self) -> Fraction:
+        return 1 + (self.ratio - 1) * Fraction(self.own, self.symbols)
+
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return the contrasts of the signal among signals: dummies can only hide it better."""
+        share = Fraction(self.own, self.symbols)
+        shares = {(1, 0): share, (0, 1): share, (0, 0): 1 - 2 * share}
+        return (Contrasts((favoured(self.ratio, shares),), ()),)
+
+    @cached_property
+    def contrast(self) -> Contrast:
+        """The contrast of two inputs without a common symbol, among evenly drawn messages."""
+        share, norm = Fraction(self.own, self.symbols), self._norm
+        if 2 * share > 1:
+            raise ConfigurationError(
+                f"symbols is {self.symbols}; two inputs of {self.own} symbols need as many each."
+            )
+        high, low = self.ratio / norm, 1 / norm
+        kinds = {(high, low): share, (low, high): share, (low, low): 1 - 2 * share}
+        return Contrast.of({kind: chance for kind, chance in kinds.items() if chance})
+
+    def delta_among(self, people: int, epsilon: float, goal: float) -> float:
+        """Return a delta that holds among so many people; ``goal`` is about what is hoped for."""
+        if epsilon >= self.local:
+            return 0.0
+        alone = delta_above(self.contrasts()[0].bounding, people, epsilon)
+        if not self.chaff.dummies:
+            return alone
+        rare = _SPENT * goal
+        reached = self.chaff.reached(people, float(1 / self._norm), rare)
+        return min(delta_above([self.contrast], reached, epsilon) + rare, alone)
+
+    def epsilon_among(self, people: int, delta: float) -> float:
+        """Return an epsilon that holds at this delta, never above the local one."""
+        return self._crossing(lambda epsilon: self.delta_among(people, epsilon, delta), people, delta, 1)
+
+    def least_epsilon(self, people: int, delta: float) -> float:
+        """Return an epsilon that some people's messages violate, so that no smaller one holds.
+
+        All others hold a value that has no symbol in common with two inputs, and the observer only
+        looks at how many more symbols of the first there are than of the second.
+        """
+        test = self._test(people)
+        return self._crossing(test, people, delta, 0)
+
+    def _crossing(
+        self, delta_at: Callable[[float], float], people: int, delta: float, end: int
+    ) -> float:
+        """Return an end of a short interval of epsilons in which a delta is reached."""
+        if not delta:
+            return self.local
+        if delta_at(0.0) <= delta:
+            return 0.0
+        spread = float(self.contrast.chances @ (self.contrast.first - self.contrast.second) ** 2)
+        messages = float(people * self.chaff.dummies + people / self._norm)
+        guess = math.sqrt(max(-math.log(delta), 1.0) * spread / messages)
+        return solved(delta_at, delta, 0.0, self.local, guess, precision=_PRECISION)[end]
+
+    def _test(self, people: int) -> Callable[[float], float]:
+        """Return the delta that such an observer reaches, as a function of epsilon."""
+        share, norm = self.own / self.symbols, float(self._norm)
+        certain, chance = self.chaff.certain, float(self.chaff.chance)
+        deviation = math.sqrt(2 * share * people * (certain + chance + 1 / norm))
+        size = 1 << math.ceil(math.log2(100 * deviation + 200))
+        turn = 2 * np.cos(2 * np.pi * np.arange(size // 2 + 1) / size) - 2
+        dummies = (1 + share * turn) ** (people * certain) * (1 + chance * share * turn) ** people
+        others = np.fft.irfft(dummies * (1 + share / norm * turn) ** (people - 1), size)
+        own = float(self.ratio) * share / norm
+        other = share / norm
+
+        def of_one(more: float, less: float) -> Floats:
+            rest = 1 - more - less
+            return np.asarray(more * np.roll(others, 1) + less * np.roll(others, -1) + rest * others)
+
+        first, second = of_one(own, other), of_one(other, own)
+
+        def delta(epsilon: float) -> float:
+            apart = first - math.exp(epsilon) * second
+            return float(apart[apart > 0].sum()) - _ROUNDED * size
+
+        return delta
