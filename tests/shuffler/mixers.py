@@ -35,11 +35,17 @@ TASK: Final = lights(
 class Mixer:
     """A shuffler in front of a collector; what leaves it is in ``left``."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, rng: Source | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        patch: pytest.MonkeyPatch,
+        rng: Source | None = None,
+        task: dict[str, Any] = TASK,
+    ) -> None:
         self.folder, self.rng = folder, rng or secure()
         self.world = World(folder)
         self.running = self.world.collector.publish(
-            catalog.task(TASK), int(self.world.now), grace=5, public=True
+            catalog.task(task), int(self.world.now), grace=5, public=True
         )
         self.left: list[bytes] = []
         self.lost: Callable[[], bool] = lambda: False

@@ -56,7 +56,13 @@ def test_devices_fetch_the_task_and_send_one_report_at_a_time(mixer: Mixer) -> N
     assert mixer.upload(bodies[0]).json()["repeated"] == 1
     mixer.hand_on(1)
     assert mixer.world.store.participation(mixer.running.task_id) == {1: LEAST + 3}
-    counts = mixer.client.get("/healthz").json()["tasks"][mixer.running.name]
+    assert mixer.client.get("/healthz").json() == {"status": "ok"}
+    for shown in ({}, {"Authorization": f"Bearer {mixer.world.tokens['shuffler']}"}):
+        _problem(mixer.client.get("/v1/counts", headers=shown), 401, "no-token")
+    with TestClient(make_front(Front(mixer.collecting, operator="mine"))) as client:
+        told = client.get("/v1/counts", headers={"Authorization": "Bearer mine"}).json()
+        _problem(client.get("/v1/counts", headers={"Authorization": "Bearer "}), 401, "no-token")
+    counts = told["tasks"][mixer.running.name]
     assert counts == {"acknowledged": LEAST + 3, "counted": LEAST + 3}
 
 

@@ -297,7 +297,7 @@ def test_memory_is_bounded_and_what_is_refused_is_not_remembered(
 ) -> None:
     mixer.collecting.fetch(mixer.running.task_id)
     holding = Holding(tmp_path / "small.db")
-    small = Shuffler(holding, HERE, "http://testserver", lambda: mixer.world.now, most_ids=10)
+    small = Shuffler(holding, HERE, "http://testserver", lambda: mixer.world.now, most_ids=20)
     small.learn(mixer.published)
     mixer.end_of(1)
     messages = Fleet(mixer.running, 20).messages([1] * 20)

@@ -48,7 +48,7 @@ def serve(asked: ShuffleOptions) -> None:
     Example:  sfumato shuffle serve --collector https://collector.example
     """
     from sfumato.shuffler.credentials import anybody, check_named
-    from sfumato.shuffler.front import Front, make_front
+    from sfumato.shuffler.front import OPERATOR, Front, make_front
     from sfumato.shuffler.handing_on import Collecting
     from sfumato.shuffler.holding import Holding
     from sfumato.shuffler.mixing import Shuffler
@@ -71,7 +71,7 @@ def serve(asked: ShuffleOptions) -> None:
         here = f"http://{name}:{sock.getsockname()[1]}"
         shuffler = Shuffler(holding, (asked.url or here).rstrip("/"), asked.collector.rstrip("/"))
         logs.to_stderr()
-        front = Front(Collecting(shuffler, token), check)
+        front = Front(Collecting(shuffler, token), check, os.environ.get(OPERATOR, ""))
         run(make_front(front), sock, partial(_say, asked, here))
 
 

@@ -74,7 +74,7 @@ class Contrast:
 
     def is_like(self, other: Contrast) -> bool:
         """Return whether another contrast has the same kinds of reports, in any order."""
-        return self._sorted() == other._sorted()  # noqa: SLF001
+        return self._sorted() == other._sorted()
 
     def _sorted(self) -> list[tuple[float, float, float]]:
         columns = (self.first.tolist(), self.second.tolist(), self.chances.tolist())

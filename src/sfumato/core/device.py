@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,14 @@ class StreamDevice(ABC):
             Coins for this period alone.
 
         """
+
+    @property
+    def beside(self) -> Sequence[Message]:
+        """The meaningless messages that go with that of the last period; their number is public.
+
+        They hide the real ones where a shuffler unlinks all messages, and depend on no value.
+        """
+        return ()
 
     def answer(self, ask: Ask, coins: Source) -> Message | None:
         """Return the answer to a question about the last period; None for silence.

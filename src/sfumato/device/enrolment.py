@@ -76,8 +76,9 @@ def _mixed(published: Published) -> str:
     shuffle = published.shuffle
     if shuffle is None:
         return ""
+    least = max(shuffle["min_batch"], published.spec.get("min_messages", 0))
     return (
         f"; once {published.addresses[0]} has mixed its reports with those of others, at least "
-        f"{shuffle['min_batch']:,} at a time, epsilon {shuffle['epsilon']:g} and delta "
+        f"{least:,} at a time, epsilon {shuffle['epsilon']:g} and delta "
         f"{shuffle['delta']:g} hold against who sees no more than that"
     )

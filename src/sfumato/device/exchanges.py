@@ -60,7 +60,7 @@ class Exchanges:
     def __init__(self, journal: Journal, parts: Parts, clock: DeviceClock, rng: Source) -> None:
         self._journal, self._parts, self._clock, self._rng = journal, parts, clock, rng
         self._patience: dict[bytes, float] = {}
-        self._moments: dict[tuple[bytes, int], float] = {}
+        self._moments: dict[tuple[bytes, int, int], float] = {}
 
     def interview(self, errand: Errand) -> Flushed:
         """Fetch the open question, if there may be one, and store the answer to be sent."""
@@ -116,7 +116,7 @@ class Exchanges:
         if part.published.shuffle is None:
             return True
         drawn = self._moments.setdefault(
-            (part.published.task_id, report.period),
+            (part.published.task_id, report.period, report.round),
             int.from_bytes(self._rng.take(4), "little") / 2**32,
         )
         end = spec["start"] + report.period * spec["period_seconds"]
@@ -126,12 +126,23 @@ class Exchanges:
         total = Flushed()
         by_key = attrgetter("key_id")
         for key_id, group in groupby(sorted(waiting, key=by_key), key=by_key):
-            for batch in _batches(list(group)):
+            for batch in self._batches(part, list(group)):
                 total += self._send(errand, part, key_id, batch)
                 if total.problems:  # the rest waits as well
                     done = total.sent + total.refused
                     return replace(total, waiting=len(waiting) - done)
         return total
+
+    def _batches(self, part: Part, waiting: list[Waiting]) -> Iterator[list[Waiting]]:
+        """Yield the reports in batches that a collector accepts.
+
+        A shuffler gets each report alone, and in an order that tells nothing of their numbers.
+        """
+        if part.published.shuffle is None:
+            yield from _together(waiting)
+            return
+        for index in self._rng.permutation(len(waiting)).tolist():
+            yield [waiting[index]]
 
     def _send(self, errand: Errand, part: Part, key_id: int, waiting: list[Waiting]) -> Flushed:
         """Send the waiting reports that are sealed to one key."""
@@ -214,7 +225,7 @@ class Exchanges:
         self._patience[task_id] = self._clock.now + longest * (0.5 + share)
 
 
-def _batches(waiting: list[Waiting]) -> Iterator[list[Waiting]]:
+def _together(waiting: list[Waiting]) -> Iterator[list[Waiting]]:
     """Yield the reports in batches that a collector accepts."""
     together = max(1, LARGEST_BATCH // len(waiting[0].body))
     for start in range(0, len(waiting), together):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -326,6 +327,10 @@ class Journal:
         """Return the period, outcome and time of each report."""
         rest = "WHERE task_id = ? ORDER BY period, round"
         return self._read("reports", "period, outcome, at", rest, task_id)
+
+    def fates(self, task_id: bytes) -> Counter[tuple[int, str | None, int | None]]:
+        """Return how many reports of each period had each outcome at each time, in order."""
+        return Counter(self.outcomes(task_id))
 
 
 def _finite(word: bytes) -> float:

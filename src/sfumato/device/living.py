@@ -112,6 +112,10 @@ class Living:
                     value = None
                 if message is not None:
                     reports.append(part.report(joined.ids, message))
+                    reports += [
+                        part.report(joined.ids, each, number)
+                        for number, each in enumerate(machine.beside, 1)
+                    ]
                 if time.monotonic() >= end:
                     break
             with self.journal.transaction():

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sfumato.accounting.ledger import UNITS
+from sfumato.accounting.shuffle import together
 from sfumato.device.journal import Joined, Journal
 from sfumato.device.keys import FORMAT
 from sfumato.device.parts import Parts
+from sfumato.wire.published import Published
 
 __all__ = ["BOUNDED", "UNBOUNDED", "even_odds", "lines_of"]
 
@@ -45,10 +47,41 @@ def lines_of(journal: Journal, parts: Parts) -> Iterator[str]:
         yield f"  {_revealed(paid / UNITS)}"
         if task_id in parts.built and task_id in joined:
             yield from (f"  {line}" for line in _explained(joined[task_id], parts, paid / UNITS))
-        for period, outcome, sent_at in journal.outcomes(task_id):
-            yield f"  Period {period}: one blurred report {_fate(outcome, sent_at)}."
+        chaff = task_id in joined and _has_chaff(joined[task_id])
+        for (period, outcome, sent_at), number in journal.fates(task_id).items():
+            if chaff:  # whether the real one is among them is not told: a log may be seen
+                few = "one message" if number == 1 else f"{number} messages"
+                fate = _fate(outcome, sent_at, number)
+                yield f"  Period {period}: {few}, real or meaningless, {fate}."
+                continue
+            for _ in range(number):
+                yield f"  Period {period}: one blurred report {_fate(outcome, sent_at)}."
         if left_at is not None:
             yield f"{_day(left_at)}: left {title!r} and erased it; its cost stays."
+    yield from _in_all(journal, joined)
+
+
+def _has_chaff(task: Joined) -> bool:
+    return bool(Published.parse(task.published).spec.get("dummies"))
+
+
+def _in_all(journal: Journal, joined: Mapping[bytes, Joined]) -> Iterator[str]:
+    """Yield what holds of all tasks together if reports of some are shuffled."""
+    promises, mixed = [], 0
+    for task_id, paid, *_ in journal.payments():
+        task = joined.get(task_id)
+        shuffle = None if task is None else Published.parse(task.published).shuffle
+        if shuffle is None:  # or the task was left, and all that is known of it is its cost
+            promises.append((paid / UNITS, 0.0))
+        else:
+            promises.append((float(shuffle["epsilon"]), float(shuffle["delta"])))
+            mixed += 1
+    if mixed and len(promises) > 1:
+        epsilon, delta = together(promises, sum(delta for _, delta in promises))
+        yield (
+            f"All tasks together: epsilon {epsilon:.4g} and delta {delta:.2g} hold against who sees "
+            "of shuffled tasks no more than mixed reports."
+        )
 
 
 def _revealed(epsilon: float) -> str:
@@ -106,11 +139,12 @@ def _explained(joined: Joined, parts: Parts, epsilon: float) -> Iterator[str]:
     yield f"{SAME}{asked}{other}."
 
 
-def _fate(outcome: str | None, at: int | None) -> str:
-    """Return the outcome of a report, as the end of a sentence."""
+def _fate(outcome: str | None, at: int | None, number: int = 1) -> str:
+    """Return the outcome of a report, or of several, as the end of a sentence."""
     if outcome is None:
-        return "waits to be sent"
-    return f"was sent on {_day(at or 0)}" if outcome == "sent" else f"was refused ({outcome})"
+        return "waits to be sent" if number == 1 else "wait to be sent"
+    verb = "was" if number == 1 else "were"
+    return f"{verb} sent on {_day(at or 0)}" if outcome == "sent" else f"{verb} refused ({outcome})"
 
 
 def _day(at: int) -> str:

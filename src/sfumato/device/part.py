@@ -82,11 +82,15 @@ class Part:
         ask = Ask(mechanism, question.probability, question.tier, question.round)
         return machine.answer(ask, coins_for(question, chain))
 
-    def report(self, ids: bytes, message: Message) -> Waiting:
-        """Return a message as a finished report, with an id and, if the task has a key, sealed."""
+    def report(self, ids: bytes, message: Message, beside: int = 0) -> Waiting:
+        """Return a message as a finished report, with an id and, if the task has a key, sealed.
+
+        ``beside`` numbers the meaningless messages of a period; each has an id and a seal of its
+        own, so that nothing links it to the others.
+        """
         span, period, part = message.place
         content = self.layout.content(span, part, message.payload)
-        number = part if self.is_asked else 0
+        number = part if self.is_asked else beside
         name = report_id(ids, self.published.task_id, period, number)
         body = self._body(name, period, content)
         key_id = self.published.key_id

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import ReportError
 from sfumato.service.running_task import Key, RunningTask
-from sfumato.streams.amplification import TOO_FEW, kept_among
+from sfumato.streams.amplification import TOO_FEW, fewest_sent, kept_among
 from sfumato.wire.receipts import REASONS, Receipt
 from sfumato.wire.reports import Batch
 from sfumato.wire.unsealing import open_sealed
@@ -264,12 +264,13 @@ def _refuse_few(running: RunningTask, periods: Array) -> None:
     required = running.required
     if required is None:
         return
+    least = fewest_sent(running.published.spec)
     for period, n in zip(*np.unique(periods, return_counts=True), strict=True):
-        if n < required.min_batch:
+        if n < least:
             epsilon = kept_among(running.shuffled, required, int(n))
             raise TooFew(
                 f"the batch has {n:,} reports of period {period}, {TOO_FEW}: at least "
-                f"{required.min_batch:,} are expected, and among {n:,} only epsilon {epsilon:.4g}, "
+                f"{least:,} are expected, and among {n:,} only epsilon {epsilon:.4g}, "
                 f"delta {required.delta:g} could be kept."
             )
 

@@ -22,7 +22,7 @@ from sfumato.queries.history import History
 from sfumato.service.collector import TooFew
 from sfumato.service.released_answers import released
 from sfumato.service.running_task import RunningTask
-from sfumato.streams.amplification import TOO_FEW, promised
+from sfumato.streams.amplification import TOO_FEW, fewest_sent, promised
 
 __all__ = ["QUERIES", "answer", "answers", "kept"]
 
@@ -140,7 +140,7 @@ def _refuse_short(
 def kept(running: RunningTask) -> str:
     """Return what a task promises about shuffled reports, which holds for all it publishes."""
     assert running.required is not None  # noqa: S101 -- only asked of tasks with a shuffle
-    return str(promised(running.protocol, running.required))
+    return str(promised(running.protocol, running.required, fewest_sent(running.published.spec)))
 
 
 def _without(answers: Answers, periods: Sequence[int]) -> Answers:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.errors import ConfigurationError
-from sfumato.streams.amplification import requirement
+from sfumato.streams.amplification import fewest_sent, requirement
 from sfumato.wire.reports import LARGEST_MIXED, MOST_REPORTS, Layout
 from sfumato.wire.sealing import OVERHEAD
 from sfumato.wire.task import Task
@@ -68,8 +68,12 @@ def refuse_unmixable(spec: Mapping[str, Any]) -> None:
     size = Layout(spec["payload"], OVERHEAD).report_dtype.itemsize
     # Twice as many must fit, so that any number from min_batch on can be cut into whole batches.
     most = min(MOST_REPORTS, LARGEST_MIXED // size) // 2
-    if required.min_batch > most:
+    least = fewest_sent(spec)
+    if least > most:
+        asked = f"shuffle.min_batch is {required.min_batch:,}"
+        if least > required.min_batch:
+            asked += f", so that {least:,} messages leave together"
         raise ConfigurationError(
-            f"shuffle.min_batch is {required.min_batch:,}; reports of {size} bytes are mixed up to "
+            f"{asked}; reports of {size} bytes are mixed up to "
             f"{most:,} at a time, so that many at most are expected."
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +29,7 @@ from sfumato.web.logs import log
 from sfumato.web.problems import Refused, handlers
 from sfumato.wire.reports import BATCH_TYPE
 
-__all__ = ["Front", "make_front"]
+__all__ = ["OPERATOR", "Front", "make_front"]
 
 TICK: Final = 0.25
 """The number of seconds between two looks at the clock."""
@@ -37,6 +38,8 @@ MOST_WAITING: Final = 1024
 PAUSE: Final = 5.0
 """The number of seconds in which an unknown task is not looked for again."""
 LONGEST_CREDENTIAL: Final = 4096
+OPERATOR: Final = "SFUMATO_SHUFFLER_OPERATOR_TOKEN"
+"""The environment variable with the token of the shuffler's operator."""
 
 
 class Front:
@@ -48,10 +51,13 @@ class Front:
         The exchanges with the collector, and with them the shuffler.
     check
         The function that checks credentials.
+    operator
+        The token with which its operator asks for counts; nobody can without one.
 
     """
 
-    def __init__(self, collecting: Collecting, check: Check = anybody) -> None:
+    def __init__(self, collecting: Collecting, check: Check = anybody, operator: str = "") -> None:
+        self._operator = operator
         self.collecting, self.shuffler = collecting, collecting.shuffler
         self._check = check
         self._gate = Gate()
@@ -202,12 +208,23 @@ class Front:
     # ---- the operator ------------------------------------------------------------------------
 
     async def health(self, request: Request) -> Response:
-        """Respond that the process is alive, and what became of each task's reports."""
+        """Respond that the process is alive."""
         del request
+        return JSONResponse({"status": "ok"})
+
+    async def counts(self, request: Request) -> Response:
+        """Respond to the operator what became of each task's reports.
+
+        Nobody else is told, the collector least of all: how many reports of a task have expired is
+        how many of its devices there are in a crowd that is too small.
+        """
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+        if not self._operator or not hmac.compare_digest(shown, self._operator.encode()):
+            raise Refused("no-token", f"The operator's token, {OPERATOR}, is expected.")
         counts: dict[str, Any] = {
             task_id.hex(): self.shuffler.holding.counts(task_id) for task_id in self.shuffler.tasks
         }
-        return JSONResponse({"status": "ok", "problem": self.collecting.problem, "tasks": counts})
+        return JSONResponse({"problem": self.collecting.problem, "tasks": counts})
 
 
 def make_front(front: Front) -> Starlette:
@@ -216,6 +233,7 @@ def make_front(front: Front) -> Starlette:
         Route("/v1/tasks/{task_id}", front.task),
         Route("/v1/tasks/{task_id}/reports", front.upload, methods=["POST"]),
         Route("/v1/tasks/{task_id}/question", front.question),
+        Route("/v1/counts", front.counts),
         Route("/healthz", front.health),
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=front.lifespan)

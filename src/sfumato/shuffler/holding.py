@@ -1,12 +1,14 @@
 """The shuffler's store: one SQLite file that holds sealed reports until they are handed on.
 
 Nothing about senders is in it: no address, no time, no credential. Reports and ids are sorted by id
-before they are written, so that the file does not show in which order they came. What is deleted is
+before they are written, and rows have random numbers, so that tables do not show in which order
+uploads came. What is deleted is
 overwritten (``secure_delete``), and the log is emptied after each batch.
 """
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +25,8 @@ __all__ = ["Batched", "Bucket", "Holding"]
 
 APPLICATION: Final = 0x53465348  # "SFSH"
 VERSION: Final = 1
+ROW_BITS: Final = 62
+"""The number of bits of the random number of a row; two alike would be refused."""
 
 _TABLES: Final = """
 CREATE TABLE tasks (task_id BLOB PRIMARY KEY, published BLOB NOT NULL) WITHOUT ROWID;
@@ -152,13 +156,13 @@ class Holding:
         with self._transaction() as db:
             for bucket, (ids, reports, n) in arrived.items():
                 db.run(
-                    "INSERT INTO ids (task_id, period, ids) VALUES (?, ?, ?)",
-                    (bucket.task_id, bucket.period, ids),
+                    "INSERT INTO ids (row, task_id, period, ids) VALUES (?, ?, ?, ?)",
+                    (secrets.randbits(ROW_BITS), bucket.task_id, bucket.period, ids),
                 )
                 db.run(
-                    "INSERT INTO waiting (task_id, key_id, period, n, reports) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    (*bucket, n, reports),
+                    "INSERT INTO waiting (row, task_id, key_id, period, n, reports) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (secrets.randbits(ROW_BITS), *bucket, n, reports),
                 )
                 self._count(bucket.task_id, "acknowledged", n)
 

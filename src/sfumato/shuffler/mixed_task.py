@@ -37,6 +37,7 @@ class MixedTask:
             )
         whole = [spec.get(name) for name in ("start", "grace", "period_seconds", "periods")]
         whole += [spec.get("payload"), (published.shuffle or {}).get("min_batch")]
+        whole += [spec.get("min_messages", 0)]
         if not all(type(each) is int and 0 <= each <= MOST_SECONDS for each in whole):
             raise InputError("the task lacks start, grace, periods, payload or shuffle.min_batch.")
         if not published.keys:
@@ -55,8 +56,12 @@ class MixedTask:
 
     @cached_property
     def min_batch(self) -> int:
-        """The smallest number of reports that leave together."""
-        return int((self.published.shuffle or {})["min_batch"])
+        """The smallest number of reports that leave together.
+
+        With chaff a device sends several in a period, and the task says how many there have to be.
+        """
+        least = int((self.published.shuffle or {})["min_batch"])
+        return max(least, int(self.published.spec.get("min_messages", 0)))
 
     @cached_property
     def layout(self) -> Layout:

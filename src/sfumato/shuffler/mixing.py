@@ -9,6 +9,7 @@ leaves.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -25,7 +26,7 @@ from sfumato.wire.reports import ID_BYTES, Batch
 
 __all__ = ["Crowded", "Shuffler", "Taken"]
 
-MOST_IDS: Final = 4_000_000
+MOST_IDS: Final = 8_000_000
 """The largest number of ids of open periods in memory."""
 
 
@@ -69,7 +70,8 @@ class Shuffler:
     rng
         The source of the random orders.
     most_ids
-        The largest number of ids of open periods in memory.
+        The largest number of ids of open periods in memory; one task may have half of those that
+        others leave.
 
     """
 
@@ -128,9 +130,8 @@ class Shuffler:
         Only one thread may call this at a time. If it raises, nothing has been stored.
         """
         arrived: dict[Bucket, _Arrived] = {}
-        now, before = self.clock(), len(self)
-        if before + sum(len(taken.reports) for taken in uploads) > self._most_ids:
-            raise Crowded(f"{before:,} reports are held; there is room when periods end.")
+        now = self.clock()
+        self._make_room(uploads)
         counts = [
             self._sort_in(taken, arrived, now) if not taken.receipt.refused else (0, 0)
             for taken in uploads
@@ -145,6 +146,25 @@ class Shuffler:
             raise
         for taken, (accepted, repeated) in zip(uploads, counts, strict=True):
             taken.receipt.accepted, taken.receipt.repeated = accepted, repeated
+
+    def _make_room(self, uploads: Sequence[Taken]) -> None:
+        """Raise Crowded if some task would have more than half of the room that others leave.
+
+        However many tasks take all they can, there is always room for one more.
+        """
+        came: Counter[bytes] = Counter()
+        for taken in uploads:
+            came[taken.task.task_id] += len(taken.reports)
+        held: Counter[bytes] = Counter()
+        for (task_id, _), ids in self._seen.items():
+            held[task_id] += len(ids)
+        for task_id, new in came.items():
+            others = held.total() - held[task_id]
+            if held[task_id] + new > (self._most_ids - others) // 2:
+                raise Crowded(
+                    f"{held[task_id]:,} reports of the task are held; there is room when a period "
+                    "ends."
+                )
 
     def __len__(self) -> int:
         """Return the number of ids of open periods in memory."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from sfumato.accounting.shuffle import Hiding, Requirement, best, calibrated
+from sfumato.accounting.shuffle import Hiding, HidingByMore, Requirement, best, calibrated
 from sfumato.core.contrast import Contrasts
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.stream import Stream
@@ -27,6 +27,7 @@ __all__ = [
     "TOO_FEW",
     "Shuffled",
     "fewest_counted",
+    "fewest_sent",
     "kept_among",
     "promised",
     "requirement",
@@ -91,11 +92,18 @@ def shuffled(stream: S, required: Requirement) -> S:
     return calibrated(tried, required, stream.epsilon).stream
 
 
-def promised(stream: Stream, required: Requirement) -> Guarantee:
-    """Return the guarantee of a shuffled stream."""
+def promised(stream: Stream, required: Requirement, messages: int = 0) -> Guarantee:
+    """Return the guarantee of a shuffled stream.
+
+    ``messages`` is the smallest number of messages of a batch, if a device sends several.
+    """
     crowd, *others = required.guarantee.assumptions
+    if messages > required.min_batch:
+        crowd = f"every batch has {messages:,} messages, those of at least {required.min_batch:,}"
     unseen = "nobody who sees what was shuffled knows in which periods a device sends"
-    assumed = [f"{crowd} of devices that take part in the whole horizon", *others, unseen]
+    ends = "devices that take part in the whole horizon"
+    first = f"{crowd} {ends}" if messages > required.min_batch else f"{crowd} of {ends}"
+    assumed = [first, *others, unseen]
     return replace(
         stream.guarantee,
         model="shuffle",
@@ -113,13 +121,26 @@ def requirement(spec: Mapping[str, Any]) -> Requirement | None:
     return Requirement.of({name: to for name, to in dict(table).items() if name != "url"})
 
 
+def fewest_sent(spec: Mapping[str, Any]) -> int:
+    """Return how many reports of a period leave the shuffler together; 1 if they are not shuffled.
+
+    That is ``min_batch`` or, with chaff, the number of messages that so many devices send.
+    """
+    required = requirement(spec)
+    if required is None:
+        return 1
+    return max(required.min_batch, int(spec.get("min_messages", 0)))
+
+
 def fewest_counted(spec: Mapping[str, Any]) -> int:
     """Return how many valid reports of a period must come together to be counted at all.
 
-    That is ``min_batch`` without those who may collude, and 1 if reports are not shuffled.
+    That is :func:`fewest_sent` without those who may collude, and 1 if reports are not shuffled.
     """
     required = requirement(spec)
-    return 1 if required is None else required.crowd.honest(required.delta)[0]
+    if required is None:
+        return 1
+    return replace(required, min_batch=fewest_sent(spec)).crowd.honest(required.delta)[0]
 
 
 def kept_among(stream: Shuffled, required: Requirement, reports: int) -> float:
@@ -127,6 +148,9 @@ def kept_among(stream: Shuffled, required: Requirement, reports: int) -> float:
 
     It is never above the local epsilon, which holds whatever becomes of a batch.
     """
+    message = stream.message()
     honest, spent = replace(required, min_batch=max(reports, 1)).crowd.honest(required.delta)
-    reached = best(stream.message(), honest, required.delta - spent).epsilon
+    if isinstance(message, HidingByMore):
+        honest = message.senders(honest, required.delta)
+    reached = best(message, honest, required.delta - spent).epsilon
     return stream.epsilon if reached is None else min(reached, stream.epsilon)

@@ -25,6 +25,8 @@ LEVELLED: Final = ("tree", "hierarchy")
 SMOOTHED: Final = "smoothed"
 DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
 WEIGHTS: Final = ("learnt", "planned")
+MOST_CHAFF: Final = 16
+"""The largest number of meaningless messages beside each one."""
 SNAPSHOT: Final = "snapshot"
 """The name of snapshots among the spans in a task file."""
 
@@ -87,6 +89,8 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
         design["weights"] = fields.choice(task["weights"], ("weights",), WEIGHTS)
     if "shuffle" in task:
         design["shuffle"] = _shuffle(task["shuffle"])
+    if "chaff" in task:
+        design["chaff"] = _chaff(task["chaff"], design)
     _check_numbers(values, task["periods"], task["changes"])
     _check_decoder(design["decoder"], values.kind, task["periods"])
     if (values.kind == "moves") != (design["protocol"] == "flat"):
@@ -212,6 +216,24 @@ def _shuffle(raw: Any) -> list[list[Any]]:
             "expected.",
         )
     return [list(pair) for pair in sorted({"colluding": 0.0, **raw}.items())]
+
+
+def _chaff(raw: Any, design: Mapping[str, Any]) -> list[list[Any]]:
+    at = ("chaff",)
+    raw = fields.table(raw)
+    if not isinstance(raw, Mapping) or "messages" not in raw:
+        raise Problem(
+            at,
+            f"chaff is {fields.shown(raw)}; a table with the largest number of meaningless "
+            "messages beside each one is expected, as in {messages = 4}.",
+        )
+    fields.refuse_unknown(raw, ("messages",), at, "chaff has")
+    fields.in_range(raw["messages"], (*at, "messages"), 1, MOST_CHAFF)
+    if "shuffle" not in design:
+        raise Problem(
+            at, "chaff is given where the task has no shuffle; only a shuffler unlinks messages."
+        )
+    return [["messages", raw["messages"]]]
 
 
 def _mix(raw: Any) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""Chaff hides what its bound says: every dataset of a few devices, and mutants that must be caught."""
+"""Chaff hides what its bound says: every dataset of a few devices, and mutants that are caught."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_what_is_counted_on_is_there() -> None:
     assert Chaff(HALF).senders(10, 0.0) == 5
 
 
-# ---- sizes and errors -----------------------------------------------------------------------------
+# ---- sizes and errors ---------------------------------------------------------------------------
 
 
 def test_without_dummies_it_is_one_symbol_of_exsub() -> None:
@@ -261,8 +261,8 @@ def test_the_best_number_of_dummies_is_as_derived_on_paper(
     assert 0.85 * epsilon <= found.lower <= found.epsilon <= epsilon * (1 + 1e-8)
 
 
-def test_errors_are_those_of_simulated_devices(runs: int = 120, far: float = 0.1) -> None:
-    _simulated(runs, far)
+def test_errors_are_those_of_simulated_devices() -> None:
+    _simulated(120, 0.1)
 
 
 @pytest.mark.slow

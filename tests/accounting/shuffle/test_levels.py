@@ -181,7 +181,7 @@ def test_chances_are_the_fractions_that_are_meant() -> None:
         Levels([(Fraction(9, 10), GRR(1.0, 4))])
 
 
-# ---- what others' own reports cover ---------------------------------------------------------------
+# ---- what others' own reports cover -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,9 @@ def test_what_others_cover_at_all_levels_stays_above_the_truth() -> None:
     (known,) = levels.contrasts()
     assert known.cover is not None
     epsilon = covered_epsilon(known.cover, n, delta, math.log(2))
-    assert delta_above(known.bounding, n, epsilon) > 1.05 * delta  # more than the plain blanket says
+    assert (
+        delta_above(known.bounding, n, epsilon) > 1.05 * delta
+    )  # more than the plain blanket says
     held = list(product(range(2), range(2)))
     laws = np.array(
         [

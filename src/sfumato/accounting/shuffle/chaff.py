@@ -1,13 +1,13 @@
 """Chaff: meaningless messages beside each real one, which hide it in a crowd.
 
 A device sends one *signal*, a symbol that is R times as likely if it is one of its s own, and some
-*dummies*: symbols drawn evenly from all A, whatever it holds. Whatever it holds, its signal is drawn
-evenly with probability 1/N, N = 1 + (R - 1) s/A. Show the observer all signals of others that are
+*dummies*: symbols drawn evenly from all A. Whatever it holds, its signal is drawn evenly with
+probability 1/N, N = 1 + (R - 1) s/A. Show the observer all signals of others that are
 not. What is left is one signal among M messages drawn evenly: the dummies of all n devices, and the
 signals of others that are. Given all of them in random order, each is equally likely to be the
 signal, so
 
-    delta(epsilon) <= E[(G_1 + ... + G_(M+1))_+ / (M + 1)],  G = A (P_a(y) - e^epsilon P_b(y)), y even.
+    delta(epsilon) <= E[(G_1 + ... + G_(M+1))_+ / (M + 1)],  G = A (P_a - e^epsilon P_b)(y).
 
 The mean of k + 1 copies is below that of k in convex order, so a number of messages may stand for
 M + 1 that M + 1 reaches with probability 1 - eta, and eta is added to delta. (docs/proofs/chaff.md)
@@ -188,7 +188,11 @@ class Chaffed:
 
     def epsilon_among(self, people: int, delta: float) -> float:
         """Return an epsilon that holds at this delta, never above the local one."""
-        return self._crossing(lambda epsilon: self.delta_among(people, epsilon, delta), people, delta, 1)
+
+        def delta_at(epsilon: float) -> float:
+            return self.delta_among(people, epsilon, delta)
+
+        return self._crossing(delta_at, people, delta, above=True)
 
     def least_epsilon(self, people: int, delta: float) -> float:
         """Return an epsilon that some people's messages violate, so that no smaller one holds.
@@ -196,11 +200,19 @@ class Chaffed:
         All others hold a value that has no symbol in common with two inputs, and the observer only
         looks at how many more symbols of the first there are than of the second.
         """
-        test = self._test(people)
-        return self._crossing(test, people, delta, 0)
+        return self._crossing(self._test(people), people, delta, above=False)
+
+    def senders(self, messages: int, delta: float) -> int:
+        """Return how many people so many messages come from, but for a thousandth of delta."""
+        return self.chaff.senders(messages, _SPENT * delta)
 
     def _crossing(
-        self, delta_at: Callable[[float], float], people: int, delta: float, end: int
+        self,
+        delta_at: Callable[[float], float],
+        people: int,
+        delta: float,
+        *,
+        above: bool,
     ) -> float:
         """Return an end of a short interval of epsilons in which a delta is reached."""
         if not delta:
@@ -210,7 +222,8 @@ class Chaffed:
         spread = float(self.contrast.chances @ (self.contrast.first - self.contrast.second) ** 2)
         messages = float(people * self.chaff.dummies + people / self._norm)
         guess = math.sqrt(max(-math.log(delta), 1.0) * spread / messages)
-        return solved(delta_at, delta, 0.0, self.local, guess, precision=_PRECISION)[end]
+        low, high, _ = solved(delta_at, delta, 0.0, self.local, guess, precision=_PRECISION)
+        return high if above else low
 
     def _test(self, people: int) -> Callable[[float], float]:
         """Return the delta that such an observer reaches, as a function of epsilon."""
@@ -226,7 +239,9 @@ class Chaffed:
 
         def of_one(more: float, less: float) -> Floats:
             rest = 1 - more - less
-            return np.asarray(more * np.roll(others, 1) + less * np.roll(others, -1) + rest * others)
+            return np.asarray(
+                more * np.roll(others, 1) + less * np.roll(others, -1) + rest * others
+            )
 
         first, second = of_one(own, other), of_one(other, own)
 

@@ -5,12 +5,13 @@ laws is made that is at least as far apart as the batch's outputs (between two p
 delta is at most what a straight line in e^epsilon gives, as it is convex there), and the losses of
 such pairs add up: one Fourier transform for all. Losses beyond the grid count as infinite, and a
 bound of the rounding error of the transforms is added to delta (docs/proofs/batches.md derives it
-from two standard bounds for a transform of powers of two). (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi,
-"Connect the Dots", 2022.)
+from two standard bounds for a transform of powers of two). (Doroshenko, Ghazi, Kamath, Kumar,
+Manurangsi, "Connect the Dots", 2022.)
 
 One report that is sent in parts, such as the symbols of a stream at the ends of its periods, is
 *one* report: whatever the shuffler mixes later can be computed from the whole reports mixed at
-once. Its parts are not composed; see :class:`~sfumato.accounting.shuffle.Levels` for a report that reveals its level.
+once. Its parts are not composed; see :class:`~sfumato.accounting.shuffle.Levels` for a report that
+reveals its level.
 """
 
 from __future__ import annotations

@@ -67,6 +67,9 @@ class HidingByMore(Hiding, Protocol):
     def least_epsilon(self, people: int, delta: float) -> float:
         """Return an epsilon that some people's messages violate."""
 
+    def senders(self, messages: int, delta: float) -> int:
+        """Return how many people so many messages come from at least, up to a little of delta."""
+
 
 @dataclass(frozen=True)
 class BoundCase:

@@ -183,9 +183,7 @@ def _reached(distance: Callable[[float], float], goal: float, most: float) -> fl
     return min(math.log1p(math.exp(start)), most)
 
 
-def screened_epsilon(
-    make: Callable[[float], Hiding], required: Requirement, most: float
-) -> float:
+def screened_epsilon(make: Callable[[float], Hiding], required: Requirement, most: float) -> float:
     """Return nearly the largest local epsilon, up to ``most``, that a promise allows.
 
     It is found by the distance of the worst pair alone, so it has to be calibrated before use.

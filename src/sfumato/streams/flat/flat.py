@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -17,36 +16,36 @@ from numpy.typing import ArrayLike
 
 from sfumato.accounting.shuffle import sized as fit_sizes
 from sfumato.arrays import Floats
-from sfumato.core.domain import Domain, Label
-from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.fleet import Population
-from sfumato.core.guarantee import Guarantee
-from sfumato.core.mechanism import Mechanism
 from sfumato.core.outlook import Outlook
-from sfumato.core.quantity import MOVE, Quantity
 from sfumato.core.stream import (
     Ask,
     Curator,
     Due,
-    Form,
     Place,
     Steps,
-    Stream,
 )
 from sfumato.core.tally import Tallies, Tally
-from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.errors import InputError, MismatchError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
 from sfumato.streams.amplification import requirement, shuffled
+from sfumato.streams.flat.chaffed_moves import (
+    WORTH,
+    Trains,
+    chaffed,
+    fewest_messages,
+    refuse_chaff,
+)
+from sfumato.streams.flat.flat_design import FlatDesign
 from sfumato.streams.flat.flat_device import SPAN, FlatDevice
 from sfumato.streams.flat.flat_fleet import FlatFleet
 from sfumato.streams.flat.flat_outlook import FlatOutlook, predicted
 from sfumato.streams.posterior.believed_periods import BelievedPeriods
 from sfumato.streams.weave.curve import Curve
-from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
-from sfumato.streams.weave.strands import USUAL, Carrier, Sized, Strand, carrier, carriers
+from sfumato.streams.weave.strands import USUAL, Sized, Strand, carrier
 from sfumato.streams.weave.weave_admission import refuse_sized
 from sfumato.wire.values import TaskValues
 
@@ -54,7 +53,7 @@ __all__ = ["Flat"]
 
 
 @dataclass(frozen=True)
-class Flat(Stream):
+class Flat(FlatDesign):
     """Rises and falls of some items over a horizon, each device's whole stream epsilon-private.
 
     Parameters
@@ -71,6 +70,11 @@ class Flat(Stream):
         The mechanism that carries the stream: auto, concord, exsub, exsub-printed or a rival.
     sized
         The mechanism with its size, if that does not follow epsilon.
+    dummies
+        The mean number of meaningless messages beside each message; see
+        :mod:`sfumato.streams.flat.chaffed_moves`.
+    min_messages
+        The smallest number of messages of a period that leave a shuffler, if there are dummies.
 
     Guarantee
     ---------
@@ -91,118 +95,29 @@ class Flat(Stream):
 
     """
 
-    items: int | tuple[Label, ...]
-    periods: int
-    changes: int
-    epsilon: float
-    mechanism: Carrier = "auto"
-    sized: tuple[Sized, ...] = ()
-
     name: ClassVar[str] = "flat"
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
-    optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
+    optional: ClassVar[tuple[str, ...]] = (*horizon.OPTIONAL, "chaff")
     fewest_periods: ClassVar[int] = 2
     outlook_class: ClassVar[type[Outlook]] = FlatOutlook
-
-    def __post_init__(self) -> None:
-        """Raise ConfigurationError unless all fields are in their ranges."""
-        items = self.items if isinstance(self.items, int) else tuple(self.items)
-        object.__setattr__(self, "items", items)
-        if isinstance(items, int) and items < 1:
-            raise ConfigurationError(f"items is {items}; at least one is expected.")
-        if self.width > 1:
-            Domain.of(items)
-        for name, most in (("periods", 1 << 14), ("changes", self.width * self.periods)):
-            value = getattr(self, name)
-            check_whole(name, value, 1, most)
-        check_number("epsilon", self.epsilon, above=0)
-        check_one_of("mechanism", self.mechanism, carriers(self.mechanism))
-        if any(each.differences != self.periods for each in self.sized) or len(self.sized) > 1:
-            raise ConfigurationError(
-                f"sized is {self.sized!r}; one size, for {self.periods} periods, is expected."
-            )
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The names of the items."""
-        return tuple(range(self.items)) if isinstance(self.items, int) else self.items
-
-    @property
-    def width(self) -> int:
-        """The number of items."""
-        return self.items if isinstance(self.items, int) else len(self.items)
-
-    @property
-    def quantity(self) -> Quantity:
-        """The quantity of the released values."""
-        return MOVE
-
-    @property
-    def horizon(self) -> int:
-        """The number of periods."""
-        return self.periods
-
-    @property
-    def separate(self) -> bool:
-        """Whether errors of different periods are uncorrelated: yes."""
-        return True
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised to a device."""
-        return Guarantee.of_stream(self.periods, self.epsilon)
-
-    @cached_property
-    def strand(self) -> Strand:
-        """The mechanism that carries the stream, as a strand."""
-        entries = self.periods * self.width
-        if self.sized:
-            mechanism = self.sized[0].mechanism(self.epsilon, entries, self.changes)
-        else:
-            mechanism = carrier(self.epsilon, entries, self.changes, self.mechanism)
-        return Strand(mechanism, self.periods, self.changes)
-
-    @cached_property
-    def difference(self) -> Difference:
-        """The form of one period's message."""
-        return Difference(self.width, self.strand.mechanism.sends_every_entry)
-
-    @property
-    def payload(self) -> int:
-        """The number of bytes of a message."""
-        return self.difference.dtype.itemsize
-
-    @property
-    def tracks(self) -> tuple[tuple[int, int], ...]:
-        """The spans and parts of messages: all messages are of one kind."""
-        return ((SPAN, 0),)
-
-    def form(self, place: Place, ask: Ask | None = None) -> Form | None:
-        """Return the form of the messages of a place; None if there are none."""
-        del ask
-        if (place.span, place.part) not in self.tracks or not 1 <= place.period <= self.periods:
-            return None
-        written = self.difference
-        return Form(written.dtype, written.valid, written.counted)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the choices made: the mechanism that carries the moves."""
-        return {"changes": self.changes, "mechanism": self.strand.mechanism.name}
-
-    def planned_variance(self, devices: int) -> float:
-        """Return the variance of a mean move if devices make all the moves they may."""
-        return predicted(self, devices).reported
-
-    def influence(self, devices: int) -> float:
-        """Return the most that one forged device can change the mean move of a period."""
-        return self.strand.mechanism.influence / devices
 
     def plain(self) -> dict[str, Any]:
         """Return the fields of a published task that belong to this stream."""
         # Epsilon is below the task's if the promise about shuffled reports needs that, and sizes
         # are there if they were chosen for that promise.
         sizes = {"sized": [list(astuple(each)) for each in self.sized]} if self.sized else {}
-        return {"epsilon": self.epsilon, **sizes}
+        return {"epsilon": self.epsilon, **sizes, **self._chaff}
+
+    @property
+    def _chaff(self) -> dict[str, Any]:
+        """The published fields of chaff."""
+        if not self.dummies:
+            return {}
+        return {"dummies": self.dummies, "min_messages": self.min_messages}
+
+    def planned_variance(self, devices: int) -> float:
+        """Return the variance of a mean move if devices make all the moves they may."""
+        return predicted(self, devices).reported
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
@@ -210,7 +125,8 @@ class Flat(Stream):
         items: Any = TaskValues.of_spec(spec).items
         design = (spec["periods"], spec["changes"], spec["epsilon"], spec["mechanism"])
         sized = tuple(Sized(*each) for each in spec.get("sized", ()))
-        return cls(items, *design, sized)
+        chaff = spec.get("dummies", 0.0), spec.get("min_messages", 0)
+        return cls(items, *design, sized, *chaff)
 
     @classmethod
     def fields(cls, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,13 +149,30 @@ class Flat(Stream):
         ]
         best = min(fitted, key=lambda mechanism: mechanism.mse)
         size = Sized.of(Strand(best, stream.periods, stream.changes))
-        return replace(stream, epsilon=best.epsilon, sized=(size,))
+        alone = replace(stream, epsilon=best.epsilon, sized=(size,))
+        messages = dict(task.get("chaff") or ()).get("messages", 0)
+        if not messages:
+            return alone
+        few = chaffed(entries, stream.changes, required, stream.epsilon, messages)
+        if not few.chaff.dummies or few.mse > WORTH * best.mse:
+            return alone
+        return replace(
+            stream,
+            epsilon=few.signal.epsilon,
+            sized=(Sized(stream.periods, "exsub", 1),),
+            dummies=float(few.chaff.dummies),
+            min_messages=fewest_messages(few.chaff, required),
+        )
 
     @classmethod
     def admit(cls, spec: Mapping[str, Any]) -> Self:
         """Return the stream of a stranger's task; ConfigurationError if it is too costly."""
         refuse_wide(spec, MOST_ITEMS)
         refuse_heavy(spec)
+        if "dummies" in spec:
+            refuse_chaff(spec)
+            each = 2 + int(spec["dummies"])
+            refuse_heavy({**spec, "payload": each * spec["payload"]})
         if "sized" in spec:
             refuse_sized(spec)
         stream = cls.of(spec)
@@ -274,10 +207,6 @@ class Flat(Stream):
     def at(self, epsilon: float) -> Flat:
         """Return the same stream at another epsilon, with a size that follows it."""
         return replace(self, epsilon=epsilon, sized=())
-
-    def message(self) -> Mechanism:
-        """Return everything that a device sends over the horizon, as one message."""
-        return self.strand.mechanism
 
     def moves(self, value: ArrayLike | None) -> list[int]:
         """Return one period's moves as a list; zeros for None, InputError for a bad value."""
@@ -319,7 +248,9 @@ class Flat(Stream):
     def device(self, coins: Source, tier: int = 0) -> FlatDevice:
         """Return a new device, whose secret counters are drawn before any data."""
         self.offer(tier)
-        return FlatDevice(self, self.strand.mechanism.stream(coins))
+        stream = self.strand.mechanism.stream(coins)
+        trains = Trains.drawn(self.chaff, coins) if self.dummies else None
+        return FlatDevice(self, stream, trains=trains)
 
     def restore(self, state: Any) -> FlatDevice:
         """Return the device that continues from a saved state."""
@@ -349,7 +280,8 @@ class Flat(Stream):
             if tally is not None and tally.n:
                 values[period - 1], noise[period - 1] = self.read(tally)
                 weights[period - 1, period - 1] = 1.0
-        ends, n = np.arange(1, self.periods + 1), sum(tally.n for tally in tallies.values())
+        ends = np.arange(1, self.periods + 1)
+        n = round(sum(tally.n for tally in tallies.values()) / self.messages)
         spans, ones = np.full(self.periods, SPAN), np.ones(self.periods)
         # Each period is a separate question: moves may be correlated or not.
         edges = Observations(ends - 1, ends, spans, ends, spans, values, noise, ones)
@@ -362,13 +294,16 @@ class Flat(Stream):
             raise MismatchError(
                 f"the tally has shape {tally.sums.shape}; (2, {self.width}) is expected."
             )
-        contrast = self.strand.contrast
+        # Of the messages that came only one in so many is about moves.
+        contrast = self.strand.contrast / self.messages
         plus, minus = tally.sums / tally.n
         value = (plus - minus) / contrast
         # One more report with the planned moment, so that a few reports never seem certain.
-        moment = (tally.n * (plus + minus) / contrast**2 + self.strand.variance) / (tally.n + 1)
+        planned = self.moment(self.strand.nonzeros / self.strand.mechanism.dimension)
+        sent = tally.n * (plus + minus) / contrast**2
+        moment = (sent + planned * self.messages) / (tally.n + 1)
         square = np.clip(value**2 - moment / tally.n, 0.0, 1.0)
-        return value, (moment - square) / tally.n
+        return value, (moment - square * self.messages) / tally.n
 
 
 class FlatCurator(Curator):

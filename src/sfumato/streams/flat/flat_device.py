@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,6 +13,7 @@ from sfumato.core.stream import Message, Place, StreamDevice
 from sfumato.errors import InputError, MismatchError
 from sfumato.mechanisms.sparse.entry_streams import EntryStream
 from sfumato.randomness import Source
+from sfumato.streams.flat.chaffed_moves import Trains
 from sfumato.streams.weave import saved
 
 if TYPE_CHECKING:  # a stream makes its devices
@@ -21,15 +23,24 @@ __all__ = ["SPAN", "FlatDevice"]
 
 SPAN: Final = 1
 """The span of a message, which is about one period."""
+BESIDE: Final = -2
+"""What the coins of dummies are bound to: a number that no move is, the same for all devices."""
 
 
 @dataclass
 class FlatDevice(StreamDevice):
-    """One device: the rest of its secret counts, and its period."""
+    """One device: the rest of its secret counts, its period, and its dummies if it has any."""
 
     protocol: Flat
     stream: EntryStream
     period: int = 0
+    trains: Trains | None = None
+    _beside: tuple[Message, ...] = ()
+
+    @property
+    def beside(self) -> tuple[Message, ...]:
+        """The messages of the dummies in the last period."""
+        return self._beside
 
     @property
     def message_bytes(self) -> int:
@@ -50,16 +61,29 @@ class FlatDevice(StreamDevice):
         self.period += 1
         own = coins.bound(moves).coins()
         signs = [self.stream.observe(move, own) for move in moves]
+        if self.trains is not None:
+            width, before = self.protocol.width, self.protocol.width * (self.period - 1)
+            left = self.protocol.strand.mechanism.padded_dimension - before
+            # These coins are not bound to what the device holds, and neither is what is drawn.
+            due = self.trains.due(width, left, coins.bound([BESIDE]).coins())
+            self._beside = tuple(map(self._message, due))
+        return self._message(signs)
+
+    def _message(self, signs: list[int]) -> Message:
         message = self.protocol.difference.write(np.array([signs], dtype=np.int8))
         return Message(Place(SPAN, self.period), message.tobytes())
 
     def save(self) -> dict[str, Any]:
         """Return the state as plain data, which is as secret as the stream itself."""
-        return {"period": self.period, "stream": list(self.stream.save())}
+        state = {"period": self.period, "stream": list(self.stream.save())}
+        trains = self.trains
+        return state if trains is None else state | {"trains": [trains.dummies, trains.coming]}
 
     @classmethod
     def restore(cls, protocol: Flat, state: Any) -> Self:
         """Return the device of a saved state; MismatchError if no device can have saved it."""
         mechanism = protocol.strand.mechanism
-        saved.check_flat(mechanism, protocol.periods, protocol.width, state)
-        return cls(protocol, mechanism.resumed(state["stream"]), state["period"])
+        most = math.ceil(protocol.dummies) if protocol.dummies else None
+        saved.check_flat(mechanism, protocol.periods, protocol.width, state, most)
+        trains = Trains(*state["trains"]) if most else None
+        return cls(protocol, mechanism.resumed(state["stream"]), state["period"], trains)

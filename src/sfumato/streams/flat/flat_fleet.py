@@ -11,6 +11,7 @@ from sfumato.arrays import Array
 from sfumato.core.fleet import Fleet, Population
 from sfumato.core.stream import Place, Question
 from sfumato.core.tally import Tallies, Tally
+from sfumato.mechanisms.sparse.subset.chaffed_vectors import ChaffedVectors
 from sfumato.randomness import Source
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -41,8 +42,14 @@ class FlatFleet(Fleet):
         self._seen = seen.sum(axis=0, dtype=np.int64)
         mechanism = stream.strand.mechanism
         tally = mechanism.tally(mechanism.randomize(seen.reshape(len(seen), -1), rng))
-        self._n = tally.n
-        self._sums = tally.sums[:2].reshape(2, stream.periods, stream.width)
+        self._n, sums = tally.n, tally.sums[:2]
+        message = stream.message()
+        if isinstance(message, ChaffedVectors):
+            symbols = message.dummies(tally.n, rng)
+            drawn = np.bincount(symbols, minlength=2 * mechanism.padded_dimension)
+            sums = sums + drawn.reshape(-1, 2).T[:, : sums.shape[1]]
+            self._n += len(symbols)  # each dummy sends in every period, and so does each signal
+        self._sums = sums.reshape(2, stream.periods, stream.width)
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
         """Return the tallies of all messages of a period."""

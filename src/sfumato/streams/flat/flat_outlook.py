@@ -26,7 +26,7 @@ def predicted(stream: Flat, devices: int) -> Expected:
     Differences between devices are no error, because all of them are asked.
     """
     density = stream.changes / (stream.periods * stream.width)
-    reported = stream.strand.moment(density) / devices
+    reported = stream.moment(density) / devices
     return Expected(reported - density / devices, reported)
 
 
@@ -45,9 +45,12 @@ class FlatOutlook(Outlook):
     def options(self) -> Iterator[Option]:
         """Yield an option for each mechanism that the task allows."""
         named = self.task["mechanism"]
+        if self.stream.dummies:
+            errors = {ONLINE: predicted(self.stream, self.devices)}
+            yield Option("flat with chaff", self.stream, self.devices, errors, {})
         for mechanism in MECHANISMS if named == "auto" else (named,):
             self.notice(mechanism)
-            stream = self.stream.chosen({**self.task, "mechanism": mechanism})
+            stream = self.stream.chosen({**self.task, "mechanism": mechanism, "chaff": None})
             errors = {ONLINE: predicted(stream, self.devices)}
             yield Option("flat", stream, self.devices, errors, {"mechanism": mechanism})
 
@@ -70,6 +73,11 @@ class FlatOutlook(Outlook):
     def reasons(self, options: tuple[Option, ...]) -> list[str]:
         """Return the reasons for recommending the first mechanism."""
         best, *others = options
+        if best.stream is self.stream and self.stream.dummies:
+            least = min(other.errors[ONLINE].rmse for other in others)
+            part = best.errors[ONLINE].rmse / least
+            messages = f"{self.stream.dummies:.3g} meaningless messages beside each one"
+            return [f"{messages} leave {part:.2f}x the error."]
         return [
             f"{best.fields['mechanism']} has "
             f"{best.errors[ONLINE].rmse / other.errors[ONLINE].rmse:.2f}x the error of "

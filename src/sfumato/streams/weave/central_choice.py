@@ -1,9 +1,9 @@
 """The sizes and the mix of least error for a promise about shuffled reports.
 
-Small subsets hide better in a crowd than those that are best for a local epsilon, so they may have a
-larger one. All sizes of a stream are those that would be best at one larger epsilon, and several
-such are tried; each time the mix is the best one at the epsilon that the promise allows. Designs are
-compared by a closed form (see :mod:`sfumato.accounting.shuffle.sizing`), and the rigorous bounds are
+Small subsets hide better in a crowd than those that are best for a local epsilon, so they may have
+a larger one. All sizes of a stream are those that would be best at one larger epsilon, and several
+such are tried, each with the mix that is best at the epsilon that the promise allows. Designs are
+compared by a closed form (see :mod:`sfumato.accounting.shuffle.sizing`), and rigorous bounds are
 used for the most promising ones only.
 """
 

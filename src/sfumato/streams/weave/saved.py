@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import MismatchError
+from sfumato.mechanisms.sparse.entry_streams import are_counters
 from sfumato.mechanisms.sparse.sparse_mechanism import SymbolMechanism
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
@@ -74,11 +75,19 @@ def _is_thread(protocol: Weave, given: Any) -> bool:
     return span in protocol.spans and offset in protocol.offsets(span) and block < blocks
 
 
-def check_flat(mechanism: SymbolMechanism, periods: int, width: int, state: Any) -> None:
-    """Raise MismatchError unless a device of a flat stream can have saved this state."""
-    if not isinstance(state, Mapping) or set(state) != {"period", "stream"}:
-        names = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
-        raise MismatchError(f"the saved state has {names}; period, stream are expected.")
+def check_flat(
+    mechanism: SymbolMechanism, periods: int, width: int, state: Any, dummies: int | None = None
+) -> None:
+    """Raise MismatchError unless a device of a flat stream can have saved this state.
+
+    ``dummies`` is the largest number of dummies of a device, or None if it has none.
+    """
+    names = {"period", "stream"} | (set() if dummies is None else {"trains"})
+    if not isinstance(state, Mapping) or set(state) != names:
+        known = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+        raise MismatchError(
+            f"the saved state has {known}; {', '.join(sorted(names))} are expected."
+        )
     _demand(state, "period", lambda it: _count(it, periods), f"0..{periods}")
     gone = state["period"] * width
     _demand(
@@ -87,3 +96,10 @@ def check_flat(mechanism: SymbolMechanism, periods: int, width: int, state: Any)
         lambda it: mechanism.can_have_saved(it, gone),
         f"the counters of a stream after {gone} entries",
     )
+    if dummies is not None:
+        _demand(
+            state,
+            "trains",
+            lambda it: are_counters(it, 2, dummies) and it[1] <= it[0] >= dummies - 1,
+            f"the number of dummies, {dummies} at most, and of those to come",
+        )

@@ -122,7 +122,7 @@ class Weave(WeaveDesign):
     # ---- named configurations -------------------------------------------------------------------
 
     @classmethod
-    def best(
+    def best(  # noqa: PLR0913 -- what a design depends on
         cls,
         values: Values,
         periods: int,
@@ -331,7 +331,7 @@ class Weave(WeaveDesign):
         workload: Any = horizon.workload(task["queries"])
 
         def made(epsilon: float, sized_for: float | None) -> Weave:
-            if sized_for is None or task["protocol"] == "weave" and "mix" not in task:
+            if sized_for is None or (task["protocol"] == "weave" and "mix" not in task):
                 return cls._chosen(task, epsilon, sized_for)
             return cls._chosen(task, sized_for).resolved().fixed_at(epsilon)
 

@@ -42,8 +42,8 @@ class ChaffedVectors:
     --------
     >>> required = Requirement(0.05, 1e-6, 10_000)
     >>> best = ChaffedVectors.best(256, 8, required, most=4.0, messages=4)
-    >>> f"{best.mse:.0f}, epsilon {best.signal.epsilon:.1f}, {float(best.chaff.dummies):.1f} dummies"
-    '4181, epsilon 3.2, 4.0 dummies'
+    >>> f"{best.mse:.0f}, epsilon {best.signal.epsilon:.1f}, {best.chaff.dummies} dummies"
+    '4181, epsilon 3.2, 4 dummies'
 
     """
 
@@ -85,6 +85,10 @@ class ChaffedVectors:
     def least_epsilon(self, people: int, delta: float) -> float:
         """Return an epsilon that some people's messages violate."""
         return self.hidden.least_epsilon(people, delta)
+
+    def senders(self, messages: int, delta: float) -> int:
+        """Return how many people so many messages come from."""
+        return self.hidden.senders(messages, delta)
 
     # ---- what is sent and what is read -----------------------------------------------------------
 
