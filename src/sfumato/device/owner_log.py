@@ -79,8 +79,8 @@ def _in_all(journal: Journal, joined: Mapping[bytes, Joined]) -> Iterator[str]:
     if mixed and len(promises) > 1:
         epsilon, delta = together(promises, sum(delta for _, delta in promises))
         yield (
-            f"All tasks together: epsilon {epsilon:.4g} and delta {delta:.2g} hold against who sees "
-            "of shuffled tasks no more than mixed reports."
+            f"All tasks together: epsilon {epsilon:.4g} and delta {delta:.2g} hold against who "
+            "sees of shuffled tasks no more than mixed reports."
         )
 
 

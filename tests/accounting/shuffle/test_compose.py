@@ -18,6 +18,7 @@ from sfumato.accounting.shuffle import (
     Levels,
     Requirement,
     calibrated,
+    compose,
     composed,
     delta_above,
     holds,
@@ -59,6 +60,32 @@ def test_different_batches_compose_in_any_order() -> None:
     both = composed([one, two], 1e-6)
     assert both == pytest.approx(composed([two, one], 1e-6), rel=1e-6)
     assert both > max(composed([one], 1e-6), composed([two], 1e-6))
+
+
+def test_the_error_of_a_sum_is_below_its_bound() -> None:
+    """The law of a sum by transforms, against exact fractions; the bound is not absurdly large."""
+    rng = np.random.default_rng(9)
+    for times, halves in (([5], [3]), ([40, 7], [2, 5]), ([1, 1, 30], [4, 1, 3])):
+        laws = []
+        for half in halves:
+            weights = rng.integers(1, 1000, 2 * half + 1)
+            laws.append(weights / weights.sum())
+        reach = sum(count * half for count, half in zip(times, halves, strict=True))
+        size = 1 << (2 * reach + 1).bit_length()
+        law, wrong = compose._convolved(times, laws, size)  # noqa: SLF001
+        exact = [Fraction(1)]
+        for count, chances in zip(times, laws, strict=True):
+            for _ in range(count):
+                grown = [Fraction(0)] * (len(exact) + len(chances) - 1)
+                for i, one in enumerate(exact):
+                    for j, other in enumerate(chances.tolist()):
+                        grown[i + j] += one * Fraction(other)
+                exact = grown
+        found = np.concatenate([law[size - reach :], law[: reach + 1]])
+        error = sum(
+            abs(Fraction(each) - right) for each, right in zip(found.tolist(), exact, strict=True)
+        )
+        assert error <= wrong < 1e-10
 
 
 def test_without_delta_losses_add_up() -> None:
