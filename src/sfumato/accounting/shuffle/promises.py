@@ -41,9 +41,9 @@ def together(promises: Iterable[tuple[float, float]], spare: float) -> tuple[flo
     """
     listed = [(float(epsilon), float(delta)) for epsilon, delta in promises]
     whole = math.fsum(epsilon for epsilon, _ in listed)
-    told = -math.expm1(math.fsum(math.log1p(-delta) for _, delta in listed))
+    lost = -math.expm1(math.fsum(math.log1p(-delta) for _, delta in listed))
     if not spare or not 0 < whole < _LARGEST:
-        return whole, told * (1 + _ROUNDED)
+        return whole, lost * (1 + _ROUNDED)
     width = whole / _POINTS
     losses, reach = np.ones(1), 0
     for epsilon, _ in listed:
@@ -60,5 +60,5 @@ def together(promises: Iterable[tuple[float, float]], spare: float) -> tuple[flo
     over = above - np.exp(points) * weighed + _ROUNDED > spare
     first = int(np.flatnonzero(over)[-1]) + 1 if over.any() else reach
     epsilon = max(0.0, float(points[min(first, 2 * reach)]))
-    total = (told + spare) * (1 + _ROUNDED)
-    return (epsilon, total) if epsilon < whole else (whole, told * (1 + _ROUNDED))
+    total = (lost + spare) * (1 + _ROUNDED)
+    return (epsilon, total) if epsilon < whole else (whole, lost * (1 + _ROUNDED))

@@ -33,7 +33,7 @@ CLOSE: Final = 1.01
 """Designs whose errors are this close are both calibrated."""
 
 
-class _Tried(NamedTuple):
+class _Draft(NamedTuple):
     error: float
     stream: Weave
 
@@ -72,7 +72,7 @@ def least(made: Made, required: Requirement, most: float, workload: Workload) ->
     """
     start = made(most, None)
     epsilon = screened_epsilon(lambda at: start.at(at).message(), required, most)
-    tried: list[_Tried] = []
+    tried: list[_Draft] = []
     for factor in LADDER:
         sized_for = min(factor * epsilon, LARGEST)
         try:
@@ -83,7 +83,7 @@ def least(made: Made, required: Requirement, most: float, workload: Workload) ->
                 most,
             )
             stream = stream.fixed_at(reached)
-            tried.append(_Tried(stream.expected_variance(workload), stream))
+            tried.append(_Draft(stream.expected_variance(workload), stream))
         except ConfigurationError:  # a size that its mechanism refuses at so small an epsilon
             break
         if tried[-1].error > min(each.error for each in tried):

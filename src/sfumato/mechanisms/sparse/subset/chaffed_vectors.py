@@ -180,12 +180,12 @@ class ChaffedVectors:
             Whether all devices have the same number of dummies.
 
         """
-        made: dict[Fraction, Self] = {}
+        fitted: dict[Fraction, Self] = {}
 
         def error(dummies: Fraction) -> float:
-            if dummies not in made:
-                made[dummies] = cls._calibrated(dimension, sparsity, required, most, dummies)
-            return made[dummies].mse
+            if dummies not in fitted:
+                fitted[dummies] = cls._calibrated(dimension, sparsity, required, most, dummies)
+            return fitted[dummies].mse
 
         best = min(map(Fraction, range(messages + 1)), key=error)
         step = Fraction(1)
@@ -193,7 +193,7 @@ class ChaffedVectors:
             step /= 2
             beside = [best, best - step, best + step]
             best = min((each for each in beside if 0 <= each <= messages), key=error)
-        return made[best]
+        return fitted[best]
 
     @classmethod
     def _calibrated(
