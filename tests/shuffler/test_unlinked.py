@@ -138,3 +138,18 @@ def test_a_collector_refuses_a_batch_of_too_few_messages(mixer: Mixer) -> None:
     assert answered.status_code != 200
     assert "few" in answered.text
     assert not mixer.world.store.participation(mixer.running.task_id)
+
+
+def test_a_log_says_what_all_tasks_promise_together(mixer: Mixer) -> None:
+    """The promise about mixed reports, and the local one of a task that is not mixed."""
+    device = Device.open(":memory:", Limits(20.0), Noting(mixer), lambda: mixer.world.now)
+    device.join(f"http://testserver/v1/tasks/{mixer.running.name}")
+    assert not any(line.startswith("All tasks together") for line in device.log())
+    other = mixer.world.open
+    device.join(f"http://testserver/v1/tasks/{other.name}")
+    (line,) = [line for line in device.log() if line.startswith("All tasks together")]
+    epsilon = float(line.split()[4])
+    local = other.protocol.guarantee.epsilon
+    assert local < epsilon <= 1 + local
+    assert "delta 0.02 hold against who sees" in line
+    device.close()

@@ -20,6 +20,8 @@ from sfumato.wire.published import Published
 
 __all__ = ["BOUNDED", "UNBOUNDED", "even_odds", "lines_of"]
 
+FOR_EVER: Final = "for everything"
+"""How the promise of a task begins that holds for all its periods together."""
 BOUNDED: Final = (
     "A copy of this journal that sees other values shows that they differ, and costs as much again."
 )
@@ -67,8 +69,10 @@ def _has_chaff(task: Joined) -> bool:
 
 def _in_all(journal: Journal, joined: Mapping[bytes, Joined]) -> Iterator[str]:
     """Yield what holds of all tasks together if reports of some are shuffled."""
-    promises, mixed = [], 0
-    for task_id, paid, *_ in journal.payments():
+    promises, mixed, limited = [], 0, ""
+    for task_id, paid, *_, promise in journal.payments():
+        if not promise.startswith(FOR_EVER):
+            limited = ", for what differs within one window of those that have one"
         task = joined.get(task_id)
         shuffle = None if task is None else Published.parse(task.published).shuffle
         if shuffle is None:  # or the task was left, and all that is known of it is its cost
@@ -80,7 +84,7 @@ def _in_all(journal: Journal, joined: Mapping[bytes, Joined]) -> Iterator[str]:
         epsilon, delta = together(promises, sum(delta for _, delta in promises))
         yield (
             f"All tasks together: epsilon {epsilon:.4g} and delta {delta:.2g} hold against who "
-            "sees of shuffled tasks no more than mixed reports."
+            f"sees of shuffled tasks no more than mixed reports{limited}."
         )
 
 
