@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import collector, device, online, shuffle, values, windows
+from benchmarks import central_streams, collector, device, online, shuffle, values, windows
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -124,6 +124,16 @@ def test_bounds_of_the_shuffle_model_are_timed(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.statistics
+def test_shuffled_streams_are_compared_at_equal_central_privacy() -> None:
+    """Errors that were derived on paper: 79 and 29 for the corrected hierarchy, 8.3 for ours."""
+    (row,) = central_streams.rows([128], [0.25], [100_000])
+    assert row.path == pytest.approx(79, rel=0.01)
+    assert row.least_squares == pytest.approx(29, rel=0.01)
+    assert row.ours == pytest.approx(8.3, rel=0.02)
+    assert row.printed > 10 * row.path
+    assert row.local_epsilon < 8
+
+
 def test_the_collector_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--batches", "6", "--sealed", "12", "--size", "50", "--rounds", "1", "--singles", "90"]
     assert collector.main([*few, "--json"]) == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import logging
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,24 @@ def test_hostile_input_gets_one_sentence_and_changes_nothing(mixer: Mixer) -> No
         assert post(url, body).json()["refused"] == [{"index": 0, "reason": reason}]
     assert not mixer.holding.waiting()
     assert mixer.holding.counts(mixer.running.task_id) == {}
+
+
+def test_devices_that_ask_at_once_wait_for_the_same_fetch(mixer: Mixer) -> None:
+    """The first fetch of a task may take a while; nobody is told meanwhile that there is none."""
+    fetches: list[bytes] = []
+    fetch = mixer.collecting.fetch
+
+    def slowly(task_id: bytes) -> None:
+        fetches.append(task_id)
+        time.sleep(0.5)
+        fetch(task_id)
+
+    mixer.collecting.fetch = slowly  # type: ignore[method-assign]
+    with ThreadPoolExecutor(5) as pool:
+        url = f"/v1/tasks/{mixer.running.name}"
+        codes = [each.status_code for each in pool.map(mixer.client.get, [url] * 5)]
+    assert codes == [200] * 5
+    assert len(fetches) == 1
 
 
 def test_a_task_that_is_not_shuffled_here_is_not_known_here(mixer: Mixer) -> None:

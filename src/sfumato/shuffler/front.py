@@ -66,6 +66,7 @@ class Front:
         self._joined: list[tuple[Taken, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
         self._looked: dict[bytes, float] = {}
+        self._fetching: dict[bytes, asyncio.Future[None]] = {}
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -194,13 +195,18 @@ class Front:
         if known is not None:
             return known
         loop = asyncio.get_running_loop()
-        if len(task_id) != 32 or loop.time() - self._looked.get(task_id, -PAUSE) < PAUSE:
-            raise unknown
-        if len(self._looked) >= MOST_WAITING:
-            self._looked.clear()
-        self._looked[task_id] = loop.time()
+        fetching = self._fetching.get(task_id)  # whoever asks meanwhile waits for the same answer
+        if fetching is None:
+            if len(task_id) != 32 or loop.time() - self._looked.get(task_id, -PAUSE) < PAUSE:
+                raise unknown
+            if len(self._looked) >= MOST_WAITING:
+                self._looked.clear()
+            self._looked[task_id] = loop.time()
+            fetching = loop.run_in_executor(self._line, self.collecting.fetch, task_id)
+            self._fetching[task_id] = fetching
+            fetching.add_done_callback(lambda _: self._fetching.pop(task_id, None))
         try:
-            await loop.run_in_executor(self._line, self.collecting.fetch, task_id)
+            await asyncio.shield(fetching)
         except InputError as error:
             raise Refused("unknown-task", str(error)) from None
         return self.shuffler.tasks[task_id]
