@@ -302,6 +302,19 @@ class WeaveDesign(Stream):
         units = np.floor(np.cumsum(self.shares) / sum(self.shares) * SHARE_UNITS).astype(np.int64)
         return units[:-1]
 
+    @property
+    def brief(self) -> str:
+        """The design in a few words."""
+        mix = ", ".join(
+            f"{share:.0%} {'snapshots' if span == SNAPSHOT else f'span {span}'}"
+            for span, share in zip(self.spans, self.shares, strict=True)
+        )
+        return f"{self.values.kind}, {self.periods} periods, {self.changes} changes: {mix}"
+
+    def at(self, epsilon: float) -> Self:
+        """Return the same stream at another epsilon, with sizes chosen again."""
+        return replace(self, epsilon=epsilon, sized=(), looks=())
+
     # ---- the graph of reports -------------------------------------------------------------------
 
     @cached_property

@@ -231,15 +231,6 @@ class Weave(WeaveDesign):
         return {"changes": self.changes, "mechanism": carried, "mix": mix}
 
     @property
-    def brief(self) -> str:
-        """The design in a few words."""
-        mix = ", ".join(
-            f"{share:.0%} {'snapshots' if span == SNAPSHOT else f'span {span}'}"
-            for span, share in zip(self.spans, self.shares, strict=True)
-        )
-        return f"{self.values.kind}, {self.periods} periods, {self.changes} changes: {mix}"
-
-    @property
     def sent(self) -> Sent:
         """What a device sends over the horizon."""
         return expected.sent(self)
@@ -380,10 +371,6 @@ class Weave(WeaveDesign):
         """Return the share of devices for which each entry is 1."""
         del ask
         return np.average([self.values.encode(v) for v in held], axis=0, weights=counts)
-
-    def at(self, epsilon: float) -> Weave:
-        """Return the same stream at another epsilon, with sizes chosen again."""
-        return replace(self, epsilon=epsilon, sized=(), looks=())
 
     def fixed_at(self, epsilon: float) -> Weave:
         """Return the same stream at another epsilon, with the sizes that it has."""
