@@ -7,7 +7,6 @@ questions; the operator publishes tasks.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +24,7 @@ from starlette.types import ASGIApp
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.service import answer_formats, openapi
 from sfumato.service.access import Access
+from sfumato.service.closing_watch import ClosingWatch
 from sfumato.service.collector import Collector, TooFew
 from sfumato.service.edge import Edge
 from sfumato.service.event_stream import Bell, stream
@@ -56,9 +56,6 @@ published; of each, a client has no more than is left over.
 
 DESKS: Final = 2
 """The number of threads that answer questions."""
-
-CLOCK: Final = 0.25
-"""The longest time between two looks at the clock, in seconds."""
 
 LOOK: Final = 1.0
 """The number of seconds between two looks at the store, the disk and the memory."""
@@ -119,6 +116,7 @@ class Service:
         self._listeners = Room(MOST_LISTENERS)
         self._questions, self._publications = Room(MOST_QUESTIONS), Room(MOST_PUBLICATIONS)
         self.pages = Pages(self, self._readable, self._asked)
+        self._watch = ClosingWatch(collector, self.writer, self.metrics, self.bell)
         self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
@@ -127,7 +125,7 @@ class Service:
         del app
         self.writer.start()
         self.intake.start()
-        self._tasks = [asyncio.create_task(work) for work in (self._watch(), self._look())]
+        self._tasks = [asyncio.create_task(work) for work in (self._watch.run(), self._look())]
         try:
             yield
         finally:
@@ -136,40 +134,12 @@ class Service:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+            await asyncio.to_thread(self._watch.stop)
             await asyncio.to_thread(self.intake.stop)
             await asyncio.to_thread(self.writer.stop)
             self.pages.stop()
             for pool in (self._desks, self._publishing):
                 pool.shutdown(wait=False, cancel_futures=True)
-
-    async def _watch(self) -> None:
-        """Close periods when they are due, also after errors."""
-        while True:
-            began = time.monotonic()
-            try:
-                closed = await asyncio.wrap_future(self.writer.call(self.collector.close_due))
-            except Exception as error:  # noqa: BLE001 -- the clock must go on
-                log().error("clock", kind=type(error).__name__)
-                await asyncio.sleep(1)
-                continue
-            self.health.tick()
-            if closed:
-                self.metrics.closed(len(closed), time.monotonic() - began)
-                self.bell.ring()
-                for running, release in closed:
-                    log().info(
-                        "period closed", task=running.name, period=release.period, n=release.n
-                    )
-            now = self.collector.clock()
-            soonest = min(
-                (
-                    running.next_at - now
-                    for running in list(self.collector.running_tasks.values())
-                    if not running.is_over
-                ),
-                default=CLOCK,
-            )
-            await asyncio.sleep(min(max(soonest, 0.005), CLOCK))
 
     async def _look(self) -> None:
         """Look after the store once a second; log what goes wrong, and when it is over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from threading import Lock
 from typing import Final
 
 from sfumato.service.running_task import RunningTask
@@ -43,6 +44,7 @@ class Closer:
         self._desk = desk
         self._door = door
         self._store = store
+        self._lock = Lock()
         self._versions: dict[bytes, int] = {}
         self._packed: set[bytes] = set()
         """The tasks without contents of earlier periods that are still to be packed."""
@@ -52,7 +54,7 @@ class Closer:
         """How often each task could not close, and when it is tried again."""
 
     def close_due(self, now: float, open_for: float, patience: float) -> Closed:
-        """Close the periods that are due at a time; only one thread may call this.
+        """Close the periods that are due at a time.
 
         Parameters
         ----------
@@ -64,7 +66,10 @@ class Closer:
             After how many seconds the rest is left for the next call.
 
         """
-        end = time.monotonic() + patience
+        with self._lock:
+            return self._close_due(now, open_for, time.monotonic() + patience)
+
+    def _close_due(self, now: float, open_for: float, end: float) -> Closed:
         closed = self.follow()
         with self._store.closing() as ours:
             if not ours:

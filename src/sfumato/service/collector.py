@@ -156,7 +156,7 @@ class Collector:
     def close_due(
         self, patience: float = PATIENCE, *, now: float | None = None, open_for: float = math.inf
     ) -> list[tuple[RunningTask, Release]]:
-        """Close the periods that are due; only one thread may call this.
+        """Close the periods that are due.
 
         Parameters
         ----------

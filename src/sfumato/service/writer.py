@@ -76,6 +76,8 @@ class Writer:
         self._thread = Thread(target=self._run, name="writer", daemon=True)
         self.busy_since: float | None = None
         """When the work began that goes on now, by a clock that only goes forward."""
+        self.failures = 0
+        """The number of commits that have failed."""
 
     def start(self) -> None:
         """Start the writing thread."""
@@ -165,6 +167,7 @@ class Writer:
                 failed |= self._settle([entry])
             return failed
         except Exception as error:  # noqa: BLE001 -- whoever waits learns of it
+            self.failures += 1
             log().error("commit failed", kind=type(error).__name__, problem=str(error)[:200])
             self.health.failed(error)
             unwritten = Unwritten("Nothing can be written now; try again.")

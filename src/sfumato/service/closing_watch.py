@@ -1,0 +1,94 @@
+"""The watch on the clock: periods close in a thread of their own, so that reports need not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+from sfumato.service.collector import Collector
+from sfumato.service.event_stream import Bell
+from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.steady_clock import OpenTime, SteadyClock
+from sfumato.service.writer import Writer
+from sfumato.web.logs import log
+
+__all__ = ["ClosingWatch"]
+
+LONGEST: Final = 0.25
+"""The longest time between two looks at the clock, in seconds."""
+SHORTEST: Final = 0.005
+"""The shortest time between two looks at the clock, in seconds."""
+
+
+class ClosingWatch:
+    """Closes periods when they are due, also after errors.
+
+    Parameters
+    ----------
+    collector
+        The collector whose periods close.
+    writer
+        The writer; while it cannot write, no period closes.
+    metrics
+        The metrics that count closed periods.
+    bell
+        The bell that rings when a period has closed.
+
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        writer: Writer,
+        metrics: CollectorMetrics,
+        bell: Bell,
+    ) -> None:
+        self._collector = collector
+        self._writer = writer
+        self._metrics = metrics
+        self._bell = bell
+        self._clock = SteadyClock(lambda: collector.clock())  # noqa: PLW0108 -- it may be replaced
+        self._open = OpenTime()
+        self._failures = 0
+        self._thread = ThreadPoolExecutor(1, "closer")
+
+    async def run(self) -> None:
+        """Look at the clock until this is cancelled."""
+        while True:
+            try:
+                await self._close()
+            except Exception as error:  # noqa: BLE001 -- the clock must go on
+                self._open.interrupted()
+                log().error("clock", kind=type(error).__name__, problem=str(error)[:200])
+                await asyncio.sleep(1)
+                continue
+            await asyncio.sleep(min(max(self._soonest(), SHORTEST), LONGEST))
+
+    def stop(self) -> None:
+        """Wait until what is closing now has closed."""
+        self._thread.shutdown(cancel_futures=True)
+
+    async def _close(self) -> None:
+        """Close what is due, and say so."""
+        if self._writer.failures != self._failures:
+            self._failures = self._writer.failures
+            self._open.interrupted()
+        work = partial(self._collector.close_due, now=self._clock(), open_for=self._open.look())
+        began = time.monotonic()
+        closed = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        self._writer.health.tick()
+        if not closed:
+            return
+        self._metrics.closed(len(closed), time.monotonic() - began)
+        self._bell.ring()
+        for running, release in closed:
+            log().info("period closed", task=running.name, period=release.period, n=release.n)
+
+    def _soonest(self) -> float:
+        """Return the number of seconds until something is due."""
+        now = self._collector.clock()
+        tasks = list(self._collector.running_tasks.values())
+        return min((each.next_at - now for each in tasks if not each.is_over), default=LONGEST)
