@@ -24,7 +24,7 @@ TOKENS: Final = {
 class Running:
     """`sfumato serve` on a free port; its log goes to a file, if there is one."""
 
-    def __init__(self, store: Path, *options: str, log: Path | None = None) -> None:
+    def __init__(self, store: Path | str, *options: str, log: Path | None = None) -> None:
         words = ["serve", "--store", str(store), "--port", "0", "--json", "--rate", "0", *options]
         with Path(log or os.devnull).open("w") as stderr:
             self._process = subprocess.Popen(  # noqa: S603

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from tests.store.own_postgres import OwnPostgres
+
 from sfumato.store import SQLiteStore
+from sfumato.store.postgres import PostgresStore
 from sfumato.store.report_tables import ReportTables
 
-__all__ = ["SharedFile", "Sharing"]
+__all__ = ["SharedDatabase", "SharedFile", "Sharing"]
 
 
 class Sharing(ABC):
@@ -47,3 +50,23 @@ class SharedFile(Sharing):
     def opened(self) -> ReportTables:
         """Return the store as one more worker opens it."""
         return SQLiteStore(self.folder / "collector.db", claimed=True)
+
+
+class SharedDatabase(Sharing):
+    """A PostgreSQL database that several collectors share.
+
+    Parameters
+    ----------
+    server
+        The server, whose database is emptied first.
+
+    """
+
+    def __init__(self, server: OwnPostgres) -> None:
+        self.server = server
+        server.empty()
+        super().__init__(server.folder)
+
+    def opened(self) -> ReportTables:
+        """Return the store as one more collector opens it."""
+        return PostgresStore(self.server.dsn)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.store.sharing import SharedFile, Sharing
+from tests.store.own_postgres import OwnPostgres
+from tests.store.sharing import SharedDatabase, SharedFile, Sharing
 from tests.store.stores import TASK, count, filled
 
 from sfumato.store import Filled, LogRow, Release, Store
@@ -17,9 +18,19 @@ from sfumato.store import Filled, LogRow, Release, Store
 Reports = tuple[bytes, bytes]
 
 
-@pytest.fixture(params=[SharedFile], ids=["sqlite"])
+@pytest.fixture(scope="module")
+def server() -> Iterator[OwnPostgres]:
+    with OwnPostgres() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
 def sharing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sharing]:
-    shared: Sharing = request.param(tmp_path)
+    shared: Sharing = (
+        SharedFile(tmp_path)
+        if request.param == "sqlite"
+        else SharedDatabase(request.getfixturevalue("server"))
+    )
     shared.store.add_task(TASK, b"{}", {1: b"k" * 32}, public=False)
     yield shared
     shared.close()

@@ -38,8 +38,8 @@ ON_REQUEST = "shuffler"
 class ServeOptions:
     """Where a collector keeps what it receives, and where it listens."""
 
-    store: Path = Path("collector.db")
-    """The file that keeps everything; made if there is none."""
+    store: str = "collector.db"
+    """The file that keeps everything, made if there is none; or postgresql://user@host/database."""
     host: str = "127.0.0.1"
     """The address to listen on."""
     port: Annotated[int, typer.Option(min=0, max=65_535)] = 8080
@@ -73,7 +73,7 @@ def serve(asked: ServeOptions) -> None:
     from sfumato.service.asgi import Service, make_app
     from sfumato.service.collector import Collector
     from sfumato.service.key_wrapping import KeyWrapping
-    from sfumato.store import SQLiteStore
+    from sfumato.store.store_addresses import open_store
     from sfumato.web import logs
     from sfumato.web.serving import listening
     from sfumato.web.serving import serve as run
@@ -81,7 +81,7 @@ def serve(asked: ServeOptions) -> None:
     url, host = asked.url, asked.host
     if url is not None and not url.startswith(("http://", "https://")):
         raise InputError(f"--url is {url!r}; an address with http:// or https:// is expected.")
-    with closing(SQLiteStore(asked.store)) as opened:
+    with closing(open_store(asked.store)) as opened:
         fresh = _tokens(opened, renew=asked.new_tokens)
         sock = listening(host, asked.port)
         name = f"[{host}]" if ":" in host else host
@@ -93,12 +93,12 @@ def serve(asked: ServeOptions) -> None:
             collector,
             rate=asked.rate,
             proxies=asked.trusted_proxy,
-            store_file=asked.store,
+            store_file=opened.file,
         )
         logs.to_stderr()
         lost = _elsewhere(collector, base)
         bare = [] if wrapping.wraps else [UNWRAPPED]
-        ready = partial(_say, asked, here, fresh, [*bare, *lost])
+        ready = partial(_say, asked, opened.name, here, fresh, [*bare, *lost])
         run(make_app(service), sock, ready, service.bell.stop)
 
 
@@ -129,16 +129,18 @@ def _elsewhere(collector: Collector, base: str) -> list[str]:
     ]
 
 
-def _say(asked: ServeOptions, here: str, fresh: dict[str, str], warnings: list[str]) -> None:
+def _say(
+    asked: ServeOptions, store: str, here: str, fresh: dict[str, str], warnings: list[str]
+) -> None:
     """Print where the collector is, its new tokens, and what should be known of its state."""
     for sentence in warnings:
         console.say(sentence, to=console.err())
     tokens = (f"Token of the {role}, shown this once:  {token}" for role, token in fresh.items())
     show(
         Result(
-            {"url": here, "store": str(asked.store), "tokens": fresh},
+            {"url": here, "store": store, "tokens": fresh},
             (
-                f"The collector is at {here}; it keeps everything in {asked.store}.",
+                f"The collector is at {here}; it keeps everything in {store}.",
                 *tokens,
                 "Ctrl-C stops it; nothing that was acknowledged is lost.",
             ),

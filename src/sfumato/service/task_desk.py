@@ -9,7 +9,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato import catalog
-from sfumato.errors import ConfigurationError, InputError
+from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.service.key_numbers import fresh_number, is_due
 from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
@@ -26,6 +26,8 @@ OVERLAP: Final = 1
 """The number of periods after the present one whose reports a replaced key still opens."""
 PAUSE: Final = 0.05
 """The shortest time, in seconds, between two looks at what other processes have changed."""
+LONG_PAUSE: Final = 5.0
+"""The same after a look that has failed."""
 
 
 class TaskDesk:
@@ -183,7 +185,12 @@ class TaskDesk:
         if now < self._next_look:
             return
         self._next_look = now + PAUSE
-        if self.store.versions().keys() - self.running_tasks.keys():
+        try:
+            versions = self.store.versions()
+        except SfumatoError:
+            self._next_look = now + LONG_PAUSE  # a database that is away must not hold up others
+            return
+        if versions.keys() - self.running_tasks.keys():
             for stored in self.store.tasks():
                 if stored.task_id not in self.running_tasks:
                     self.take_over(stored)

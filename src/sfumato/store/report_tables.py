@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -38,11 +40,18 @@ Cell = tuple[bytes, int, int, int, int, int]
 class ReportTables(TaskTables):
     """A store in SQL: its reports and their tallies."""
 
+    file: Path | None = None
+    """The file that has everything; None if it is a database elsewhere."""
+
     def __init__(self, rng: Source | None = None) -> None:
         self._rng = secure() if rng is None else rng
         self._writer = 0
         self._own: dict[Cell, Tally] = {}
         """The tallies of this writer, as they are on disk."""
+
+    def _piped(self) -> AbstractContextManager[None]:
+        """Return a context in which the statements of a commit need not wait for each other."""
+        return nullcontext()
 
     @abstractmethod
     def _share(self, db: Database, task_id: bytes, period: int) -> None:
@@ -65,9 +74,10 @@ class ReportTables(TaskTables):
                 open_ = [self._is_open(db, each) for each in filled]
                 if any(open_) and not writer:
                     writer = self._next_writer(db)
-                for each, counts in zip(filled, open_, strict=True):
-                    if counts:
-                        self._append(db, each, writer, fresh)
+                with self._piped():
+                    for each, counts in zip(filled, open_, strict=True):
+                        if counts:
+                            self._append(db, each, writer, fresh)
         except BaseException:
             # It may be on disk all the same: another writer must not go on with these tallies.
             self._writer, self._own = 0, {}

@@ -71,7 +71,7 @@ class SQLiteStore(ReportTables):
     ) -> None:
         super().__init__(rng)
         self.name = str(path)
-        self._path = Path(path)
+        self._path = self.file = Path(path)
         self._write_lock, self._read_lock = RLock(), RLock()
         self._claim: Claim | None = None
         try:

@@ -29,6 +29,7 @@ __all__ = [
     "Tables",
     "exactly",
     "optional",
+    "shown",
 ]
 
 
@@ -137,7 +138,7 @@ class Tables:
         for row in rows:
             for value, cell in zip(row, cells, strict=True):
                 if not cell.fits(value):
-                    what = f"it has {_shown(value)} where {cell.words} is expected"
+                    what = f"it has {shown(value)} where {cell.words} is expected"
                     raise Damaged(self.name, what)
         return rows
 
@@ -179,7 +180,8 @@ _OF_THE_FILE: Final = frozenset(
 """The SQLite error codes that mean that a file is damaged."""
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as a sentence shows it."""
     if isinstance(value, bytes):
         return f"{len(value)} bytes"
     return repr(value)[:40]

@@ -1,0 +1,251 @@
+"""The store of a deployment: a PostgreSQL database that several collectors share.
+
+What is acknowledged is as safe as the database makes it: ``fsync`` and ``synchronous_commit`` must
+stay on there. A database that is away makes each call fail with one sentence; the next call
+connects anew, so that nothing has to be started again when it is back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import RLock
+from typing import Any, ClassVar, Final
+
+import psycopg
+from psycopg import conninfo
+
+from sfumato.errors import InputError, SfumatoError
+from sfumato.randomness import Source
+from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
+from sfumato.store.report_tables import ReportTables
+from sfumato.store.schema import CELLS
+from sfumato.store.task_tables import Database
+from sfumato.wire.sqlite_tables import COUNT, FLAG, TEXT, Cell, Damaged, shown
+
+__all__ = ["DatabaseAway", "PostgresStore"]
+
+CLOSER: Final = 0x5346554D_0001
+MIGRATION: Final = 0x5346554D_0002
+"""The numbers of the database's locks for closing periods, and for bringing tables up to date."""
+PAUSE: Final = 0.5
+"""The shortest time, in seconds, between two attempts to reach a database that is away."""
+SETTINGS: Final = {
+    "connect_timeout": 3,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+    "application_name": "sfumato",
+}
+STALLED: Final = 30_000
+"""The milliseconds after which the database ends the transaction of a process that stands still."""
+
+
+class DatabaseAway(SfumatoError):
+    """The database cannot be reached, or has broken off."""
+
+
+class _Session:
+    """One connection to the database, made anew when it is lost."""
+
+    def __init__(self, dsn: str, name: str) -> None:
+        self._dsn = dsn
+        self.name = name
+        self.lock = RLock()
+        self._connection: psycopg.Connection[Any] | None = None
+        self._next_try = 0.0
+
+    def connection(self) -> psycopg.Connection[Any]:
+        """Return the open connection; raise DatabaseAway if there can be none now."""
+        if self._connection is None or self._connection.closed:
+            if time.monotonic() < self._next_try:
+                raise DatabaseAway(f"{self.name} was out of reach a moment ago; it is tried again.")
+            try:
+                self._connection = psycopg.connect(
+                    self._dsn,
+                    autocommit=True,
+                    options=f"-c idle_in_transaction_session_timeout={STALLED}",
+                    **SETTINGS,  # type: ignore[arg-type]
+                )
+            except psycopg.Error as error:
+                self._next_try = time.monotonic() + PAUSE
+                raise DatabaseAway(f"{self.name} cannot be reached ({_short(error)}).") from error
+        return self._connection
+
+    def run(self, statement: str, given: Sequence[Any] = ()) -> Any:
+        """Execute a statement; return a cursor."""
+        try:
+            text: Any = statement.replace("?", "%s")
+            return self.connection().execute(text, given, binary=True)
+        except psycopg.Error as error:
+            raise self._translated(error) from error
+
+    def rows(
+        self, query: str, given: Sequence[Any] = (), *, cells: Sequence[Cell]
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; raise Damaged if a value does not fit its column."""
+        try:
+            rows: list[tuple[Any, ...]] = self.run(query, given).fetchall()
+        except psycopg.Error as error:
+            raise self._translated(error) from error
+        for row in rows:
+            for value, cell in zip(row, cells, strict=True):
+                if not cell.fits(value):
+                    what = f"it has {shown(value)} where {cell.words} is expected"
+                    raise Damaged(self.name, what)
+        return rows
+
+    @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        """Do all of what follows, or nothing of it; if the database breaks off, nobody knows."""
+        with self.lock:
+            try:
+                with self.connection().transaction():
+                    yield self
+            except psycopg.Error as error:
+                raise self._translated(error) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.lock, suppress(psycopg.Error):
+            if self._connection is not None:
+                self._connection.close()
+
+    def _translated(self, error: psycopg.Error) -> Exception:
+        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+            self.close()
+            return DatabaseAway(f"{self.name} has broken off ({_short(error)}).")
+        if isinstance(error, psycopg.ProgrammingError):
+            return Damaged(self.name, _short(error))
+        return error
+
+
+class PostgresStore(ReportTables):
+    """A store in a PostgreSQL database.
+
+    Parameters
+    ----------
+    dsn
+        The address of the database, ``postgresql://user@host/name``, or settings of libpq.
+    rng
+        Where the order of reports in the log comes from; by default the operating system.
+
+    """
+
+    _in_order: ClassVar[str] = "position"
+
+    def __init__(self, dsn: str, *, rng: Source | None = None) -> None:
+        super().__init__(rng)
+        self.name = _name(dsn)
+        self._writer_session = _Session(dsn, self.name)
+        self._reader_session = _Session(dsn, self.name)
+        self._closer_session = _Session(dsn, self.name)
+        try:
+            with self._writer_session.transaction() as db:
+                self._migrate(db)
+        except DatabaseAway as error:
+            raise InputError(
+                f"{error} An address like postgresql://user@host/database is expected."
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _migrate(self, db: Database) -> None:
+        """Bring the tables up to date; raise InputError if they are of a later version."""
+        db.run("SELECT pg_advisory_xact_lock(?)", (MIGRATION,))
+        db.run("CREATE TABLE IF NOT EXISTS sfumato_schema (version BIGINT NOT NULL)")
+        rows = db.rows("SELECT version FROM sfumato_schema", cells=(COUNT,))
+        version = rows[0][0] if rows else FIRST - 1
+        newest = FIRST - 1 + len(POSTGRES_STEPS)
+        if not FIRST - 1 <= version <= newest:
+            raise InputError(
+                f"{self.name} has version {version}; this sfumato knows versions up to {newest}, "
+                "a newer one is needed."
+            )
+        for step in POSTGRES_STEPS[version - FIRST + 1 :]:
+            for statement in filter(str.strip, step.split(";")):
+                db.run(statement)
+        if version < newest:
+            db.run("DELETE FROM sfumato_schema")
+            db.run("INSERT INTO sfumato_schema VALUES (?)", (newest,))
+        self._demand(db)
+
+    def _demand(self, db: Database) -> None:
+        """Raise Damaged unless all tables have the columns that they should have."""
+        query = (
+            "SELECT CAST(column_name AS TEXT) FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND table_name = ?"
+        )
+        for table, columns in CELLS.items():
+            there = {name for (name,) in db.rows(query, (table,), cells=(TEXT,))}
+            if there - {self._in_order} != set(columns):
+                listed = ", ".join(sorted(there)) or "no columns"
+                raise Damaged(self.name, f"its table {table} has {listed}")
+
+    def _writing(self) -> AbstractContextManager[Database]:
+        return self._writer_session.transaction()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Database]:
+        with self._reader_session.lock:
+            yield self._reader_session
+
+    @contextmanager
+    def _piped(self) -> Iterator[None]:
+        with self._writer_session.connection().pipeline():
+            yield
+
+    def _share(self, db: Database, task_id: bytes, period: int) -> None:
+        db.run("SELECT pg_advisory_xact_lock_shared(?)", (_number(task_id, period),))
+
+    def _exclude(self, db: Database, task_id: bytes, period: int) -> None:
+        db.run("SELECT pg_advisory_xact_lock(?)", (_number(task_id, period),))
+
+    @contextmanager
+    def closing(self) -> Iterator[bool]:
+        """Give whether this process closes periods now; others do not."""
+        session = self._closer_session
+        with session.lock:
+            query = "SELECT CAST(pg_try_advisory_lock(?) AS INTEGER)"
+            ((ours,),) = session.rows(query, (CLOSER,), cells=(FLAG,))
+            try:
+                yield bool(ours)
+            finally:
+                if ours:
+                    with suppress(DatabaseAway):  # a lost connection has lost the lock as well
+                        session.run("SELECT pg_advisory_unlock(?)", (CLOSER,))
+
+    def close(self) -> None:
+        """Close all connections."""
+        for session in (self._writer_session, self._reader_session, self._closer_session):
+            session.close()
+
+
+def _name(dsn: str) -> str:
+    """Return how the database is called in sentences: without user and password."""
+    try:
+        settings = conninfo.conninfo_to_dict(dsn)
+    except psycopg.Error as error:
+        raise InputError(
+            f"this is no address of a database ({_short(error)}); "
+            "postgresql://user@host/database is expected."
+        ) from error
+    host, port = settings.get("host", ""), settings.get("port", "")
+    where = f" at {host}" + (f":{port}" if port else "") if host else ""
+    return f"the database {settings.get('dbname', '')}".rstrip() + where
+
+
+def _short(error: psycopg.Error) -> str:
+    """Return the first line of an error that says something, without what the client sent."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__).rstrip(".")[:160]
+
+
+def _number(task_id: bytes, period: int) -> int:
+    """Return the number of the lock of a period."""
+    text = task_id + period.to_bytes(8, "little")
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little", signed=True)

@@ -1,0 +1,104 @@
+"""What is said of a database that is wrong, away or too new, and how a collector goes on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+import pytest
+from tests.store.own_postgres import OwnPostgres
+from tests.store.stores import TASK, count, filled
+
+from sfumato.errors import InputError
+from sfumato.store.postgres import PAUSE, DatabaseAway, PostgresStore
+from sfumato.store.store_addresses import open_store
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OwnPostgres]:
+    with OwnPostgres() as running:
+        yield running
+
+
+@pytest.fixture
+def store(server: OwnPostgres) -> Iterator[PostgresStore]:
+    server.empty()
+    opened = PostgresStore(server.dsn)
+    opened.add_task(TASK, b"{}", {}, public=True)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("dsn", "words"),
+    [
+        ("postgresql://u:secret@/nowhere?host=/nonexistent", "nowhere at /nonexistent cannot be"),
+        ("postgresql://u:secret@127.0.0.1:1/nowhere", "127.0.0.1:1 cannot be reached"),
+        ("postgresql://u:secret@host:port/name?unknown=1", "this is no address of a database"),
+    ],
+)
+def test_a_wrong_address_is_one_sentence_without_secrets(dsn: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as raised:
+        open_store(dsn)
+    assert "secret" not in str(raised.value)
+    assert "postgresql://user@host/database is expected" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_tables_of_a_later_version_are_left_alone(server: OwnPostgres) -> None:
+    server.empty()
+    PostgresStore(server.dsn).close()
+    with psycopg.connect(server.dsn, autocommit=True) as database:
+        database.execute("UPDATE sfumato_schema SET version = 99")
+    with pytest.raises(InputError, match=r"has version 99; this sfumato knows versions up to"):
+        PostgresStore(server.dsn)
+    with psycopg.connect(server.dsn, autocommit=True) as database:
+        database.execute("UPDATE sfumato_schema SET version = 4")
+        database.execute("ALTER TABLE releases DROP COLUMN figures")
+    with pytest.raises(InputError, match="table releases has n, period, task_id"):
+        PostgresStore(server.dsn)
+
+
+def test_a_database_that_was_away_is_gone_on_with(
+    server: OwnPostgres, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    kept = [rng.bytes(160) for _ in range(4)]
+    store.commit([filled(1, kept[0], bytes(10))])
+    for lost in (kept[1], kept[2]):
+        server.stop(signal.SIGQUIT)  # as a crash: it recovers from its log
+        for _ in range(2):
+            with pytest.raises(DatabaseAway):
+                store.commit([filled(1, lost, bytes(10))])
+        with pytest.raises(DatabaseAway), store.closing():
+            pass
+        server.start()
+        monkeypatch.setattr("sfumato.store.postgres.PAUSE", 0.0)
+        for session in (store._writer_session, store._reader_session, store._closer_session):  # noqa: SLF001
+            session._next_try = 0.0  # noqa: SLF001 -- as if PAUSE had passed
+        assert PAUSE < 1
+        store.commit([filled(1, lost, bytes(10))])
+    store.commit([filled(1, kept[3], bytes(10))])
+    with store.closing() as ours:
+        assert ours
+    store.end_round(TASK, 1, 0)
+    store.settle(TASK, 1, count)
+    assert b"".join(sorted(store.ids(TASK, 1))) == b"".join(sorted(kept))
+    assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
+
+
+def test_a_closer_whose_connection_was_cut_lets_others_close(
+    server: OwnPostgres, store: PostgresStore
+) -> None:
+    other = PostgresStore(server.dsn)
+    with store.closing() as ours:
+        assert ours
+        with psycopg.connect(server.dsn, autocommit=True) as database:
+            database.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+            )
+        with other.closing() as theirs:
+            assert theirs
+    other.close()
