@@ -26,6 +26,9 @@ MOST_REPORTS: Final = 1 << 20
 """The largest number of reports that wait for their receipts."""
 
 
+MODEST: Final = 1000
+"""The number of reports that a client may always have waiting, as far as there is any room."""
+
 ENOUGH: Final = 256
 """The work, in sealed reports, from which on a round waits for no others."""
 
@@ -98,7 +101,9 @@ class Intake:
         n, task_id = len(upload), upload.running.task_id
         if not self._by_client.take(client, n, weight):
             raise Busy("too many reports wait to be counted; try again.")
-        if not self._by_task.take(task_id, n, weight):
+        # However many wait of a task, a few reports of a client that has no others find room.
+        is_modest = n <= MODEST and self._by_client.held_by(client) == n
+        if not is_modest and not self._by_task.take(task_id, n, weight):
             self._by_client.give_back(client, n)
             raise Busy("too many reports of this task wait to be counted; try again.")
         waiting = WaitingUpload(upload, client, time.monotonic(), self._loop.create_future())
@@ -108,7 +113,8 @@ class Intake:
             return receipt
         finally:
             self._by_client.give_back(client, n)
-            self._by_task.give_back(task_id, n)
+            if not is_modest:
+                self._by_task.give_back(task_id, n)
 
     # ---- the thread of the first door --------------------------------------------------------
 

@@ -157,6 +157,10 @@ class Room:
         self._holders[holder] = own
         return True
 
+    def held_by(self, holder: Hashable) -> int:
+        """Return how much of the room somebody holds."""
+        return self._holders.get(holder, 0)
+
     def give_back(self, holder: Hashable, amount: int) -> None:
         """Return room that was taken."""
         self.held -= amount
