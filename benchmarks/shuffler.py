@@ -14,9 +14,10 @@ import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final
 
 import numpy as np
@@ -72,7 +73,8 @@ def _bodies(running: Any, reports: int) -> list[bytes]:
     packed = rng.integers(0, 256, reports * size, dtype=np.uint8)
     made = np.frombuffer(packed.tobytes(), dtype=running.layout.report_dtype).copy()
     made["period"] = 1
-    return [Batch(running.task_id, 1, made[at : at + 1]).encode() for at in range(reports)]
+    key = running.published.key_id
+    return [Batch(running.task_id, key, made[at : at + 1]).encode() for at in range(reports)]
 
 
 def _held(folder: Path, reports: int) -> tuple[float, float]:
@@ -90,8 +92,10 @@ def _held(folder: Path, reports: int) -> tuple[float, float]:
     for start in range(0, reports, TOGETHER):
         began = time.process_time()
         part = bodies[start : start + TOGETHER]
-        shuffler.hold([shuffler.read(task, body) for body in part])
+        taken = [shuffler.read(task, body) for body in part]
+        shuffler.hold(taken)
         held += time.process_time() - began
+        assert all(each.receipt.accepted == 1 for each in taken)  # noqa: S101 -- a benchmark
         began = time.process_time()
         for at in range(len(part)):
             open_sealed(sealed[(start + at) % 500], key, context, bytes(16), 1)
@@ -120,11 +124,8 @@ def _uploaded(folder: Path, reports: int) -> float:
         bodies, before = _bodies(running, reports), _spent(command)
         path = f"/v1/tasks/{running.name}/reports"
         shares = [bodies[at::CONNECTIONS] for at in range(CONNECTIONS)]
-        threads = [Thread(target=_send, args=(here, path, share)) for share in shares]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            list(pool.map(partial(_send, here, path), shares))  # what fails in one, fails here
         return (_spent(command) - before) / reports
     finally:
         command.stop()
