@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final
 
 import numpy as np
+from tests.service.fleets import Fleet
 from tests.system.hostile.databases import damaged_database
 from tests.system.hostile.judging import Door, Faulty, is_sentence
 from tests.system.hostile.mutation import damaged, damaged_plain, json_text
@@ -182,7 +183,10 @@ class Stores(Door, name="stores", share=30):
         collector = Collector(store, "http://here", lambda: 25.0)
         for place in (1, -1):
             running = collector.publish(catalog.task(TASKS[place]), 0, grace=5, sealed=place == 1)
-            collector.take(running, _batch(running)) if place == 1 else None
+            if place == 1:  # two periods of real reports, so that there is something to answer
+                fleet = Fleet(running, 40)
+                for _ in range(2):
+                    collector.take(running, fleet.body(["b"] * 40))
         store.set_token("analyst", bytes(32))
         collector.close_due()
         store.close()
