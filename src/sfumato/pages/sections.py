@@ -69,7 +69,8 @@ def happened(
             + "."
         )
     more = len(lines) - LISTED
-    rest = f'<p class="quiet">{more:,} earlier ones are not listed.</p>' if more > 0 else ""
+    earlier = "change is" if more == 1 else "changes are"
+    rest = f'<p class="quiet">{more:,} earlier {earlier} not listed.</p>' if more > 0 else ""
     listed = "</li>".join(lines[:LISTED])
     nothing = '<p class="quiet">Nothing beyond noise yet, among the items in the chart.</p>'
     return f"""<section aria-labelledby="happened">
