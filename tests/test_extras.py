@@ -96,7 +96,7 @@ def test_modules_of_others_are_imported_as_ever() -> None:
 
 
 def test_the_version_is_that_of_the_project() -> None:
-    assert PROJECT["dynamic"] == ["version"]  # it stands in the package alone
+    assert PROJECT["dynamic"] == ["readme", "version"]  # each stands at one place alone
     command = [sys.executable, "-m", "sfumato", "--version"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     assert printed.stdout == f"sfumato {sfumato.__version__}\n"

@@ -98,9 +98,8 @@ def test_everything_comes_out_once_and_the_line_is_empty(running: RunningTask) -
     assert passed == {client: sum(sizes) for client, sizes in brought.items()}
 
 
+@pytest.mark.parametrize("running", [True], indirect=True, ids=["sealed"])
 def test_the_rest_of_a_hopeless_upload_is_little_work(running: RunningTask) -> None:
-    if not running.layout.overhead:
-        pytest.skip("there are no seals")
     line = FairLine()
     waiting = _waiting(running, "a", 65_536)
     waiting.upload.tried = waiting.upload.begun = HOPELESS

@@ -31,7 +31,7 @@ def readable(path: Path) -> Iterator[None]:
             raise
         # A reader may quote the whole row it stumbled over: people's data have no place here.
         reason = re.sub(
-            r"CSV parse error: Expected (\d+) columns, got (\d+).*",
+            r".*Expected (\d+) columns, got (\d+).*",
             r"a row has \2 cells where the header has \1; is the separator right?",
             str(error).splitlines()[0],
         )

@@ -11,7 +11,6 @@ from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import TaskDesk
 from sfumato.store import Release, Store
-from sfumato.web.logs import log
 
 __all__ = ["PATIENCE", "Closer"]
 
@@ -141,6 +140,8 @@ class Closer:
             self._erased[running.task_id] = until
 
     def _failed(self, running: RunningTask, error: Exception) -> None:
+        from sfumato.web.logs import log  # noqa: PLC0415 -- a collector without a network needs none
+
         before, _ = self._failures.get(running.task_id, (0, 0.0))
         pause = min(math.ldexp(1.0, before - 1), LONGEST_PAUSE) if before else 0.0
         self._failures[running.task_id] = (min(before + 1, 60), time.monotonic() + pause)
