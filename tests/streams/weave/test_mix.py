@@ -249,3 +249,12 @@ def test_things_and_sets_gain_by_their_first_look(values: Values) -> None:
         variance(whole, np.array(shares), "online")[0]
         < variance(without, np.array(shares), "online")[0]
     )
+
+
+def test_the_last_bits_of_shares_are_no_part_of_a_stream() -> None:
+    even = Weave(Category(("a", "b", "c")), 16, 4, 1.0, spans=(1, 2, 4, 0), shares=(0.25,) * 4)
+    shares = np.array([0.3000001234, 0.2, 0.1, 0.3999998766])
+    nearby = [np.nextafter(shares, way) for way in (0.0, 1.0)]
+    streams = {even.trimmed(each.tolist()).shares for each in (shares, *nearby)}
+    assert streams == {(0.3, 0.2, 0.1, 0.4)}
+    assert even.trimmed([0.301, 0.2, 0.1, 0.399]).shares != (0.3, 0.2, 0.1, 0.4)
