@@ -52,7 +52,8 @@ class Line:
         if not url.endswith("/question"):
             return self.scene.running.published.encode()
         asked = self.lie or self.scene.running.question_at(self.scene.now)
-        return Question.none() if asked is None else asked.encode()
+        end = self.scene.running.published.last_period
+        return Question.none(end) if asked is None else asked.encode()
 
     def send(self, url: str, batch: bytes) -> Delivery:
         """Hand a batch to the collector."""

@@ -95,6 +95,8 @@ ENDPOINTS = {
     ("GET", "/v1/tasks/{hidden}"): None,
     ("POST", "/v1/tasks/{hidden}/reports"): None,
     ("GET", "/v1/tasks/{open}/question"): None,
+    ("POST", "/v1/tasks/{hidden}/end"): "operator",
+    ("POST", "/v1/tasks/{hidden}/archive"): "operator",
     ("POST", "/v1/tasks/{hidden}/keys"): "operator",
     ("GET", "/v1/tasks/{open}/answers"): None,
     ("POST", "/v1/tasks/{hidden}/tokens"): "operator",

@@ -9,9 +9,9 @@ import pytest
 
 from sfumato.core.quantity import SHARE
 from sfumato.service import openapi
-from sfumato.service.running_task import TaskSummary
 from sfumato.service.schemas import schema_of
 from sfumato.service.task_submission import PublishRequest
+from sfumato.service.task_summary import TaskSummary
 from sfumato.wire.questions import Question
 from sfumato.wire.receipts import Receipt
 

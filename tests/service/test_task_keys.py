@@ -74,7 +74,8 @@ class Place:
         assert url == self.running.published.endpoint
         receipt = self.collector.take(self.running, body)
         self.refusals += [reason for _, reason in receipt.refused]
-        return Delivery(dict(receipt.refused), receipt.key_id)
+        has_ended = receipt.last_period is not None
+        return Delivery(dict(receipt.refused), receipt.key_id, has_ended)
 
 
 def device_at(place: Place) -> Device:

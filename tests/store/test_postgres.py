@@ -13,6 +13,7 @@ from tests.store.stores import TASK, count, filled
 
 from sfumato.errors import InputError
 from sfumato.store.postgres import PAUSE, DatabaseAway, PostgresStore
+from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
 from sfumato.store.store_addresses import open_store
 
 
@@ -55,10 +56,27 @@ def test_tables_of_a_later_version_are_left_alone(server: OwnPostgres) -> None:
     with pytest.raises(InputError, match=r"has version 99; this sfumato knows versions up to"):
         PostgresStore(server.dsn)
     with psycopg.connect(server.dsn, autocommit=True) as database:
-        database.execute("UPDATE sfumato_schema SET version = 4")
+        newest = FIRST - 1 + len(POSTGRES_STEPS)
+        database.execute("UPDATE sfumato_schema SET version = %s", [newest])
         database.execute("ALTER TABLE releases DROP COLUMN figures")
     with pytest.raises(InputError, match="table releases has n, period, task_id"):
         PostgresStore(server.dsn)
+
+
+def test_tables_of_an_earlier_version_are_brought_up_to_date(server: OwnPostgres) -> None:
+    server.empty()
+    with psycopg.connect(server.dsn, autocommit=True) as database:
+        database.execute(POSTGRES_STEPS[0].encode())
+        database.execute(f"CREATE TABLE sfumato_schema AS SELECT {FIRST} AS version".encode())
+        database.execute(
+            "INSERT INTO tasks (task_id, published, public) VALUES (%s, '{}', 1)", [TASK]
+        )
+    store = PostgresStore(server.dsn)
+    (task,) = store.tasks()
+    assert (task.last_period, task.archived, list(task.gaps)) == (None, False, [])
+    assert store.commit([filled(1, bytes(range(16)), b"a")]) == [True]
+    assert store.end_task(TASK, 0)
+    store.close()
 
 
 def test_a_database_that_was_away_is_gone_on_with(

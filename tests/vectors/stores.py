@@ -1,10 +1,10 @@
 """Vectors of a collector's store: tasks of all kinds in the middle of their time, and its answers.
 
-The store of today is kept as statements, and so are that of schema 3, in which one process counted,
-and the last one with tasks of format 1; those of schemas 1 and 2 are what is left of it without all
-that came later. Beside them is what a collector
-answers from it, the receipts of batches that come next, and what is released when their periods
-close.
+The store of today is kept as statements, and so are those of schema 3, in which one process
+counted, and of schema 4, in which no task ended before its time, and the last one with tasks of
+format 1; those of schemas 1 and 2 are what is left of it without all that came later. Beside them
+is what a collector answers from it, the receipts of batches that come next, and what is released
+when their periods close.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ BEFORE: Final = {"1": _TO_1, "2": _TO_2, "3_format_1": ""}
 """What each earlier store lacks of the last one with tasks of format 1."""
 
 
-def kept_store(schema: str = "4") -> bytes:
+def kept_store(schema: str = "5") -> bytes:
     """Return the statements of the store of today, or of an earlier one."""
     if schema not in BEFORE:
         return (FOLDER / "stores" / f"schema_{schema}.sql").read_bytes()
@@ -360,7 +360,7 @@ def files() -> Files:
     what = "what a collector answers from the store, and what it does next"
     spoilt = "what spoils a store, and the sentences that say so"
     return {
-        "stores/schema_4.sql": script,
+        "stores/schema_5.sql": script,
         "stores/collector.json": dumped(VERSION, what, whole),
         "stores/bad_stores.json": dumped(VERSION, spoilt, {"cases": bad}),
     }

@@ -26,11 +26,12 @@ OLD = {
     "journals/schema_4.sql",
     "stores/schema_3.sql",
     "stores/schema_3_format_1.sql",
+    "stores/schema_4.sql",
     "tasks/format_1.json",
     "tasks/format_2_planned.json",
 }
 """What versions before wrote, and nobody can write any more."""
-MOST_BYTES = 570_000
+MOST_BYTES = 600_000
 
 
 @pytest.mark.parametrize("made", MAKERS)

@@ -37,7 +37,7 @@ from sfumato.cli.range import range_
 from sfumato.cli.release import release
 from sfumato.cli.serve import serve
 from sfumato.cli.simulate import simulate
-from sfumato.cli.task_care import delete, token
+from sfumato.cli.task_care import archive, delete, end, token
 from sfumato.cli.view_command import view
 
 __all__ = ["app"]
@@ -61,7 +61,10 @@ app = typer.Typer(
 )
 add_group(app, "demo", demo, once, films, job=TRY)
 add(app, doctor, job=TRY)
-operator = (task_commands.new, task_commands.check, task_commands.publish, token, delete)
+operator = (
+    *(task_commands.new, task_commands.check, task_commands.publish),
+    *(token, end, archive, delete),
+)
 looking_after = "Write, check and publish task files; look after tasks."
 add_group(app, "task", looking_after, *operator, job=OVER_TIME)
 add(app, plan, simulate, serve, backup, restore, fleet, job=OVER_TIME)

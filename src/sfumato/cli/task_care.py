@@ -1,10 +1,10 @@
-"""`sfumato task token` and `sfumato task delete`: looking after a task at its collector."""
+"""`sfumato task token`, `end`, `archive` and `delete`: looking after a task at its collector."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -12,7 +12,7 @@ from sfumato import client
 from sfumato.cli.command import Result
 from sfumato.errors import InputError
 
-__all__ = ["delete", "token"]
+__all__ = ["archive", "delete", "end", "token"]
 
 OPERATOR: Final = ("SFUMATO_OPERATOR_TOKEN",)
 
@@ -65,19 +65,78 @@ def delete(asked: DeleteOptions) -> Result:
 
     Example:  sfumato task delete http://127.0.0.1:8080/tasks/5d1e... --confirm 5d1e0f72
     """
-    address = _address(asked.task)
+    address = _confirmed(asked.task, asked.confirm, "nothing of it comes back")
+    answer = _changed(address, "", "DELETE")
+    name = answer["task_id"]
+    return Result(answer, [f"Deleted: task {name[:12]}, with everything that was kept of it."])
+
+
+@dataclass(frozen=True)
+class EndOptions:
+    """The task to end."""
+
+    task: Annotated[str, typer.Argument()]
+    """The address of a task."""
+    confirm: str | None = None
+    """The first digits of the task's id, eight or more; asked for where somebody can answer."""
+
+
+def end(asked: EndOptions) -> Result:
+    """End a task: periods that have ended still close, each after its grace, and no other.
+
+    What was released stays. Devices learn of it when they next hear from the collector, and send
+    nothing more. The operator's token is read from SFUMATO_OPERATOR_TOKEN.
+
+    Example:  sfumato task end http://127.0.0.1:8080/tasks/5d1e... --confirm 5d1e0f72
+    """
+    address = _confirmed(asked.task, asked.confirm, "a task that was ended does not go on")
+    answer = _changed(address, "/end", "POST")
+    name, last = answer["task_id"], answer["last_period"]
+    which = f"period {last:,} is its last one" if last else "no period of it closes"
+    return Result(answer, [f"Ended: task {name[:12]}; {which}."])
+
+
+@dataclass(frozen=True)
+class ArchiveOptions:
+    """The task to archive."""
+
+    task: Annotated[str, typer.Argument()]
+    """The address of a task that is over."""
+    confirm: str | None = None
+    """The first digits of the task's id, eight or more; asked for where somebody can answer."""
+
+
+def archive(asked: ArchiveOptions) -> Result:
+    """Archive a task that is over: its reports, ids and keys are erased, its answers stay.
+
+    It is no longer listed, unless somebody asks for archived tasks. The operator's token is read
+    from SFUMATO_OPERATOR_TOKEN.
+
+    Example:  sfumato task archive http://127.0.0.1:8080/tasks/5d1e... --confirm 5d1e0f72
+    """
+    address = _confirmed(asked.task, asked.confirm, "its reports do not come back")
+    answer = _changed(address, "/archive", "POST")
+    return Result(answer, [f"Archived: task {answer['task_id'][:12]}; its answers stay."])
+
+
+def _confirmed(task: str, digits: str | None, why: str) -> str:
+    """Return the address of a task whose first digits were given again, or are asked for."""
+    address = _address(task)
     name = address.rpartition("/")[2]
-    digits = asked.confirm
     if digits is None and sys.stdin.isatty():
-        digits = typer.prompt("Nothing of it comes back. The first 8 digits of its id", err=True)
+        digits = typer.prompt(f"{why.capitalize()}. The first 8 digits of its id", err=True)
     if digits is None or len(digits) < 8 or not name.startswith(digits):
         raise InputError(
             f"--confirm is {digits!r}; at least the first 8 digits of the task's id are expected, "
-            "as nothing of it comes back."
+            f"as {why}."
         )
-    fields = {"confirm": name}
-    answer = client.ask(address, fields, method="DELETE", variables=OPERATOR)
-    return Result(answer, [f"Deleted: task {name[:12]}, with everything that was kept of it."])
+    return address
+
+
+def _changed(address: str, what: str, method: str) -> Any:
+    """Return what a collector answers to a change that is confirmed with the task's id."""
+    fields = {"confirm": address.rpartition("/")[2]}
+    return client.ask(address + what, fields, method=method, variables=OPERATOR)
 
 
 def _address(task: str) -> str:

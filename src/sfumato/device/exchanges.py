@@ -65,7 +65,7 @@ class Exchanges:
     def interview(self, errand: Errand) -> Flushed:
         """Fetch the open question, if there may be one, and store the answer to be sent."""
         part = self._parts[errand.task_id]
-        if not part.is_asked:
+        if not part.is_asked or part.was_ended(self._clock.now, part.grace):
             return Flushed()
         joined = self._journal.task(errand.task_id)
         machine = part.stream.restore(joined.state)
@@ -80,6 +80,8 @@ class Exchanges:
             return errand.trouble(error)
         question = questions.Question.parse(body)
         if question is None:
+            if questions.ends(body) and part.published.last_period is None:
+                self._pick_up(errand, part.published)
             return Flushed()
         message = part.answer(machine, question, joined.keys)
         state = machine.save()
@@ -173,7 +175,8 @@ class Exchanges:
                     sent, refused = sent + (reason is None), refused + (reason is not None)
                     self._journal.settle(task_id, report, reason or "sent", int(self._clock.now))
         flushed = Flushed(sent, refused, kept)
-        if not unopened and outcome.key_id in (None, published.key_id):
+        is_news = outcome.has_ended and published.last_period is None
+        if not unopened and not is_news and outcome.key_id in (None, published.key_id):
             return flushed
         fetched = self._pick_up(errand, published)
         if unopened and not fetched:
@@ -204,7 +207,7 @@ class Exchanges:
         return flushed
 
     def _pick_up(self, errand: Errand, published: Published) -> bool:
-        """Fetch a task's present key, which seals later reports; return whether that worked."""
+        """Fetch a task's present key, and whether it was ended; return whether that worked."""
         try:
             body = errand.transport.fetch(published.endpoint.rpartition("/")[0])
             renewed = Published.parse(body)

@@ -48,11 +48,13 @@ class Living:
             if strict:
                 raise
             return
+        if part.was_ended(self.clock.now):
+            return  # nobody will ask for it any more
         with self.journal.transaction():
             if caught_up:
                 self.journal.set_value(joined.task_id, plain)
                 self.journal.drop_postponed(joined.task_id, period)
-            elif period <= part.published.spec["periods"]:
+            elif period <= part.published.periods:
                 self.journal.postpone(joined.task_id, period, plain)
                 # Such a device answers for the period that has ended last, and no other.
                 if part.is_asked:

@@ -124,7 +124,10 @@ def even_odds(epsilon: float) -> str:
 
 def _explained(joined: Joined, parts: Parts, epsilon: float) -> Iterator[str]:
     """Yield what a value that stays costs, and what a copy or a restored backup does."""
-    stream = parts[joined.task_id].stream
+    part = parts[joined.task_id]
+    stream, last = part.stream, part.published.last_period
+    if last is not None:
+        yield f"It was ended after period {last:,}: nothing about later periods is sent."
     window = stream.guarantee.window
     if window is None:
         yield "This holds for the whole task, however long a value stays."

@@ -57,8 +57,20 @@ class Part:
         """Return the number of the task's periods that have ended by a time."""
         spec = self.published.spec
         ended = int((now - spec["start"]) // spec["period_seconds"])
-        periods: int = spec["periods"]
-        return max(0, min(ended, periods))
+        return max(0, min(ended, self.published.periods))
+
+    def was_ended(self, now: float, grace: float = 0.0) -> bool:
+        """Return whether the task was ended before its time, so that nothing more is observed.
+
+        With its ``grace``, nothing more is asked either.
+        """
+        last = self.published.last_period
+        return last is not None and self.ended(now - grace) >= last
+
+    @property
+    def grace(self) -> float:
+        """The time, in seconds, in which reports of a period are taken after its end."""
+        return float(self.published.spec.get("grace", 0.0))
 
     def is_light(self, behind: int) -> bool:
         """Return whether ``behind`` periods can be processed while an app waits."""

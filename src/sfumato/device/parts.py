@@ -62,11 +62,20 @@ class Parts:
         return self.built[task_id]
 
     def renew(self, published: Published) -> None:
-        """Use a task's new key and address; waiting reports stay as they were sealed."""
+        """Use a task's new key and address, and learn that it was ended, which nobody takes back.
+
+        Waiting reports stay as they were sealed.
+        """
         part = self[published.task_id]
         before = part.published
+        ends = [each.last_period for each in (before, published) if each.last_period is not None]
         # The spec stays the one that was checked, because 8 and 8.0 have the same hash.
-        published = replace(before, keys=published.keys, endpoint=published.endpoint)
+        published = replace(
+            before,
+            keys=published.keys,
+            endpoint=published.endpoint,
+            last_period=min(ends, default=None),
+        )
         if published == before or bool(published.keys) != bool(before.keys):
             return
         with self._journal.transaction():

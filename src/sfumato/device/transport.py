@@ -30,11 +30,14 @@ class Delivery:
         The reasons of refused reports, by their index in the batch.
     key_id
         The number of the key for new reports; None if the collector did not name one.
+    has_ended
+        Whether the collector says that the task was ended before its time.
 
     """
 
     refused: Mapping[int, str] = field(default_factory=dict)
     key_id: int | None = None
+    has_ended: bool = False
 
 
 class Transport(Protocol):
@@ -121,7 +124,8 @@ def _outcome(said: Any) -> Delivery:
             raise TypeError("refused has no index and reason")
         refused[index] = reason
     key_id = said.get("key_id")
-    return Delivery(refused, key_id if type(key_id) is int else None)
+    has_ended = said.get("last_period") is not None
+    return Delivery(refused, key_id if type(key_id) is int else None, has_ended)
 
 
 def _checked(url: str) -> SplitResult:

@@ -18,12 +18,15 @@ from sfumato.pages.subject import Columns
 
 __all__ = ["STATES", "IndexPage", "IndexQuery", "TaskRow"]
 
+ARCHIVED: Final = "archived"
+"""The state of tasks that are listed only if somebody asks for them."""
 STATES: Final = {
     "live": "live",
     "few": "wide or silent",
     "stale": "stale",
     "empty": "not begun",
     "over": "ended",
+    ARCHIVED: "archived",
 }
 """What the states of tasks are called."""
 
@@ -137,7 +140,7 @@ class IndexPage:
         """Return the links and the field that choose tasks."""
         counts = {name: sum(row.state == name for row in self.rows) for name in STATES}
         chosen = ' aria-current="true"'
-        links = [("", f"all {len(self.rows):,}")]
+        links = [("", f"all {len(self.rows) - counts[ARCHIVED]:,}")]
         links += [(name, f"{STATES[name]} {count:,}") for name, count in counts.items() if count]
         states = "".join(
             f'<li><a href="{escape(self.query.but(state=name))}" data-key="state-{name}"'
@@ -159,7 +162,7 @@ class IndexPage:
         chosen = [
             row
             for row in self.rows
-            if self.query.state in ("", row.state)
+            if self._lists(row)
             and all(word in f"{row.title} {row.name} {row.kind}".casefold() for word in words)
         ]
         if not chosen:
@@ -175,6 +178,10 @@ class IndexPage:
             f'<div class="wide"><table id="tasks"><thead><tr>{head}<th scope="col">Read by</th>'
             f"</tr></thead><tbody>{body}</tbody></table></div>"
         )
+
+    def _lists(self, row: TaskRow) -> bool:
+        """Return whether tasks in the state of a row are listed."""
+        return row.state == self.query.state if self.query.state else row.state != ARCHIVED
 
     def _head(self, name: str) -> str:
         """Return the head of a column that can be sorted by."""

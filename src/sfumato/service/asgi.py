@@ -158,7 +158,9 @@ class Service:
         """List the tasks, or publish one."""
         if request.method == "POST":
             return await self._publish(request)
-        return JSONResponse({"tasks": [asdict(each.summary) for each in self._visible(request)]})
+        every = _once(request).get("archived") == "true"
+        listed = [each for each in self._visible(request) if every or not each.is_archived]
+        return JSONResponse({"tasks": [asdict(each.summary) for each in listed]})
 
     async def task(self, request: Request) -> Response:
         """Return a published task, as devices join it."""
@@ -170,7 +172,8 @@ class Service:
         """Return the open question of a task, if there is one."""
         running = self._running_task(request)
         asked = running.question_at(self.collector.clock())
-        body = Question.none() if asked is None else asked.encode()
+        end = running.published.last_period
+        body = Question.none(end) if asked is None else asked.encode()
         return Response(body, media_type="application/json")
 
     # ---- operators ---------------------------------------------------------------------------
@@ -312,6 +315,8 @@ def make_app(service: Service) -> ASGIApp:
         Route("/v1/tasks/{task_id}", service.task),
         Route("/v1/tasks/{task_id}/reports", service.uploads, methods=["POST"]),
         Route("/v1/tasks/{task_id}/question", service.question),
+        Route("/v1/tasks/{task_id}/end", service.office.end, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/archive", service.office.archive, methods=["POST"]),
         Route("/v1/tasks/{task_id}/keys", service.office.keys, methods=["POST"]),
         Route("/v1/tasks/{task_id}/tokens", service.office.tokens, methods=["POST", "DELETE"]),
         Route("/v1/tasks/{task_id}/answers", service.answers),

@@ -100,6 +100,20 @@ class Collector:
         """
         return self.desk.rotate(running, overlap)
 
+    def end(self, running: RunningTask) -> int:
+        """End a task with the last period that has ended, and return that period.
+
+        Only the writing thread may call this.
+        """
+        return self.desk.end(running)
+
+    def archive(self, running: RunningTask) -> None:
+        """Erase all of a task but its tallies and releases; only the writing thread may call this.
+
+        Raises ConfigurationError if the task is not over.
+        """
+        self.desk.archive(running)
+
     def delete(self, running: RunningTask) -> None:
         """Delete a task and all that is kept of it; only the writing thread may call this."""
         self.running_tasks.pop(running.task_id, None)

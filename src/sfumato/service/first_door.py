@@ -60,7 +60,8 @@ class Upload:
 
     def __post_init__(self) -> None:
         """Start the receipt."""
-        self.receipt = Receipt(key_id=self.running.published.key_id)
+        published = self.running.published
+        self.receipt = Receipt(key_id=published.key_id, last_period=published.last_period)
 
     @classmethod
     def of(cls, running: RunningTask, body: bytes, *, mixed: bool = False) -> Self:
@@ -96,6 +97,8 @@ class Upload:
         """Return the reason for which all its reports are refused unseen; None if there is none."""
         if self.batch.task_id != self.running.task_id:
             return "wrong_task"
+        if self.running.is_archived:
+            return "stale"
         if self.running.is_mixed and not self.mixed:
             return "direct"
         key_id = self.batch.key_id
@@ -205,6 +208,7 @@ def _screened(uploads: Sequence[Upload], now: float, most: int | None) -> Screen
 
     periods = reports["period"]
     refuse((periods < 1) | (periods > running.periods), "invalid")
+    refuse(periods > running.published.periods, "stale")  # the task was ended
     refuse(periods > running.last_begun(now), "future")
     late = (reasons == 0) & (periods <= running.closed)
     known = running.counted_before(periods[late], reports["id"][late])

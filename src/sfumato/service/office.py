@@ -74,14 +74,29 @@ class Office:
         self.access.refresh()
         return JSONResponse(answer, 200 if request.method == "DELETE" else 201)
 
+    async def end(self, request: Request) -> Response:
+        """End a task: the periods that have ended close, and no other."""
+        running = self._task(request)
+        _need_confirmed(request, running, "A task that was ended does not go on")
+        last = await self._written(partial(self.collector.end, running))
+        log().info("task ended", task=running.name, last_period=last)
+        return JSONResponse({"task_id": running.name, "last_period": last})
+
+    async def archive(self, request: Request) -> Response:
+        """Erase all of a task but what it has released."""
+        running = self._task(request)
+        _need_confirmed(request, running, "Reports of an archived task do not come back")
+        try:
+            await self._written(partial(self.collector.archive, running))
+        except ConfigurationError as error:
+            raise Refused("not-over", str(error).capitalize()) from None
+        log().info("task archived", task=running.name)
+        return JSONResponse({"task_id": running.name})
+
     async def delete(self, request: Request) -> Response:
         """Delete a task, with everything that was kept of it, from the files of the store."""
         running = self._task(request)
-        if request.query_params.get("confirm") != running.name:
-            raise Refused(
-                "bad-request",
-                "Nothing of a deleted task comes back; confirm= with its id is expected.",
-            )
+        _need_confirmed(request, running, "Nothing of a deleted task comes back")
         await self._written(partial(self.collector.delete, running))
         self.access.refresh()
         log().info("task deleted", task=running.name)
@@ -96,3 +111,9 @@ class Office:
 
     async def _written(self, work: Callable[[], object]) -> object:
         return await asyncio.wrap_future(self.writer.call(work))
+
+
+def _need_confirmed(request: Request, running: RunningTask, why: str) -> None:
+    """Raise Refused unless a request has the task's id a second time."""
+    if request.query_params.get("confirm") != running.name:
+        raise Refused("bad-request", f"{why}; confirm= with its id is expected.")

@@ -13,9 +13,9 @@ from sfumato.queries.postprocessing import PROJECTIONS
 from sfumato.service.answer_formats import FORMATS
 from sfumato.service.openapi_examples import QUESTIONS, TASK
 from sfumato.service.query_parameters import QUERIES
-from sfumato.service.running_task import TaskSummary
 from sfumato.service.schemas import COUNT, TEXT, array, schema_of, table
 from sfumato.service.task_submission import LATEST, LONGEST_GRACE, PublishRequest
+from sfumato.service.task_summary import TaskSummary
 from sfumato.streams.horizon import DECODERS
 from sfumato.web.problems import MEDIA_TYPE
 from sfumato.wire.questions import Question
@@ -131,6 +131,7 @@ def _content(schemas: dict[str, Any]) -> dict[str, Any]:
     return {"content": {kind: {"schema": schema} for kind, schema in schemas.items()}}
 
 
+_CONFIRM: Final = [_in("query", "confirm", TEXT, required=True, description="The task's id again.")]
 _SINCE: Final = _in(
     "query",
     "since",
@@ -167,7 +168,13 @@ def _exampled(name: str) -> dict[str, Any]:
 
 
 _OPERATIONS: Final = (
-    _Operation("get", "/v1/tasks", "listTasks", "List the tasks.", "Tasks"),
+    _Operation(
+        *("get", "/v1/tasks", "listTasks", "List the tasks.", "Tasks"),
+        problems=(400,),
+        query=[
+            _in("query", "archived", {"type": "boolean"}, description="Whether archived ones, too.")
+        ],
+    ),
     _Operation(
         *("post", "/v1/tasks", "publishTask", "Publish a task; for the operator.", "Summary"),
         problems=(400, 403, 408, 411, 413, 429, 503),
@@ -217,10 +224,26 @@ _OPERATIONS: Final = (
     _Operation(
         *("delete", _TASK, "deleteTask"),
         "Delete a task, and from the files all that was kept of it; for the operator.",
-        "Deleted",
+        "Changed",
         problems=(400, 403),
         secure=True,
-        query=[_in("query", "confirm", TEXT, required=True, description="The task's id again.")],
+        query=_CONFIRM,
+    ),
+    _Operation(
+        *("post", f"{_TASK}/end", "endTask"),
+        "End a task: periods that have ended close, no other begins; for the operator.",
+        "Ended",
+        problems=(400, 403),
+        secure=True,
+        query=_CONFIRM,
+    ),
+    _Operation(
+        *("post", f"{_TASK}/archive", "archiveTask"),
+        "Erase all of a task but what it has released; for the operator.",
+        "Changed",
+        problems=(400, 403, 409),
+        secure=True,
+        query=_CONFIRM,
     ),
     _Operation(
         *("get", f"{_TASK}/answers", "ask"),
@@ -272,16 +295,23 @@ def _schemas() -> dict[str, Any]:
             grace={"maximum": LONGEST_GRACE},
         )
         | {"additionalProperties": False},
-        "Receipt": schema_of(
-            Receipt, refused=array(table(index=COUNT, reason={"enum": list(REASONS)}))
-        ),
+        "Receipt": _receipt(),
         "Question": table(version={"const": 1}, question={"anyOf": [{"type": "null"}, asked]}),
         "NewKey": table(task_id=TEXT, key_id=COUNT),
         "NewToken": table(task_id=TEXT, name=TEXT, token=TEXT),
         "Reader": table(task_id=TEXT, name=TEXT),
-        "Deleted": table(task_id=TEXT),
+        "Changed": table(task_id=TEXT),
+        "Ended": table(task_id=TEXT, last_period=COUNT),
         "Answers": _answers(number),
     }
+
+
+def _receipt() -> dict[str, Any]:
+    """Return the form of receipts; the last period is only there if the task was ended."""
+    refused = array(table(index=COUNT, reason={"enum": list(REASONS)}))
+    receipt = schema_of(Receipt, refused=refused, last_period=COUNT)
+    receipt["required"].remove("last_period")
+    return receipt
 
 
 def _answers(number: dict[str, Any]) -> dict[str, Any]:

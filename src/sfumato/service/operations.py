@@ -332,7 +332,7 @@ def _tasks(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:
             (
                 running.name[:8],
                 running.published.spec["title"],
-                f"{running.closed:,} of {running.periods:,}",
+                f"{running.closed:,} of {running.periods:,}{_end(running)}",
                 f"{running.releases[-1].n if running.releases else 0:,}",
                 counted_words(refused),
                 f"{ago(behind).removesuffix(' ago')} late" if behind else "in time",
@@ -342,6 +342,13 @@ def _tasks(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:
     return OperatorTable(
         "Tasks", head, rows, "There is no task yet: `sfumato task publish` makes one."
     )
+
+
+def _end(running: RunningTask) -> str:
+    """Return how a task has ended, if it was ended by the operator."""
+    if running.is_archived:
+        return ", archived"
+    return f", ended after {running.published.periods:,}" * running.was_ended
 
 
 def _keys(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:

@@ -17,6 +17,7 @@ from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.task_driving import Driver
+from sfumato.service.task_summary import TaskSummary
 from sfumato.store import Release, Store, StoredTask
 from sfumato.streams.amplification import Shuffled, fewest_counted, requirement
 from sfumato.streams.judging import Judge
@@ -27,7 +28,7 @@ from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD, Context
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["Key", "RunningTask", "TaskSummary"]
+__all__ = ["Key", "RunningTask"]
 
 
 CROWD: Final = 1_000
@@ -50,45 +51,9 @@ class Key:
         return cls(key, published.context)
 
 
-@dataclass(frozen=True)
-class TaskSummary:
-    """A running task in a few words.
-
-    Parameters
-    ----------
-    task_id
-        The SHA-256 of the task's spec.
-    title
-        The title of the task.
-    epsilon
-        The epsilon that a device pays.
-    periods
-        The number of periods.
-    period_seconds
-        The length of a period in seconds.
-    start
-        The start of the first period in seconds since 1970.
-    closed
-        The number of periods that have closed.
-    public
-        Whether anybody may read answers.
-    guarantee
-        The guarantee of the task.
-    offers
-        The guarantee of each of the windows that an owner can pick.
-
-    """
-
-    task_id: str
-    title: str
-    epsilon: float
-    periods: int
-    period_seconds: int
-    start: int
-    closed: int
-    public: bool
-    guarantee: str
-    offers: list[str]
+def _has_its_keys(spec: Mapping[str, Any], stored: StoredTask) -> bool:
+    """Return whether a task has keys if its reports are sealed; an archived one needs none."""
+    return bool(spec["sealed"]) == bool(stored.keys) or (stored.archived and not stored.keys)
 
 
 class RunningTask:
@@ -123,7 +88,7 @@ class RunningTask:
         self.elsewhere = Published.parse(stored.published).endpoint
         self.renew(stored)
         spec = self.published.spec
-        if self.published.task_id != self.task_id or bool(spec["sealed"]) != bool(stored.keys):
+        if self.published.task_id != self.task_id or not _has_its_keys(spec, stored):
             raise Damaged(f"the store of task {self.name[:12]}", "the task is not what it was")
         self.protocol = stream_of(spec)
         self.periods = int(spec["periods"])
@@ -152,7 +117,11 @@ class RunningTask:
         """Take over the published task and its keys from the store."""
         published = Published.parse(stored.published)
         here = f"{self._base}/v1/tasks/{self.name}/reports"
-        self.published = Published(published.spec, published.keys, self.elsewhere or here)
+        self.published = Published(
+            published.spec, published.keys, self.elsewhere or here, stored.last_period
+        )
+        self.is_archived = stored.archived
+        self.gaps = tuple(stored.gaps)
         self.keys: dict[int, Key] = {}
         if self._wrapping is not None:
             for number, kept in stored.keys.items():
@@ -175,6 +144,8 @@ class RunningTask:
             public=self.public,
             guarantee=str(self.protocol.guarantee),
             offers=[str(offer) for offer in self.protocol.offers],
+            last_period=self.published.last_period,
+            archived=self.is_archived,
         )
 
     @property
@@ -217,14 +188,23 @@ class RunningTask:
 
     @property
     def is_over(self) -> bool:
-        """Whether all periods have closed."""
-        return self.closed == self.periods
+        """Whether no further period closes."""
+        return self.closed >= self.published.periods
+
+    @property
+    def was_ended(self) -> bool:
+        """Whether the task was ended before its time."""
+        return self.published.last_period is not None
 
     def period_at(self, now: float) -> int:
         """Return the period at a time; 0 before the first, T + 1 after the last."""
         spec = self.published.spec
         passed = int((now - spec["start"]) // spec["period_seconds"])
         return min(max(passed + 1, 0), self.periods + 1)
+
+    def last_ended(self, now: float) -> int:
+        """Return the last period that has ended at a time, or has closed."""
+        return max(0, min(self.period_at(now) - 1, self.periods), self.closed)
 
     def ends_at(self, period: int) -> float:
         """Return the time when a period ends and its first question, if any, opens."""

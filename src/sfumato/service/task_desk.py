@@ -163,9 +163,35 @@ class TaskDesk:
         until = max(running.period_at(self.clock()), running.closed + 1) + overlap
         private = self._kept(running.task_id, key_id, key)
         self.store.replace_key(running.task_id, key_id, private, published, until)
+        self._again(running)
+        return key_id
+
+    def end(self, running: RunningTask) -> int:
+        """End a task; return its last period.
+
+        The periods that have ended by now still close, each after its grace; the present one and
+        all later ones never do. A task that was ended, or is over, stays as it is.
+        """
+        if not running.is_over and not running.was_ended:
+            self.store.end_task(running.task_id, running.last_ended(self.clock()))
+            self._again(running)
+        return running.published.periods
+
+    def archive(self, running: RunningTask) -> None:
+        """Erase all of a task but what follows from its reports: tallies, releases and answers."""
+        if not running.is_over:
+            raise ConfigurationError(
+                f"the task goes on; its period {running.closed + 1:,} has not closed yet. End it, "
+                "and archive it when its last period has closed."
+            )
+        if not running.is_archived:
+            self.store.archive_task(running.task_id)
+            self._again(running)
+
+    def _again(self, running: RunningTask) -> None:
+        """Take over what has been changed of a task."""
         (stored,) = (t for t in self.store.tasks() if t.task_id == running.task_id)
         running.renew(stored)
-        return key_id
 
     def running_task(self, name: str) -> RunningTask:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""

@@ -160,6 +160,8 @@ class TaskSubject(PageSubject):
         running, releases = self.running, self.seen.releases
         if self.seen.is_waiting:
             return _waiting(running, releases, now)
+        if running.is_over:
+            return _over(running)
         if not releases:
             first = running.closes_at(1)
             when = clock(first)
@@ -167,9 +169,6 @@ class TaskSubject(PageSubject):
                 "empty", f"No period has closed yet. The first estimate comes at {when}.", first
             )
         last = releases[-1]
-        if last.period >= running.periods:
-            text = f"All {running.periods:,} periods have closed; these numbers are final."
-            return PageState("over", text)
         seconds, at = running.published.spec["period_seconds"], running.closes_at(last.period)
         age, late = now - at, 2 * seconds + 5
         when = _ago(at, now)
@@ -185,7 +184,9 @@ class TaskSubject(PageSubject):
         running = self.running
         if not np.isfinite(last.values).any():
             return PageState("few", self._silent(last), following)
-        closed = f"Period {last.period} of {running.periods:,} closed {when}."
+        end = running.published.last_period
+        last_one = "" if end is None else f" The task was ended: period {end:,} is its last one."
+        closed = f"Period {last.period} of {running.periods:,} closed {when}.{last_one}"
         reach, span = self._known.answers.typical, _span(running)
         if span and reach > WIDE * span:
             text = self.quantity.changed.text(reach, self._known.answers.decimals)
@@ -271,6 +272,18 @@ class TaskSubject(PageSubject):
             (task, "The task as devices see it"),
             (last, "The last answer as data"),
         )
+
+
+def _over(running: RunningTask) -> PageState:
+    """Return the state when no further period closes."""
+    text = f"All {running.periods:,} periods have closed; these numbers are final."
+    if running.was_ended:
+        many = f"{running.closed:,} of {running.periods:,} periods have"
+        closed = f"{many} closed, and these numbers are final"
+        text = f"This task was ended: {closed if running.closed else 'no period has closed'}."
+    if running.is_archived:
+        return PageState("archived", f"{text} It is archived: its reports have been erased.")
+    return PageState("over", text)
 
 
 def _waiting(running: RunningTask, releases: Sequence[Release], now: float) -> PageState:

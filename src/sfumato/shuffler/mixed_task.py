@@ -87,7 +87,7 @@ class MixedTask:
         """Return the last period that has begun."""
         spec = self.published.spec
         passed = int((now - spec["start"]) // spec["period_seconds"]) + 1
-        return max(0, min(passed, int(spec["periods"])))
+        return max(0, min(passed, self.published.periods))
 
     def over(self, now: float) -> int:
         """Return the last period whose reports are no longer taken."""
@@ -101,4 +101,6 @@ class MixedTask:
             raise InputError("the collector has sent another task, or an older key.")
         if published.key_id == self.published.key_id and published.keys != self.published.keys:
             raise InputError("the collector has sent another key under the same number.")
-        return MixedTask(Published(self.published.spec, published.keys, self.published.endpoint))
+        before = self.published
+        end = published.last_period if before.last_period is None else before.last_period
+        return MixedTask(Published(before.spec, published.keys, before.endpoint, end))

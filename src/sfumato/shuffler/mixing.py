@@ -114,7 +114,12 @@ class Shuffler:
     def read(self, task: MixedTask, body: bytes) -> Taken:
         """Return the reports of an upload; raise ReportError if it is malformed."""
         task_id, key_id, reports = Batch.records(body, task.report_bytes)
-        taken = Taken(task, key_id, reports, Receipt(key_id=task.key_id))
+        taken = Taken(
+            task,
+            key_id,
+            reports,
+            Receipt(key_id=task.key_id, last_period=task.published.last_period),
+        )
         wrong = "wrong_task" if task_id != task.task_id else ""
         # An earlier key may still be in use, and is a bucket of its own; the collector decides.
         # Another number would be a bucket of one; after a restart devices seal anew.
@@ -242,6 +247,8 @@ def _refusal(task: MixedTask, period: int, now: float) -> str:
     """Return why reports of a period are not taken now; empty if they are."""
     if not 1 <= period <= task.published.spec["periods"]:
         return "invalid"
+    if period > task.published.periods:
+        return "stale"
     if period > task.begun(now):
         return "future"
     return "stale" if period <= task.over(now) else ""

@@ -113,6 +113,13 @@ class StoredTask:
         The last period that has closed.
     until
         For each key that was replaced, the last period whose reports it still opens.
+    last_period
+        The last period that closes, if the task was ended before all of them; None if it was not.
+    archived
+        Whether nothing is left of the task but its tallies and releases.
+    gaps
+        The first and the last of the periods that may lack reports, each time the store was put in
+        place from a copy.
 
     """
 
@@ -122,6 +129,9 @@ class StoredTask:
     public: bool
     closed: int
     until: Mapping[int, int] = field(default_factory=dict)
+    last_period: int | None = None
+    archived: bool = False
+    gaps: Sequence[tuple[int, int]] = ()
 
 
 class Store(ABC):
@@ -158,6 +168,21 @@ class Store(ABC):
     @abstractmethod
     def delete_task(self, task_id: bytes) -> None:
         """Delete a task and everything that is kept of it, also from the files."""
+
+    @abstractmethod
+    def end_task(self, task_id: bytes, last_period: int) -> bool:
+        """Record that a task ends with a period; return False if it was ended before.
+
+        Reports of later periods are erased, also from the files, and no more of them count.
+        """
+
+    @abstractmethod
+    def archive_task(self, task_id: bytes) -> None:
+        """Erase reports, ids and keys of a task, also from the files; tallies and releases stay."""
+
+    @abstractmethod
+    def note_gap(self, task_id: bytes, first: int, last: int) -> None:
+        """Record that some periods may lack reports which were acknowledged."""
 
     @abstractmethod
     def replace_key(

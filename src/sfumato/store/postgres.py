@@ -20,8 +20,8 @@ from psycopg import conninfo
 from sfumato.errors import InputError, SfumatoError
 from sfumato.randomness import Source
 from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
-from sfumato.store.report_tables import ReportTables
 from sfumato.store.schema import CELLS
+from sfumato.store.task_lives import TaskLives
 from sfumato.store.task_tables import Database
 from sfumato.wire.sqlite_tables import COUNT, FLAG, TEXT, Cell, Damaged, shown
 
@@ -123,7 +123,7 @@ class _Session:
         return error
 
 
-class PostgresStore(ReportTables):
+class PostgresStore(TaskLives):
     """A store in a PostgreSQL database.
 
     Parameters

@@ -92,4 +92,13 @@ POSTGRES_STEPS: Final = (
     );
     ALTER TABLE counted ALTER ids SET STORAGE EXTERNAL;
     """,
+    """
+    ALTER TABLE tasks ADD COLUMN last_period BIGINT, ADD COLUMN archived BIGINT NOT NULL DEFAULT 0;
+    CREATE TABLE gaps (
+        task_id BYTEA NOT NULL REFERENCES tasks,
+        first BIGINT NOT NULL,
+        last BIGINT NOT NULL,
+        PRIMARY KEY (task_id, first, last)
+    );
+    """,
 )

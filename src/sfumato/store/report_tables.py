@@ -87,8 +87,9 @@ class ReportTables(TaskTables):
         return open_
 
     def _is_open(self, db: Database, each: Filled) -> bool:
-        if not self._read("tasks", "public", "WHERE task_id = ?", each.task_id, db=db):
-            return False  # it was deleted
+        tasks = self._read("tasks", "last_period", "WHERE task_id = ?", each.task_id, db=db)
+        if not tasks or (tasks[0][0] is not None and each.period > tasks[0][0]):
+            return False  # it was deleted, or has ended
         rows = self._read("periods", "sealed", _OF_A_PERIOD, each.task_id, each.period, db=db)
         return not rows or each.round >= rows[0][0]
 

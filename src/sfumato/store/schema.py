@@ -134,6 +134,16 @@ STEPS: Final = (
         PRIMARY KEY (task_id, period, first)
     );
     """,
+    """
+    ALTER TABLE tasks ADD COLUMN last_period INTEGER;
+    ALTER TABLE tasks ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE gaps (
+        task_id BLOB NOT NULL REFERENCES tasks,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        PRIMARY KEY (task_id, first, last)
+    ) WITHOUT ROWID;
+    """,
 )
 
 
@@ -141,7 +151,14 @@ _TASK: Final = exactly(32)
 _PRIVATE: Final = (32, 77)
 """The numbers of bytes of a private key as it is, and wrapped by a secret."""
 CELLS: Final[dict[str, dict[str, Cell]]] = {
-    "tasks": {"task_id": _TASK, "published": BYTES, "public": FLAG, "version": COUNT},
+    "tasks": {
+        "task_id": _TASK,
+        "published": BYTES,
+        "public": FLAG,
+        "version": COUNT,
+        "last_period": optional(COUNT),
+        "archived": FLAG,
+    },
     "keys": {
         "task_id": _TASK,
         "key_id": NUMBER,
@@ -185,6 +202,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
         "contents": BYTES,
     },
     "counted": {"task_id": _TASK, "period": NUMBER, "first": exactly(8), "ids": BYTES},
+    "gaps": {"task_id": _TASK, "first": COUNT, "last": COUNT},
 }
 """The values that each column may have, by table and column."""
 

@@ -18,8 +18,8 @@ from typing import ClassVar, Final
 from sfumato.claims import Claim
 from sfumato.errors import InputError
 from sfumato.randomness import Source
-from sfumato.store.report_tables import ReportTables
 from sfumato.store.schema import CELLS, migrate
+from sfumato.store.task_lives import TaskLives
 from sfumato.store.task_tables import Database
 from sfumato.wire.sqlite_tables import Tables
 
@@ -34,7 +34,7 @@ PATIENCE: Final = 30.0
 """The longest time, in seconds, for which a transaction waits for those of other workers."""
 
 
-class SQLiteStore(ReportTables):
+class SQLiteStore(TaskLives):
     """A store in one file.
 
     Parameters

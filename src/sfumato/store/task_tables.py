@@ -95,8 +95,9 @@ class TaskTables(Store):
     def tasks(self) -> list[StoredTask]:
         """Return all tasks, in the order in which they were added."""
         stored = []
-        for task_id, published, public in self._read(
-            "tasks", "task_id, published, public", f"ORDER BY {self._in_order}"
+        columns = "task_id, published, public, last_period, archived"
+        for task_id, published, public, end, archived in self._read(
+            "tasks", columns, f"ORDER BY {self._in_order}"
         ):
             keys = self._read("keys", "key_id, private, until", "WHERE task_id = ?", task_id)
             closed = self._read(
@@ -105,7 +106,15 @@ class TaskTables(Store):
             until = {number: last for number, _, last in keys if last is not None}
             private = {number: key for number, key, _ in keys}
             last = closed[0][0] if closed else 0
-            stored.append(StoredTask(task_id, published, private, bool(public), last, until))
+            gaps = self._read("gaps", "first, last", "WHERE task_id = ? ORDER BY first", task_id)
+            stored.append(
+                StoredTask(
+                    *(task_id, published, private, bool(public), last, until),
+                    last_period=end,
+                    archived=bool(archived),
+                    gaps=gaps,
+                )
+            )
         return stored
 
     def versions(self) -> dict[bytes, int]:

@@ -36,6 +36,7 @@ TITLES: Final[Mapping[str, tuple[int, str]]] = {
     "too-early": (409, "There is no answer yet"),
     "too-few": (409, "Too few reports to keep the promise"),
     "no-key": (409, "The task has no key"),
+    "not-over": (409, "The task is not over"),
     "length-needed": (411, "The length of the body is needed"),
     "too-large": (413, "The body is too large"),
     "wrong-type": (415, "The body has another type"),

@@ -32,6 +32,7 @@ LARGEST: Final = 1 << 20
 """The largest number of bytes of a published task."""
 MOST_KEYS: Final = 256
 LONGEST_ENDPOINT: Final = 2048
+LATEST: Final = 1 << 32
 FORMATS: Final = (1, 2)
 """The formats of specs that can be read."""
 
@@ -49,6 +50,9 @@ class Published:
         task's reports are not sealed.
     endpoint
         The address that reports go to; if the spec names one, that is used.
+    last_period
+        The last period of the task, if it was ended before its time; None if it goes on. It is not
+        part of the id, and devices send nothing of later periods.
 
     Examples
     --------
@@ -61,6 +65,7 @@ class Published:
     spec: Mapping[str, Any]
     keys: Mapping[int, bytes]
     endpoint: str
+    last_period: int | None = None
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], keys: Mapping[int, bytes]) -> Published:
@@ -119,13 +124,20 @@ class Published:
         """The key that reports are sealed to; InputError if nothing can be sealed to it."""
         return recipient(self.keys[self.key_id]) if self.keys else None
 
+    @property
+    def periods(self) -> int:
+        """The number of periods of which devices send something."""
+        periods = int(self.spec["periods"])
+        return periods if self.last_period is None else min(periods, self.last_period)
+
     def _plain_keys(self) -> list[list[Any]]:
         return [[name, key.hex()] for name, key in sorted(self.keys.items())]
 
     def encode(self) -> bytes:
         """Return the task as JSON."""
         data = {"spec": self.spec, "keys": self._plain_keys(), "endpoint": self.endpoint}
-        return json.dumps(data).encode()
+        end = {} if self.last_period is None else {"last_period": self.last_period}
+        return json.dumps(data | end).encode()
 
     @classmethod
     def parse(cls, data: bytes) -> Published:
@@ -153,7 +165,7 @@ class Published:
         keys = _keys(task["keys"])
         if keys:  # a key that nothing can be sealed to is refused here
             recipient(keys[max(keys)])
-        return cls(task["spec"], keys, endpoint)
+        return cls(task["spec"], keys, endpoint, _last_period(task.get("last_period")))
 
 
 def _hash(spec: Mapping[str, Any]) -> bytes:
@@ -179,6 +191,14 @@ def _keys(given: list[Any]) -> dict[int, bytes]:
             raise InputError("keys has one that is not 32 bytes under a number from 1 on.")
         keys[name] = bytes.fromhex(key)
     return keys
+
+
+def _last_period(given: Any) -> int | None:
+    if given is not None and (type(given) is not int or not 0 <= given < LATEST):
+        raise InputError(
+            f"last_period is {str(given)[:40]!r}; the number of a period, or 0, is expected."
+        )
+    return given
 
 
 def _endpoint(given: str) -> str:

@@ -19,7 +19,7 @@ from sfumato.wire.reading import read_json
 if TYPE_CHECKING:  # a device without interactive tasks needs no curators
     from sfumato.core.curator import Ask
 
-__all__ = ["LARGEST", "Question", "address"]
+__all__ = ["LARGEST", "Question", "address", "ends"]
 
 VERSION: Final = 1
 LARGEST: Final = 1 << 22
@@ -90,9 +90,10 @@ class Question:
         return json.dumps({"version": VERSION, "question": self._asked() | tier}).encode()
 
     @staticmethod
-    def none() -> bytes:
-        """Return the JSON that is sent while nothing is asked."""
-        return json.dumps({"version": VERSION, "question": None}).encode()
+    def none(last_period: int | None = None) -> bytes:
+        """Return the JSON that is sent while nothing is asked, with a task's end if it has one."""
+        end = {} if last_period is None else {"last_period": last_period}
+        return json.dumps({"version": VERSION, "question": None} | end).encode()
 
     @classmethod
     def parse(cls, data: bytes) -> Question | None:
@@ -119,6 +120,19 @@ class Question:
         if not is_finite_number(probability) or not 0 <= probability <= 1:
             raise InputError(f"probability is {str(probability)[:40]!r}; 0..1 is expected.")
         return cls(asked["period"], asked["round"], mechanism, float(probability), asked["tier"])
+
+
+def ends(data: bytes) -> bool:
+    """Return whether the bytes of a question say that its task was ended.
+
+    Examples
+    --------
+    >>> ends(Question.none()), ends(Question.none(last_period=7))
+    (False, True)
+
+    """
+    message = read_json(data, "the question")
+    return isinstance(message, dict) and message.get("last_period") is not None
 
 
 def address(endpoint: str) -> str:

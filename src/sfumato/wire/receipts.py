@@ -36,6 +36,9 @@ class Receipt:
         The index and reason of each refused report.
     key_id
         The number of the key for new reports; 0 if reports are not sealed.
+    last_period
+        The last period of the task, if it was ended before its time; None, and left out, if it goes
+        on.
 
     """
 
@@ -43,20 +46,22 @@ class Receipt:
     repeated: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
     key_id: int = 0
+    last_period: int | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the receipt as plain data."""
         refused = [{"index": index, "reason": why} for index, why in sorted(self.refused)]
+        end = {} if self.last_period is None else {"last_period": self.last_period}
         return {
             "accepted": self.accepted,
             "repeated": self.repeated,
             "refused": refused,
             "key_id": self.key_id,
-        }
+        } | end
 
     def encode(self) -> bytes:
         """Return the receipt as JSON."""
-        if self.refused:
+        if self.refused or self.last_period is not None:
             return json.dumps(self.plain(), separators=(",", ":")).encode()
         return (
             f'{{"accepted":{self.accepted},"repeated":{self.repeated},"refused":[],'
