@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -22,13 +23,32 @@ TOKENS: Final = {
 
 
 class Running:
-    """`sfumato serve` on a free port; its log goes to a file, if there is one."""
+    """`sfumato serve` on a free port; its log goes to a file, if there is one.
 
-    def __init__(self, store: Path | str, *options: str, log: Path | None = None) -> None:
+    Parameters
+    ----------
+    store
+        The store.
+    options
+        Further options of the command.
+    log
+        The file to which its log is added.
+    program
+        What is run in place of the command itself.
+
+    """
+
+    def __init__(
+        self,
+        store: Path | str,
+        *options: str,
+        log: Path | None = None,
+        program: Sequence[str] = ("-m", "sfumato"),
+    ) -> None:
         words = ["serve", "--store", str(store), "--port", "0", "--json", "--rate", "0", *options]
-        with Path(log or os.devnull).open("w") as stderr:
+        with Path(log or os.devnull).open("a") as stderr:
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "sfumato", *words],
+                [sys.executable, *program, *words],
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 env=os.environ | TOKENS,
@@ -63,8 +83,16 @@ class Running:
         self._process.kill()
         self._wait()
 
-    def _wait(self) -> int:
-        code = self._process.wait(30)
+    def ended(self, patience: float) -> bool:
+        """Return whether it ends by itself within so many seconds."""
+        try:
+            self._wait(patience)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _wait(self, patience: float = 30.0) -> int:
+        code = self._process.wait(patience)
         assert self._process.stdout is not None
         self._process.stdout.close()
         return code
@@ -79,15 +107,15 @@ class Running:
         found: dict[str, Any] = json.loads(_answer(request))
         return found
 
-    def read(self, path: str) -> bytes:
-        """Return what is at an address, for anybody."""
-        return _answer(urllib.request.Request(f"{self.url}{path}"))  # noqa: S310
+    def read(self, path: str, token: str = "") -> bytes:
+        """Return what is at an address, for anybody or for who has one of the tokens."""
+        headers = {"Authorization": f"Bearer {TOKENS[token]}"} if token else {}
+        return _answer(urllib.request.Request(f"{self.url}{path}", headers=headers))  # noqa: S310
 
     def tasks(self) -> list[dict[str, Any]]:
         """Return all tasks, as the operator."""
-        headers = {"Authorization": f"Bearer {TOKENS['SFUMATO_OPERATOR_TOKEN']}"}
-        request = urllib.request.Request(f"{self.url}/v1/tasks", headers=headers)  # noqa: S310
-        tasks: list[dict[str, Any]] = json.loads(_answer(request))["tasks"]
+        listed = self.read("/v1/tasks", "SFUMATO_OPERATOR_TOKEN")
+        tasks: list[dict[str, Any]] = json.loads(listed)["tasks"]
         return tasks
 
     def wait_until_closed(self, task_id: str, period: int) -> None:

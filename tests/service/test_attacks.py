@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from tests.service.attacks import ATTACKS, connect
+from tests.service.attacks import ADDRESSES, ATTACKS, Attack, connect
 from tests.service.fleets import Fleet, batch, joined
 from tests.service.running import Running
 
@@ -55,6 +56,16 @@ class Target:
         """Return the largest number of bytes that the collector has had in memory."""
         status = Path(f"/proc/{self.running.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+    def spent(self) -> float:
+        """Return the processor seconds that the collector has spent."""
+        numbers = Path(f"/proc/{self.running.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, numbers[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    def waiting(self) -> float:
+        """Return how many reports wait for their receipts."""
+        text = self.running.read("/metrics", "SFUMATO_ANALYST_TOKEN").decode()
+        return float(text.rpartition("\nsfumato_reports_waiting ")[2].split()[0])
 
     def ask(self, request: bytes) -> tuple[float, bytes]:
         """Send a request on a connection of its own; return seconds and response."""
@@ -167,6 +178,29 @@ def _holds(target: Target, visit: Visit) -> None:
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_honest_uploads_and_readers_are_served_during_an_attack(target: Target, kind: str) -> None:
     _holds(target, _attacked(target, kind, 2.0))
+
+
+def test_what_those_have_sent_who_have_left_is_not_opened(target: Target) -> None:
+    count = 60_000
+    report = target.good.read_bytes()[44:]
+    batch_ = Attack(target.port, target.task.name, target.good.read_bytes(), 0.0).batch
+    socks = [connect(target.port, address) for address in ADDRESSES]
+    for sock in socks:
+        sock.sendall(batch_(report * count, count))
+    _until(lambda: target.waiting() > 3 * count)
+    began = target.spent()
+    for sock in socks:
+        sock.close()
+    _until(lambda: target.waiting() == 0)
+    assert target.spent() - began < 5.0  # all of them take more than twice as long
+    assert b'"accepted":1' in target.upload()[1]
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -114,5 +115,18 @@ def test_whoever_waits_when_the_line_closes_leaves_it(running: RunningTask) -> N
     for each in waiting:
         line.add(each)
     assert line.leave() == waiting
+    assert not line
+    assert line.work == 0
+
+
+def test_uploads_whose_clients_have_left_leave_the_line(running: RunningTask) -> None:
+    line, gone, there = FairLine(), SimpleNamespace(has_left=True), SimpleNamespace(has_left=False)
+    for client, connection, n in [("a", gone, 65_536), ("b", there, 1), ("b", gone, 9)]:
+        waiting = _waiting(running, client, n)
+        waiting.connection = connection
+        line.add(waiting)
+    line.add(_waiting(running, "c", 1))
+    assert [len(waiting.upload) for waiting in line.give_up()] == [65_536, 9]
+    assert _round(line) == {"b": 1, "c": 1}
     assert not line
     assert line.work == 0

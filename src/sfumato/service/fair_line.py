@@ -7,7 +7,7 @@ report that comes alone waits for one round, whatever others have brought.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,6 +39,9 @@ class WaitingUpload:
         When it came, by a clock that only goes forward.
     future
         The future that is resolved with the receipt as JSON, or with an error.
+    connection
+        The connection that the receipt goes to, which knows whether its client has left; None if
+        the sender always waits.
 
     """
 
@@ -46,8 +49,14 @@ class WaitingUpload:
     client: str
     came: float
     future: Any = None
+    connection: Any = None
     parts: Any = ()
     outcome: bytes | Exception = b""
+
+    @property
+    def is_vain(self) -> bool:
+        """Whether nobody waits for the receipt any more."""
+        return self.connection is not None and self.connection.has_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class Turn:
 
 
 class FairLine:
-    """WaitingUpload uploads, by client."""
+    """Uploads that wait, by client."""
 
     def __init__(self) -> None:
         self._lines: OrderedDict[str, _OwnLine] = OrderedDict()
@@ -100,6 +109,25 @@ class FairLine:
                 break
         return turns
 
+    def give_up(self) -> list[WaitingUpload]:
+        """Return the uploads whose clients have left; they leave the line as well.
+
+        Nothing of them was acknowledged. Without this, what an attack has left behind would have to
+        be opened after its end.
+        """
+        vain: list[WaitingUpload] = []
+        for client, line in list(self._lines.items()):
+            left = [waiting for waiting in line.waiting if waiting.is_vain]
+            if not left:
+                continue
+            vain += left
+            self.work -= line.work
+            line.keep_only([waiting for waiting in line.waiting if not waiting.is_vain])
+            self.work += line.work
+            if not line.waiting:
+                del self._lines[client]
+        return vain
+
     def leave(self) -> list[WaitingUpload]:
         """Return all uploads that wait, none of which waits any more."""
         left = [waiting for line in self._lines.values() for waiting in line.waiting]
@@ -123,6 +151,11 @@ class _OwnLine:
     def __init__(self) -> None:
         self.waiting: deque[WaitingUpload] = deque()
         self.work = 0
+
+    def keep_only(self, waiting: Iterable[WaitingUpload]) -> None:
+        """Let only these uploads wait."""
+        self.waiting = deque(waiting)
+        self.work = sum(_work(each.upload, each.upload.rest) for each in self.waiting)
 
     def turns(self, share: int) -> Iterator[Turn]:
         """Yield turns that are about so much work, at most one for each upload."""

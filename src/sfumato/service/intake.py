@@ -93,10 +93,13 @@ class Intake:
             self._queue.put(None)
             self._thread.join()
 
-    async def take(self, upload: Upload, client: str, weight: int = 1) -> bytes:
+    async def take(
+        self, upload: Upload, client: str, weight: int = 1, connection: Any = None
+    ) -> bytes:
         """Return the receipt of an upload as JSON, when its reports are on disk.
 
-        Raises Busy if too many reports wait, and what went wrong if nothing could be counted.
+        Raises Busy if too many reports wait, and what went wrong if nothing could be counted. If
+        the client of the connection leaves before the upload's turn, nothing of it is counted.
         """
         n, task_id = len(upload), upload.running.task_id
         if not self._by_client.take(client, n, weight):
@@ -106,7 +109,9 @@ class Intake:
         if not is_modest and not self._by_task.take(task_id, n, weight):
             self._by_client.give_back(client, n)
             raise Busy("too many reports of this task wait to be counted; try again.")
-        waiting = WaitingUpload(upload, client, time.monotonic(), self._loop.create_future())
+        waiting = WaitingUpload(
+            upload, client, time.monotonic(), self._loop.create_future(), connection
+        )
         try:
             self._queue.put(waiting)
             receipt: bytes = await waiting.future
@@ -127,16 +132,14 @@ class Intake:
                     break
                 time.sleep(GATHER)
                 stopping = self._collect(wait=False)
+            self._refuse(self._line.give_up(), "nobody waits for the receipt.")
             turns = self._line.round()
             if turns:
                 self._writer.submit(self._screened(turns))
             if stopping:
                 break
         # Nothing of the rest was acknowledged, so that all of it will be sent again.
-        left = self._line.leave()
-        for waiting in left:
-            waiting.outcome = Busy("the collector stops; try again.")
-        self._finish(left)
+        self._refuse(self._line.leave(), "the collector stops; try again.")
 
     def _collect(self, *, wait: bool) -> bool:
         """Let new uploads stand in line; return whether no more will come."""
@@ -187,6 +190,12 @@ class Intake:
         return entries
 
     # ---- the way back ------------------------------------------------------------------------
+
+    def _refuse(self, left: Sequence[WaitingUpload], why: str) -> None:
+        """Give uploads that have left the line their outcome: none of them was counted."""
+        for waiting in left:
+            waiting.outcome = Busy(why)
+        self._finish(left)
 
     def _finish(self, done: Sequence[WaitingUpload]) -> None:
         """Resolve the futures of a group, in the event loop."""

@@ -130,7 +130,8 @@ class UploadPath:
         body = await self._gate.read(receive, length, client, weight)
         try:
             upload = self._collector.admit(running, body, mixed=mixed)
-            return await self._intake.take(upload, client, weight)
+            connection = scope.get("sfumato.connection")
+            return await self._intake.take(upload, client, weight, connection)
         except ReportError as error:
             name = "too-few" if isinstance(error, TooFew) else "not-a-batch"
             raise Refused(name, str(error)) from None

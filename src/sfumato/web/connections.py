@@ -119,6 +119,8 @@ class Connection(HttpToolsProtocol):
     others = OpenConnections()
     host = ""
     deadline: float | None = None
+    has_left = False
+    """Whether the client has gone, so that nobody waits for a response."""
     _heading = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -131,6 +133,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Leave the others."""
+        self.has_left = True
         self.others.leave(self)
         super().connection_lost(exc)
 
@@ -149,6 +152,7 @@ class Connection(HttpToolsProtocol):
         """Give the head of a request its time."""
         self.deadline = time.monotonic() + HEAD
         super().on_message_begin()
+        self.scope["sfumato.connection"] = self  # type: ignore[typeddict-unknown-key]
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, of a number that nobody needs more of."""
@@ -171,8 +175,9 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Reset the count, because a request has ended."""
+        """Reset the count, because a request has ended; and listen, so that a leave is noticed."""
         self._heading = 0
+        self.flow.resume_reading()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
