@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 from tests.cli.running import answer, refused
 from tests.service.fleets import Fleet
 from tests.service.test_collector import START, VALUES, Setting
 from tests.service.test_task_keys import Place, device_at, live
 
+from sfumato.core.answers import Answers
 from sfumato.errors import InputError
+from sfumato.service.asgi import Service, make_app
 from sfumato.service.backups import back_up, restore
 
 
@@ -32,6 +37,8 @@ def test_what_was_acknowledged_since_is_what_is_missing(tmp_path: Path) -> None:
     assert (short.first, short.last) == (3, 5)
     setting.open()
     running = setting.running()
+    assert running.gaps == ((3, 5),)
+    assert running.incomplete() == []  # none of them has closed
     assert running.participation() == {period: counts[period] for period in (1, 2, 3)}
     for before, after in zip(released, running.releases, strict=True):
         assert before.values.tobytes() == after.values.tobytes()
@@ -124,3 +131,45 @@ def test_the_command_line_copies_and_restores(tmp_path: Path) -> None:
     assert restored["short"] == [
         {"task_id": name, "title": "Where people listen", "first": 1, "last": 6}
     ]
+
+
+def test_everybody_is_told_which_periods_may_lack_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting, copy = Setting(tmp_path / "collector.db"), tmp_path / "copy.db"
+    running = setting.running(sealed=False)
+    fleet = Fleet(running, len(VALUES))
+    for period in (1, 2, 3, 4):
+        setting.end_of(period)
+        setting.collector.take(running, fleet.body(VALUES))
+        if period == 2:
+            back_up(setting.path, copy)
+        setting.clock.now += 5
+        setting.collector.close_due()
+    setting.store.close()
+    restore(copy, setting.path, START + 31.0, force=True)
+    setting.open()
+    service = Service(setting.collector)
+    with TestClient(make_app(service)) as client:
+        service.writer.call(setting.collector.close_due).result()
+        running = setting.running(sealed=False)
+        assert running.incomplete() == [2, 3, 4]
+        assert "periods may lack reports" in capsys.readouterr().out
+        page = client.get(f"/tasks/{running.name}").text
+        assert "periods 2 to 4 may lack reports" in page
+        answers = f"/v1/tasks/{running.name}/answers?query="
+        for query, said in (
+            ("mean&period=1", None),
+            ("mean&period=3", [3]),
+            ("range&first=1&last=3", [2, 3]),
+            ("prefix&last=1", None),
+            ("difference&before=2&after=4", [2, 4]),
+            ("top&k=1&period=4", [4]),
+            ("curve&item=home", [2, 3, 4]),
+        ):
+            assert client.get(answers + query).json().get("incomplete") == said
+        told = client.get(f"{answers}range&first=1&last=3").json()
+        assert "periods 2 and 3 may lack reports" in Answers.of_plain(told).sentence()
+        table = csv.DictReader(io.StringIO(client.get(f"{answers}mean&period=3&format=csv").text))
+        assert {row["incomplete"] for row in table} == {"3"}
+    setting.store.close()

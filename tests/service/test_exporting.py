@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -17,14 +18,19 @@ import pytest
 from tests.cli.running import answer, refused
 from tests.service.fleets import Fleet
 from tests.service.test_collector import VALUES, Setting
+from tests.store.own_postgres import OwnPostgres
+from tests.vectors.keeping import database
+from tests.vectors.stores import kept_store
 
 from sfumato import engines
 from sfumato.engines import Row
 from sfumato.engines.row_files import RowWriter
 from sfumato.errors import InputError
 from sfumato.randomness import secure, seeded
-from sfumato.service import exporting
+from sfumato.service import Collector, RunningTask, exporting
 from sfumato.service.exporting import exported, permuted
+from sfumato.store.frozen import frozen
+from sfumato.store.postgres import PostgresStore
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Layout
 
@@ -193,3 +199,69 @@ def test_a_report_takes_half_a_microsecond(tmp_path: Path) -> None:
     count = _written(kept, target, {"payload": 5})
     assert count == kept.count
     assert (time.process_time() - began) / count < 0.5e-6
+
+
+# ---- of a store in use ---------------------------------------------------------------------------
+
+
+@contextmanager
+def _on_postgres(folder: Path) -> Iterator[Setting]:
+    with OwnPostgres() as server:
+        setting = Setting(folder / "unused.db")
+        setting.store.close()
+        setting.store = PostgresStore(server.dsn)  # type: ignore[assignment]
+        setting.path = server.dsn  # type: ignore[assignment]
+        setting.collector = Collector(setting.store, "http://here", setting.clock)
+        yield setting
+        setting.store.close()
+
+
+@contextmanager
+def _on_sqlite(folder: Path) -> Iterator[Setting]:
+    setting = Setting(folder / "collector.db")
+    yield setting
+    setting.store.close()
+
+
+@pytest.mark.parametrize("opened", [_on_sqlite, _on_postgres])
+def test_a_store_in_use_is_exported_as_it_is_at_one_moment(
+    tmp_path: Path, opened: Callable[[Path], AbstractContextManager[Setting]]
+) -> None:
+    with opened(tmp_path) as setting:
+        running = setting.running()
+        fleet = Fleet(running, len(VALUES))
+
+        def live(period: int) -> None:
+            setting.end_of(period)
+            assert setting.collector.take(running, fleet.body(VALUES)).accepted
+            setting.clock.now += 5
+            setting.collector.close_due()
+
+        live(1)
+        said = answer("export", tmp_path / "one.parquet", "--store", setting.path)
+        assert said["reports"] == running.participation()[1]
+        with frozen(setting.path) as moment:
+            (stored,) = moment.tasks()
+            live(2)
+            setting.store.erase_contents(running.task_id, 2)
+            seen = RunningTask(stored, moment)
+            rows = list(exported(moment, seen, seeded(1)))
+            assert [row.period for row in rows] == [1]
+            size = running.layout.content_dtype.itemsize
+            assert len(rows[0].contents) == size * running.participation()[1]
+            assert moment.participation(running.task_id) == {1: running.participation()[1]}
+        live(3)
+        assert [row.period for row in setting.store.log(running.task_id)] == [3]
+
+
+def test_one_moment_of_a_store_is_for_reading(tmp_path: Path) -> None:
+    setting = Setting(tmp_path / "collector.db")
+    with frozen(setting.path) as moment, pytest.raises(InputError, match="read only"):
+        moment.set_token("operator", bytes(32))
+    setting.store.close()
+    database(tmp_path / "old.db", kept_store("3"))
+    with frozen(tmp_path / "old.db") as moment:  # nobody has it, so it is brought up to date
+        assert moment.tasks()
+    (tmp_path / "no.db").write_bytes(b"nothing of the kind" * 100)
+    with pytest.raises(InputError), frozen(tmp_path / "no.db"):
+        pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -23,8 +22,8 @@ class ExportOptions:
 
     target: Annotated[Path, typer.Argument(), Target((".parquet",))]
     """A Parquet file to write."""
-    store: Path
-    """The store of a collector, which must not be running meanwhile."""
+    store: str
+    """The store of a collector, which may be running: a file, or postgresql://user@host/database."""
     task: str | None = None
     """The id of a task; needed if there are several."""
     force: bool = False
@@ -35,7 +34,8 @@ def export(asked: ExportOptions) -> Result:
 
     A row has many reports of one period: their number, and their contents, packed. How those are
     read follows from the task and from what its devices were asked, which are kept in the file's
-    metadata. Memory does not grow with the number of reports.
+    metadata. It is one moment of the store, whatever a running collector writes meanwhile. Memory
+    does not grow with the number of reports.
 
     Example:  sfumato export reports.parquet --store collector.db
     """
@@ -43,18 +43,16 @@ def export(asked: ExportOptions) -> Result:
     from sfumato.randomness import secure
     from sfumato.service.exporting import exported
     from sfumato.service.running_task import RunningTask
-    from sfumato.store import SQLiteStore
+    from sfumato.store.frozen import frozen
     from sfumato.streams.amplification import TOO_FEW
 
     store, target = asked.store, asked.target
-    if not store.is_file():
-        raise InputError(f"--store is {store}; the file of a collector is expected.")
-    with closing(SQLiteStore(store)) as opened:
+    with frozen(store) as opened:
         tasks = {task.task_id.hex(): task for task in opened.tasks()}
         name = asked.task or (next(iter(tasks)) if len(tasks) == 1 else "")
         if name not in tasks:
             listed = ", ".join(tasks) or "no tasks"
-            raise InputError(f"--task is {asked.task!r}; {store} has {listed}.")
+            raise InputError(f"--task is {asked.task!r}; {opened.name} has {listed}.")
         running = RunningTask(tasks[name], opened)
         short = running.short_periods()
         closed = {

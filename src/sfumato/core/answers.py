@@ -10,67 +10,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from sfumato import frames
 from sfumato.arrays import Bools, Floats, Ints
+from sfumato.core.answer import Answer, Printed
 from sfumato.core.domain import Label, shortened
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.quantity import AMOUNT, Quantity
 from sfumato.errors import ConfigurationError
 
-__all__ = ["SIDES", "Answer", "Answers", "Printed", "columns_of", "plain_of"]
+__all__ = ["REMARKS", "SIDES", "Answer", "Answers", "Printed", "columns_of", "plain_of"]
 
 
 SIDES: Final = ("value", "low", "high")
 """The columns that every table of answers has beside its labels."""
 
+REMARKS: Final = {
+    "interpolated": "interpolated",
+    "incomplete": "may lack reports, as the collector was brought back from a backup",
+    "flagged": "not what honest devices send",
+}
+"""What has to be said of some periods, by the field that names them."""
+
 FEW: Final = 12
 """How many rows an interactive session prints."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One number with its interval, its quantity and the guarantee that is printed with it.
-
-    Examples
-    --------
-    >>> print(Answer("cat", 0.2, 0.1, 0.3, AMOUNT, None, ""))
-    cat: 0.20 ± 0.10
-
-    """
-
-    label: Label
-    value: float
-    low: float
-    high: float
-    quantity: Quantity
-    as_of: int | None
-    guarantee: Guarantee | str
-
-    def __str__(self) -> str:
-        reach = (self.high - self.low) / 2
-        decimals = self.quantity.decimals(reach)
-        return (
-            f"{self.label}: {self.quantity.text(self.value, decimals)} ± "
-            f"{self.quantity.text(reach, decimals)}"
-        )
-
-
-class Printed(NamedTuple):
-    """A row as text: if nothing is known, ``value`` is ``unknown`` and the rest is empty.
-
-    A value that noise has moved out of its interval, below zero for example, is shown at the
-    nearest end; ``raw`` is then the value itself, and empty otherwise.
-    """
-
-    value: str
-    reach: str
-    low: str
-    high: str
-    raw: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +68,11 @@ class Answers:
     interpolated
         The periods of a sum without reports: their part of the value is interpolated between the
         periods beside them, and the interval allows for all possible values of them.
+    incomplete
+        The periods that may lack reports which were acknowledged, as the collector was brought back
+        from a backup.
+    flagged
+        The periods of which something was released that is not what honest devices send.
     beside
         Further columns that say what a row is about, by name: the ``item`` of each row if these are
         the curves of several, the ``time`` at which its period begins.
@@ -133,6 +104,8 @@ class Answers:
     as_of: int | None = None
     band: bool = False
     interpolated: tuple[int, ...] = ()
+    incomplete: tuple[int, ...] = ()
+    flagged: tuple[int, ...] = ()
     beside: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -238,16 +211,18 @@ class Answers:
         dated = "" if self.as_of is None else f"As of period {self.as_of}"
         shape = f"{self.percent} {'band' if self.band else 'intervals'}"
         words = ", ".join(
-            filter(None, (dated, self.method, self._filled, shape, f"n = {self.n:,}"))
+            filter(None, (dated, self.method, *self._remarks, shape, f"n = {self.n:,}"))
         )
         return f"{words}. {self.guarantee}"
 
     @property
-    def _filled(self) -> str:
-        """The interpolated periods in words; empty if there are none."""
-        *others, last = map(str, self.interpolated or ("",))
-        listed = f"periods {', '.join(others)} and {last}" if others else f"period {last}"
-        return f"{listed} interpolated" if last else ""
+    def _remarks(self) -> list[str]:
+        """What has to be said of some of the periods, in words."""
+        return [
+            f"{_listed(getattr(self, name))} {words}"
+            for name, words in REMARKS.items()
+            if getattr(self, name)
+        ]
 
     def __repr__(self) -> str:
         rows = self.pick(slice(FEW)).printed()
@@ -336,13 +311,13 @@ class Answers:
         """Return the level, method, date, guarantee and quantity of the answers as plain data."""
         dated = {} if self.as_of is None else {"as_of": self.as_of}
         method = {"method": self.method} if self.method else {}
-        filled = {"interpolated": list(self.interpolated)} if self.interpolated else {}
+        remarks = {name: list(getattr(self, name)) for name in REMARKS if getattr(self, name)}
         return {
             "level": self.level,
             "band": self.band,
             **dated,
             **method,
-            **filled,
+            **remarks,
             "n": self.n,
             "guarantee": str(self.guarantee),
             "quantity": self.quantity.plain(),
@@ -355,6 +330,7 @@ class Answers:
         what = next((name for row in rows for name in row if name not in SIDES), "item")
         values, low, high = (np.array([row[name] for row in rows], dtype=float) for name in SIDES)
         others = [name for name in (rows[0] if rows else ()) if name not in (what, *SIDES)]
+        remarks: Any = {name: tuple(plain.get(name, ())) for name in REMARKS}
         rest = ("level", "band", "as_of", "method", "n", "guarantee", "question")
         return cls(
             tuple(row[what] for row in rows),
@@ -363,10 +339,16 @@ class Answers:
             high,
             what=what,
             quantity=Quantity(**plain["quantity"]),
-            interpolated=tuple(plain.get("interpolated", ())),
+            **remarks,
             beside={name: tuple(row[name] for row in rows) for name in others},
             **{name: plain[name] for name in rest if name in plain},
         )
+
+
+def _listed(periods: Sequence[int]) -> str:
+    """Return some periods in words."""
+    *others, last = map(str, periods)
+    return f"periods {', '.join(others)} and {last}" if others else f"period {last}"
 
 
 # ---- several answers for each label --------------------------------------------------------------

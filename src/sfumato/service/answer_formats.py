@@ -18,7 +18,7 @@ from typing import Final
 from starlette.responses import Response
 
 from sfumato import extras
-from sfumato.core.answers import SIDES, Answers
+from sfumato.core.answers import REMARKS, SIDES, Answers
 from sfumato.errors import ConfigurationError, MissingExtra
 from sfumato.service import query_parameters
 from sfumato.service.running_task import RunningTask
@@ -108,8 +108,10 @@ def _json(query: str, answers: Answers) -> bytes:
 def _csv(query: str, answers: Answers) -> bytes:
     about = {"query": query} | answers.about()
     quantity = about.pop("quantity")
-    filled = " ".join(map(str, about.pop("interpolated", ())))
-    constant = about | ({"interpolated": filled} if filled else {}) | {"kind": quantity["kind"]}
+    remarks = {
+        name: " ".join(map(str, about.pop(name))) for name in REMARKS if about.get(name) is not None
+    }
+    constant = about | remarks | {"kind": quantity["kind"]}
     shared = [
         str(value).lower() if isinstance(value, bool) else value for value in constant.values()
     ]

@@ -125,6 +125,14 @@ class Service:
         del app
         self.writer.start()
         self.intake.start()
+        for running in self.collector.running_tasks.values():
+            for first, last in running.gaps:
+                log().warning(
+                    "periods may lack reports, as the store was put in place from a backup",
+                    task=running.name,
+                    first=first,
+                    last=last,
+                )
         self._tasks = [asyncio.create_task(work) for work in (self._watch.run(), self._look())]
         try:
             yield

@@ -99,11 +99,14 @@ def restore(backup: Path, store: Path, now: float, *, force: bool = False) -> li
         claim.release()
     with closing(SQLiteStore(store)) as opened:
         tasks = [RunningTask(stored, opened) for stored in opened.tasks()]
-        return [short for task in tasks if (short := _short(task, now)) is not None]
+        shorts = [short for task in tasks if (short := _short(task, now)) is not None]
+        for short in shorts:
+            opened.note_gap(bytes.fromhex(short.task_id), short.first, short.last)
+        return shorts
 
 
 def _short(running: RunningTask, now: float) -> ShortTask | None:
-    first, last = running.closed + 1, min(running.period_at(now), running.periods)
+    first, last = running.closed + 1, min(running.period_at(now), running.published.periods)
     if last < first:
         return None
     return ShortTask(running.name, str(running.published.spec["title"]), first, last)

@@ -85,7 +85,10 @@ class ClosingWatch:
         self._metrics.closed(len(closed), time.monotonic() - began)
         self._bell.ring()
         for running, release in closed:
-            log().info("period closed", task=running.name, period=release.period, n=release.n)
+            lacks = {"may_lack_reports": True} if release.period in running.incomplete() else {}
+            log().info(
+                "period closed", task=running.name, period=release.period, n=release.n, **lacks
+            )
 
     def _soonest(self) -> float:
         """Return the number of seconds until something is due."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sfumato.core.answers import SIDES, Answers
+from sfumato.core.answers import REMARKS, SIDES, Answers
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_driving import LEVEL
@@ -84,7 +84,8 @@ def told(answers: Answers, reports: int, *, is_mixed: bool) -> dict[str, Any]:
     columns = zip(SIDES, zip(*answers.known(), strict=True), strict=True)
     about = {"period": answers.as_of, "reports": reports, "n": answers.n, "level": answers.level}
     few = {"problem": TOO_FEW} if is_mixed and not reports else {}
-    return about | few | dict(columns)
+    remarks = {name: True for name in REMARKS if getattr(answers, name)}
+    return about | few | remarks | dict(columns)
 
 
 async def stream(
@@ -107,6 +108,8 @@ async def stream(
                 for release in running.releases[since : running.closed]:
                     released = answers(running, release)
                     counted = reports.get(release.period, 0)
+                    if release.period in running.incomplete():
+                        released = replace(released, incomplete=(release.period,))
                     data = json.dumps(told(released, counted, is_mixed=running.is_mixed))
                     yield f"id: {release.period}\nevent: period\ndata: {data}\n\n"
                     since = release.period

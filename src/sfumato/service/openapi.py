@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
 
+from sfumato.core.answers import REMARKS
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.core.quantity import Quantity
 from sfumato.queries.postprocessing import PROJECTIONS
@@ -315,7 +316,7 @@ def _receipt() -> dict[str, Any]:
 
 
 def _answers(number: dict[str, Any]) -> dict[str, Any]:
-    """Return the form of answers; the interpolated periods are only there if there are any."""
+    """Return the form of answers; what is said of some periods is only there if there are any."""
     answers = table(
         query={"enum": list(QUERIES)},
         question=TEXT,
@@ -328,5 +329,5 @@ def _answers(number: dict[str, Any]) -> dict[str, Any]:
         guarantee=TEXT,
         quantity=schema_of(Quantity),
     )
-    answers["properties"]["interpolated"] = array(COUNT)
+    answers["properties"] |= {name: array(COUNT) for name in REMARKS}
     return answers

@@ -7,7 +7,7 @@ A period is named by its number, or by a date or time that it contains, as in ``
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -84,7 +84,22 @@ def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answer
         answered = _without(_timed(running, answered), short)
     elif item is not None:
         answered = answered.pick([answered.labels.index(labels[item])])
-    return query, answered
+    return query, _remarked(running, answered, _periods_of(asked, query, running.closed))
+
+
+def _periods_of(asked: Mapping[str, Any], query: str, closed: int) -> set[int]:
+    """Return the periods that a question is about."""
+    if query in ("curve", "events"):
+        return set(range(1, closed + 1))
+    first = 1 if query == "prefix" else asked.get("first", 1)
+    spanned = range(first, asked["last"] + 1) if "last" in asked else ()
+    return {*spanned, *(asked[name] for name in ("period", "before", "after") if name in asked)}
+
+
+def _remarked(running: RunningTask, answered: Answers, about: Collection[int]) -> Answers:
+    """Return answers with what has to be said of the periods that they are about."""
+    incomplete = tuple(period for period in running.incomplete() if period in about)
+    return replace(answered, incomplete=incomplete)
 
 
 def _checked(given: Mapping[str, str]) -> str:
@@ -127,11 +142,9 @@ def _refuse_short(
     running: RunningTask, short: Sequence[int], asked: Mapping[str, Any], query: str
 ) -> None:
     """Raise TooFew if a question is about a period of which nothing is published."""
-    first = 1 if query == "prefix" else asked.get("first", 1)
-    spanned = range(first, asked["last"] + 1) if "last" in asked else ()
-    named = {asked[name] for name in ("period", "before", "after") if name in asked}
+    about = set() if query in ("curve", "events") else _periods_of(asked, query, running.closed)
     for period in short:
-        if period in named or period in spanned:
+        if period in about:
             raise TooFew(
                 f"period {period} has {TOO_FEW}, so nothing is known of it. {kept(running)}"
             )

@@ -349,6 +349,11 @@ class RunningTask:
         counted = self.participation()
         return [period for period in range(1, self.closed + 1) if not counted.get(period)]
 
+    def incomplete(self) -> list[int]:
+        """Return the closed periods that may lack reports, as the store was put in place anew."""
+        most = self.closed + 1
+        return sorted({p for first, last in self.gaps for p in range(first, min(last + 1, most))})
+
     def participation(self) -> dict[int, int]:
         """Return the number of reports of each period."""
         return self._store.participation(self.task_id)

@@ -222,6 +222,12 @@ class TaskSubject(PageSubject):
             short = list(self.problems)
             listed = ", ".join(map(str, short[:SHORT])) + ", ..." * (len(short) > SHORT)
             mixed += [f"Without a number, with {TOO_FEW}: period {listed}."] if short else []
+        if running.gaps:
+            spans = ", ".join(f"{first:,} to {last:,}" for first, last in running.gaps)
+            mixed.append(
+                f"The collector was brought back from a backup: periods {spans} may lack reports "
+                "that were sent, and their numbers are of those that are there."
+            )
         how = "sealed on the device and opened" if running.keys else "read"
         return (
             *mixed,

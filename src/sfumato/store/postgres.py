@@ -195,6 +195,19 @@ class PostgresStore(TaskLives):
             yield self._reader_session
 
     @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let everything that is read until the end be of one moment, however long that takes."""
+        session = self._reader_session
+        with session.lock:
+            session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            session.run("SET LOCAL idle_in_transaction_session_timeout = 0")
+            try:
+                yield
+            finally:
+                with suppress(DatabaseAway):
+                    session.run("ROLLBACK")
+
+    @contextmanager
     def _piped(self) -> Iterator[None]:
         with self._writer_session.connection().pipeline():
             yield
