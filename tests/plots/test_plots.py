@@ -14,7 +14,7 @@ from sfumato.datasets.endless import DrawnBits
 from sfumato.lab import papers
 from sfumato.lab.bench import Outcome
 from sfumato.lab.contest import contest
-from sfumato.lab.experiment import Measured, Results, Setting
+from sfumato.lab.experiment import Cell, Experiment, Measured, Results, Setting
 from sfumato.lab.published_accuracy import MethodErrors
 from sfumato.plots.style import ACCENT, TRUTH, apart
 from sfumato.streams.published import Publisher, Released, plan
@@ -127,3 +127,28 @@ def test_a_line_without_points_is_not_in_the_legend() -> None:
     names = [text.get_text() for text in legend.get_texts()]
     assert "blanket-general" in names
     assert "covered-blanket" not in names
+
+
+DRAWN = [name for name, experiment in papers.experiments().items() if experiment.drawing]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_experiment_can_be_drawn(name: str) -> None:
+    experiment = papers.experiment(name)
+    assert experiment.drawing is not None
+    cells = list(experiment.cells(Setting(quick=True)))
+    mended = [erratum.applied(cell) for erratum in experiment.errata for cell in cells]
+    results, corrected = (
+        _one_tenth(experiment, each) for each in (cells, [cell for cell in mended if cell])
+    )
+    figure = plots.repeated(Outcome(experiment, results, corrected, (), 0.0))
+    assert figure.axes
+    for axes in figure.axes:
+        assert axes.lines, f"{axes.get_title(loc='left')} is empty"
+
+
+def _one_tenth(experiment: Experiment, cells: list[Cell]) -> Results:
+    """Return results that are one tenth in each cell, whatever is drawn."""
+    assert experiment.drawing is not None
+    measured = {metric: Measured(0.1) for metric in experiment.drawing.y_labels}
+    return Results(tuple((cell, measured) for cell in cells))

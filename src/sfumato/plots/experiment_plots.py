@@ -136,7 +136,9 @@ def _panel(
 ) -> None:
     here = {} if panel is None else {drawing.panel: panel}
     for name, metric, where in lines:
-        line = results.series(metric, drawing.x, **here, **where)
+        if any(here.get(field, value) != value for field, value in where.items()):
+            continue  # the panels tell these lines apart
+        line = results.series(metric, drawing.x, **(here | where))
         if line:
             numeric = all(isinstance(x, (int, float)) for x in line)
             indices = sorted(line) if numeric else [*line]
