@@ -143,18 +143,18 @@ def test_an_exported_file_adds_up_to_its_closed_periods(
     scene.close()
     target = tmp_path / "reports.parquet"
     answer("export", target, "--store", tmp_path / "collector.db", "--task", running.name)
-    task, asked, rows = engines.exported(target)
-    assert task.task_id == running.task_id
-    assert dict(engines.aggregate(task, rows, asked)) == settled
+    lake = engines.Lake.open(target)
+    assert lake.counter.task_id == running.task_id
+    assert dict(engines.aggregate(lake.counter, lake)) == settled
     (tmp_path / "other.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"other.parquet is no Parquet file"):
-        engines.exported(tmp_path / "other.parquet")
+    with pytest.raises(InputError, match=r"other.parquet cannot be read: "):
+        engines.Lake.open(tmp_path / "other.parquet")
     table = pq.read_table(target)
     for questions, says in ((b"7", "are 7; a list is"), (b"[" * 10_000, "32 deep in one another")):
         asking = table.schema.metadata | {b"sfumato.questions": questions}
         pq.write_table(table.replace_schema_metadata(asking), tmp_path / "other.parquet")
         with pytest.raises(InputError, match=says):
-            engines.exported(tmp_path / "other.parquet")
+            engines.Lake.open(tmp_path / "other.parquet")
 
 
 def test_what_is_not_the_tasks_is_refused_in_one_sentence(scene: stores.Scene) -> None:

@@ -22,27 +22,33 @@ from tests.store.own_postgres import OwnPostgres
 from tests.vectors.keeping import database
 from tests.vectors.stores import kept_store
 
-from sfumato import engines
+from sfumato import GRR, engines
 from sfumato.engines import Row
 from sfumato.engines.row_files import RowWriter
 from sfumato.errors import InputError
-from sfumato.randomness import secure, seeded
-from sfumato.service import Collector, RunningTask, exporting
-from sfumato.service.exporting import exported, permuted
+from sfumato.service import Collector, RunningTask
+from sfumato.service.exporting import exported
 from sfumato.store.frozen import frozen
 from sfumato.store.postgres import PostgresStore
 from sfumato.wire.published import Published
 from sfumato.wire.reports import Layout
 
 
-def _filled(folder: Path) -> Setting:
-    """Return a collector with reports of three periods, of which two have closed."""
+def _filled(folder: Path, came: dict[int, tuple[bytes, list[bytes]]] | None = None) -> Setting:
+    """Return a collector with reports of three periods, of which two have closed.
+
+    ``came`` takes the contents of each period as they came, and the ids.
+    """
     setting = Setting(folder / "collector.db")
     running = setting.running()
     fleet = Fleet(running, len(VALUES))
     for period in (1, 2, 3):
         setting.end_of(period)
         setting.collector.take(running, fleet.body(VALUES))
+        if came is not None:
+            ids = b"".join(setting.store.ids(running.task_id, period))
+            names = [ids[at : at + 16] for at in range(0, len(ids), 16)]
+            came[period] = b"".join(setting.store.contents(running.task_id, period)), names
         if period < 3:
             setting.clock.now += 5
             setting.collector.close_due()
@@ -58,21 +64,19 @@ def _exported_file(folder: Path) -> tuple[Path, Setting]:
 
 
 def test_ids_and_order_stay_behind(tmp_path: Path) -> None:
-    setting = _filled(tmp_path)
+    came: dict[int, tuple[bytes, list[bytes]]] = {}
+    setting = _filled(tmp_path, came)
     running = setting.running()
     size = running.layout.content_dtype.itemsize
-    rows = list(exported(setting.store, running, seeded(1)))
-    again = list(exported(setting.store, running, seeded(2)))
-    assert [row.period for row in rows] == [1, 2]
-    moved = 0
-    for row, other in zip(rows, again, strict=True):
-        arrived = b"".join(setting.store.contents(running.task_id, row.period))
+    rows = list(exported(setting.store, running))
+    assert [(row.sequence, row.period) for row in rows] == [(1, 1), (2, 2)]
+    assert list(exported(setting.store, running)) == rows  # an export that is repeated is the same
+    for row in rows:
+        arrived, names = came[row.period]
         assert _units(row.contents, size) == _units(arrived, size)
-        moved += (row.contents != arrived) + (row.contents != other.contents)
-        for ids in setting.store.ids(running.task_id, row.period):
-            names = np.frombuffer(ids, "V16")
-            assert not any(name.tobytes() in row.contents for name in names)
-    assert moved == 4  # all periods, against arrival and against another draw
+        assert row.contents != arrived
+        assert names
+        assert not any(name in row.contents for name in names)
     setting.store.close()
 
 
@@ -88,7 +92,9 @@ def test_a_file_has_packed_rows_and_the_task(tmp_path: Path) -> None:
     target = tmp_path / "reports.parquet"
     said = answer("export", target, "--store", tmp_path / "collector.db")
     table = pq.read_table(target)
-    assert table.column_names == ["period", "n", "contents"]
+    assert table.column_names == ["sequence", "task", "period", "n", "contents"]
+    assert table["sequence"].to_pylist() == [1, 2]
+    assert set(table["task"].to_pylist()) == {running.task_id}
     assert table["period"].to_pylist() == [1, 2]
     assert table["n"].to_pylist() == [counted[1], counted[2]]
     assert said["reports"] == counted[1] + counted[2]
@@ -103,12 +109,12 @@ def test_a_file_has_packed_rows_and_the_task(tmp_path: Path) -> None:
 
 def test_other_tools_read_the_file(tmp_path: Path) -> None:
     target, _ = _exported_file(tmp_path)
-    task, _, rows = engines.exported(target)
-    kept = [(row.period, row.contents) for row in rows]
-    form = Layout(int(task.spec["payload"])).content_dtype
+    lake = engines.Lake.open(target)
+    kept = [(row.period, row.contents) for row in lake]
+    form = Layout(int(lake.counter.plain()["task"]["spec"]["payload"])).content_dtype
     query = f"SELECT period, n, contents FROM '{target}' ORDER BY period"  # noqa: S608
     by_duckdb = duckdb.connect().execute(query).fetchall()
-    for table in (by_duckdb, pl.read_parquet(target).rows()):
+    for table in (by_duckdb, pl.read_parquet(target)["period", "n", "contents"].rows()):
         assert [(period, contents) for period, _, contents in table] == kept
         assert all(len(np.frombuffer(blob, form)) == n > 0 for _, n, blob in table)
 
@@ -121,83 +127,38 @@ def test_a_row_that_is_not_whole_is_refused(tmp_path: Path) -> None:
         field = table.schema.field(place)
         changed = table.set_column(place, field, pa.array(values, field.type))
         pq.write_table(changed, target)
-        with pytest.raises(InputError, match=r"row 0 of .* bytes for "):
-            list(engines.exported(target)[2])
+        with pytest.raises(InputError, match=r"row 1 of .* bytes for "):
+            list(engines.Lake.open(target))
 
 
-# ---- the order -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("most", [1 << 20, 64, 16])
-def test_every_order_is_equally_likely(most: int) -> None:
-    """Of 24 orders, in memory and through two levels of buckets; 6 standard errors."""
-    rng, counts, runs = seeded(5), Counter[bytes](), 4800
-    for _ in range(runs):
-        pieces = iter([b"a1b2", b"c3d4"])
-        mixed = b"".join(permuted(pieces, 2, 4, rng, None, most // 4))
-        counts[mixed] += 1
-    assert len(counts) == 24
-    assert max(abs(n - runs / 24) for n in counts.values()) < 6 * (runs / 24) ** 0.5
-
-
-def test_a_wrong_order_would_be_noticed() -> None:
-    """Buckets that are put in order, and then not, as a negative control of the test above."""
-    rng, counts, runs = seeded(6), Counter[bytes](), 4800
-    for _ in range(runs):
-        halves = [b"a1b2", b"c3d4"]
-        counts[b"".join(halves[place] for place in rng.permutation(2))] += 1
-    assert max(abs(n - runs / 24) for n in counts.values()) > 6 * (runs / 24) ** 0.5
-
-
-class _Kept:
-    """A store and a task with a period of many made-up reports, none of them in memory."""
-
-    def __init__(self, count: int, payload: int) -> None:
-        self.count, self.task_id, self.closed = count, bytes(32), 1
-        self.layout = Layout(payload)
-
-    def participation(self) -> dict[int, int]:
-        return {1: self.count}
-
-    def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
-        del task_id, period
-        size = self.layout.content_dtype.itemsize
-        piece = bytes(range(256)) * (size << 8)  # 65,536 of them
-        for _ in range(self.count >> 16):
-            yield piece
-
-
-def _written(kept: _Kept, target: Path, spec: dict[str, int]) -> int:
+def _written(count: int, target: Path) -> int:
+    """Write so many made-up reports of a byte, none of which is kept in memory."""
+    counter, contents = engines.counter_of(GRR(1.0, 256)), bytes(range(256)) * 256
     with target.open("wb") as file:
-        writer = RowWriter(file, Published(spec, {}, ""), {})
-        for row in exported(kept, kept, secure(), target.parent):  # type: ignore[arg-type]
-            writer.write(row)
+        writer = RowWriter(file, counter)
+        for sequence in range(count >> 16):
+            writer.write(Row(sequence, counter.task_id, 0, contents))
         writer.finish()
     return writer.count
 
 
-def test_memory_does_not_grow_with_the_reports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exporting.permuted, "__defaults__", (None, 1 << 20))
+def test_memory_does_not_grow_with_the_reports(tmp_path: Path) -> None:
     peaks = []
-    for count in (1 << 19, 1 << 21):
+    for count in (1 << 21, 1 << 23):
         tracemalloc.start()
-        assert _written(_Kept(count, 3), tmp_path / "rows.parquet", {"payload": 3}) == count
+        assert _written(count, tmp_path / "rows.parquet") == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0] < 40 << 20
-    rows: Iterator[Row] = engines.exported(tmp_path / "rows.parquet")[2]
-    assert sum(len(row.contents) for row in rows) == 8 << 21
+    assert sum(len(row.contents) for row in engines.Lake.open(tmp_path / "rows.parquet")) == 8 << 20
 
 
 @pytest.mark.slow
 def test_a_report_takes_half_a_microsecond(tmp_path: Path) -> None:
-    """10,027,008 reports of 10 bytes, through buckets on disk, of one period."""
-    kept, target = _Kept(153 << 16, 5), tmp_path / "rows.parquet"
+    """10,027,008 reports of a byte."""
     began = time.process_time()
-    count = _written(kept, target, {"payload": 5})
-    assert count == kept.count
+    count = _written(153 << 16, tmp_path / "rows.parquet")
+    assert count == 153 << 16
     assert (time.process_time() - began) / count < 0.5e-6
 
 
@@ -245,7 +206,7 @@ def test_a_store_in_use_is_exported_as_it_is_at_one_moment(
             live(2)
             setting.store.erase_contents(running.task_id, 2)
             seen = RunningTask(stored, moment)
-            rows = list(exported(moment, seen, seeded(1)))
+            rows = list(exported(moment, seen))
             assert [row.period for row in rows] == [1]
             size = running.layout.content_dtype.itemsize
             assert len(rows[0].contents) == size * running.participation()[1]

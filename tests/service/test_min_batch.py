@@ -25,12 +25,11 @@ from tests.service.world import World
 from sfumato import catalog, engines
 from sfumato.accounting.shuffle import Requirement, best
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.randomness import seeded
 from sfumato.service import event_stream, first_door
 from sfumato.service.exporting import exported
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import TOO_FEW, fewest_counted, kept_among
-from sfumato.wire.reports import Batch, Layout
+from sfumato.wire.reports import Batch
 
 DEVICES, LEAST, FEW, SHORT = 80, 30, 5, 2
 SHUFFLE: dict[str, Any] = {
@@ -156,7 +155,7 @@ def _events(scene: Scene) -> None:
 
 def _export(scene: Scene) -> None:
     size = scene.running.layout.content_dtype.itemsize
-    rows = exported(scene.world.store, scene.running, seeded(1))
+    rows = exported(scene.world.store, scene.running)
     counts = {row.period: len(row.contents) // size for row in rows}
     assert set(counts) == {1, 3}
     assert min(counts.values()) >= LEAST
@@ -293,16 +292,16 @@ def test_a_file_with_too_few_reports_is_not_counted(tmp_path: Path) -> None:
     target, store = tmp_path / "reports.parquet", tmp_path / "collector.db"
     printed = ran("export", target, "--store", store, "--task", scene.running.name)
     assert printed["short_periods"] == [SHORT]
-    task, asked, rows = engines.exported(target)
-    assert {place.period for place in engines.aggregate(task, rows, asked)} == {1, 3}
-    table = pq.read_table(target)
-    few = fewest_counted(task.spec) - 1
-    size = Layout(int(task.spec["payload"])).content_dtype.itemsize
-    cut = {"period": 1, "n": few, "contents": table["contents"][0].as_py()[: few * size]}
+    lake = engines.Lake.open(target)
+    assert {place.period for place in engines.aggregate(lake.counter, lake)} == {1, 3}
+    table, spec = pq.read_table(target), lake.counter.plain()["task"]["spec"]
+    few = fewest_counted(spec) - 1
+    (first, *_) = table.to_pylist()
+    cut = first | {"n": few, "contents": first["contents"][: few * lake.counter.size]}
     pq.write_table(pa.Table.from_pylist([cut], table.schema), target)
-    task, asked, rows = engines.exported(target)
+    lake = engines.Lake.open(target)
     with pytest.raises(MismatchError, match=TOO_FEW):
-        engines.aggregate(task, rows, asked)
+        engines.aggregate(lake.counter, lake)
 
 
 def test_a_promise_that_no_batch_can_keep_is_not_published(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from tests.service.fleets import LISTENING, Fleet
 from tests.service.test_collector import START, VALUES, Setting
 
 from sfumato.core.tally import Place, Tally
-from sfumato.randomness import seeded
 from sfumato.service import RunningTask
 from sfumato.service.exporting import exported
 from sfumato.store import Filled, Release, SQLiteStore
@@ -64,7 +63,7 @@ def test_contents_are_erased_after_what_a_task_keeps(setting: Setting, tmp_path:
     left = _bytes_of(tmp_path)
     kept = [period for period in rows if rows[period] in left]
     assert kept == [3, 4]  # period 2 closed 20 seconds ago, period 3 ten
-    assert [row.period for row in exported(setting.store, running, seeded(1))] == [3, 4]
+    assert [row.period for row in exported(setting.store, running)] == [3, 4]
     assert set(running.participation()) == {1, 2, 3, 4}
     assert running.history().mean(1).n
     before = [row.sequence for row in setting.store.log(running.task_id)]

@@ -39,8 +39,8 @@ def export(asked: ExportOptions) -> Result:
 
     Example:  sfumato export reports.parquet --store collector.db
     """
+    from sfumato.engines.counting import TaskCounter
     from sfumato.engines.row_files import RowWriter
-    from sfumato.randomness import secure
     from sfumato.service.exporting import exported
     from sfumato.service.running_task import RunningTask
     from sfumato.store.frozen import frozen
@@ -61,8 +61,8 @@ def export(asked: ExportOptions) -> Result:
             if place.period <= running.closed
         }
         with files.complete_or_absent(target, force=asked.force) as written:
-            rows = RowWriter(written, running.published, closed)
-            for row in exported(opened, running, secure(), target.absolute().parent):
+            rows = RowWriter(written, TaskCounter(running.published, closed))
+            for row in exported(opened, running):
                 rows.write(row)
             rows.finish()
     whole = f"{rows.count:,} blurred reports of {running.closed} closed periods"

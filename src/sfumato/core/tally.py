@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, TypeVar
@@ -197,9 +197,23 @@ class Tallies(Mapping[K, Tally]):
     def __add__(self, other: object) -> Tallies[Any]:
         if not isinstance(other, Tallies):
             return NotImplemented
-        merged = dict(self._tallies)
-        for key, tally in other.items():
-            merged[key] = merged[key] + tally if key in merged else tally
+        return Tallies.sum((self, other))
+
+    @staticmethod
+    def sum(parts: Iterable[Tallies[Any]]) -> Tallies[Any]:
+        """Return the sum of many tallies; memory does not grow with their number.
+
+        Examples
+        --------
+        >>> monday = Tallies({"mon": Tally(1, np.array([1]))})
+        >>> dict(Tallies.sum([monday, Tallies(), monday]))
+        {'mon': Tally(n=2, sums=[2])}
+
+        """
+        merged: dict[Any, Tally] = {}
+        for part in parts:
+            for key, tally in part.items():
+                merged[key] = merged[key] + tally if key in merged else tally
         return Tallies(merged)
 
     def encode(self) -> bytes:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from sfumato.engines.local import aggregate, tally
-from sfumato.engines.row_files import exported
+from sfumato.engines.counting import MechanismCounter, RowCounter, TaskCounter, counter_of
+from sfumato.engines.lake import Lake
+from sfumato.engines.local import Engine, Local, aggregate, tally
 from sfumato.engines.rows import Row
 
-__all__ = ["Row", "aggregate", "exported", "tally"]
+__all__ = [
+    "Engine",
+    "Lake",
+    "Local",
+    "MechanismCounter",
+    "Row",
+    "RowCounter",
+    "TaskCounter",
+    "aggregate",
+    "counter_of",
+    "tally",
+]

@@ -1,27 +1,55 @@
-"""The reference engine, which runs in one process, one batch at a time."""
+"""The local engine: one process, or several that count parts of a lake; the reference of all."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from typing import Any, Final, Protocol
 
 from sfumato.arrays import Array
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Place
 from sfumato.core.tally import Tallies, Tally
+from sfumato.engines.counting import RowCounter, counter_of
+from sfumato.engines.lake import Lake, RowGroup
+from sfumato.engines.row_files import RowFile
 from sfumato.engines.rows import Row, Seen
-from sfumato.errors import MismatchError, ReportError
-from sfumato.streams.amplification import TOO_FEW, fewest_counted
-from sfumato.streams.judging import Judge
-from sfumato.streams.registry import stream_of
+from sfumato.errors import ConfigurationError, SfumatoError
 from sfumato.wire.published import Published
-from sfumato.wire.reports import Layout
 
-__all__ = ["aggregate", "tally"]
+__all__ = ["Engine", "Local", "Progress", "aggregate", "tally"]
+
+Progress = Callable[[int, int], None]
+"""A function that is told how many rows are done, of how many; 0 if that is unknown."""
+ATTEMPTS: Final = 4
+"""How often a part is counted before a process that keeps dying is reported."""
+AHEAD: Final = 4
+"""How many parts wait for each process."""
+
+
+class Engine(Protocol):
+    """Whatever turns packed rows into tallies; all engines agree to the last bit.
+
+    An engine sends ``counter.encode()`` to where it counts, takes each row once by its number,
+    adds up in any order, and returns ``counter.settled`` of the sum. Nothing is drawn.
+    """
+
+    def aggregate(
+        self, counter: RowCounter, rows: Lake | Iterable[Row], progress: Progress
+    ) -> Tallies[Place]:
+        """Return the tallies of all rows, each of which counts once by its number."""
+
+
+def _quiet(done: int, total: int) -> None:
+    del done, total
 
 
 def tally(mechanism: Mechanism, batches: Iterable[Array]) -> Tally:
-    """Return the tally of all batches; memory does not grow with their number."""
+    """Return the tally of reports in memory; it does not grow with the number of batches."""
     total = Tally.zero(mechanism.tally_shape)
     for batch in batches:
         total = total + mechanism.tally(batch)
@@ -29,7 +57,12 @@ def tally(mechanism: Mechanism, batches: Iterable[Array]) -> Tally:
 
 
 def aggregate(
-    task: Published, rows: Iterable[Row], asked: Mapping[Place, Ask] | None = None
+    task: Published | Mechanism | RowCounter,
+    rows: Lake | Iterable[Row],
+    asked: Mapping[Place, Ask] | None = None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = _quiet,
 ) -> Tallies[Place]:
     """Return the tallies of a task's reports, by place.
 
@@ -40,44 +73,129 @@ def aggregate(
     Parameters
     ----------
     task
-        The task as it was published.
+        The task as it was published, a mechanism whose reports belong to no task, or what
+        ``Lake.counter`` says.
     rows
-        The reports, as :func:`exported` reads them.
+        The reports: a :class:`Lake`, or rows from anywhere.
     asked
         All questions of the task, by the place of their answers; needed if devices are asked.
+    engine
+        The engine; by default :class:`Local` with one process.
+    progress
+        Called with the number of rows that are done, and of all if that is known.
 
     """
-    stream = stream_of(task.spec)
-    if stream.rounds and asked is None:
-        raise MismatchError("devices of this task are asked; its questions are expected, too.")
-    layout = Layout(stream.payload)
-    judge, seen = Judge(stream, layout, asked), Seen()
-    totals: Tallies[Place] = Tallies()
-    for row in rows:
-        if row.task_id != task.task_id:
-            raise MismatchError(
-                f"row {row.sequence} is of task {row.task_id.hex()[:12]}; rows of task "
-                f"{task.task_id.hex()[:12]} are expected."
-            )
-        size = layout.content_dtype.itemsize
-        if not row.contents or len(row.contents) % size:
-            raise ReportError(
-                f"row {row.sequence} has {len(row.contents)} bytes; contents of {size} bytes each "
-                "are expected."
-            )
-        if seen.add(row.sequence):
-            totals = totals + judge.checked(row.period, layout.contents(row.contents))
-    _refuse_few(totals, fewest_counted(task.spec))
-    return totals
+    return (engine or Local()).aggregate(counter_of(task, asked), rows, progress)
 
 
-def _refuse_few(totals: Tallies[Place], fewest: int) -> None:
-    """Raise MismatchError if shuffled reports of a period are so few that none may be counted."""
-    counts: Counter[int] = Counter()
-    for place, each in totals.items():
-        counts[place.period] += each.n
-    for period, n in counts.items():
-        if n < fewest:
-            raise MismatchError(
-                f"period {period} has {n:,} reports, {TOO_FEW}; at least {fewest:,} are expected."
-            )
+@dataclass(frozen=True)
+class Local:
+    """Counts on this machine.
+
+    A process that dies is replaced, and its parts are counted again: a part is in the sum only when
+    its tallies have arrived as a whole.
+
+    Parameters
+    ----------
+    processes
+        The number of processes that count the parts of a lake; with 1, it is done in this one.
+
+    """
+
+    processes: int = 1
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError unless there is a process."""
+        if type(self.processes) is not int or self.processes < 1:
+            raise ConfigurationError(f"processes is {self.processes!r}; 1 or more are expected.")
+
+    def aggregate(
+        self, counter: RowCounter, rows: Lake | Iterable[Row], progress: Progress = _quiet
+    ) -> Tallies[Place]:
+        """Return the tallies of all rows, each of which counts once by its number."""
+        if isinstance(rows, Lake) and self.processes > 1:
+            counted = _in_processes(counter, rows, self.processes, progress)
+        else:
+            counted = _in_order(counter, rows, progress)
+        return counter.settled(Tallies.sum(counted))
+
+
+def _in_order(
+    counter: RowCounter, rows: Lake | Iterable[Row], progress: Progress
+) -> Iterator[Tallies[Place]]:
+    """Yield the tallies of each row that is new."""
+    seen, total = Seen(), rows.rows if isinstance(rows, Lake) else 0
+    for done, row in enumerate(rows, 1):
+        if row.task_id != counter.task_id or seen.add(row.sequence):
+            yield counter.count(row)  # which refuses rows of another task
+        progress(done, total)
+
+
+# ---- several processes ---------------------------------------------------------------------------
+
+
+def _in_processes(
+    counter: RowCounter, lake: Lake, processes: int, progress: Progress
+) -> Iterator[Tallies[Place]]:
+    """Yield the tallies of each part, counted by processes of which any may die."""
+    left, done = [*enumerate(lake.parts())], 0
+    for _ in range(ATTEMPTS):
+        counted: set[int] = set()
+        try:
+            for number, part, tallies in _counted(counter, left, processes):
+                yield tallies
+                counted.add(number)
+                done += part.size
+                progress(done, lake.rows)
+        except BrokenProcessPool:
+            left = [(number, part) for number, part in left if number not in counted]
+        else:
+            return
+    raise SfumatoError(
+        f"a process that counts has died {ATTEMPTS} times, with {len(left):,} row groups left; "
+        "is there enough memory?"
+    )
+
+
+def _counted(
+    counter: RowCounter, parts: Iterable[tuple[int, RowGroup]], processes: int
+) -> Iterator[tuple[int, RowGroup, Tallies[Place]]]:
+    """Yield the number and the tallies of parts as they are done; a few wait at any time."""
+    sent = (counter.encode(),)
+    waiting: dict[Future[bytes], tuple[int, RowGroup]] = {}
+    with ProcessPoolExecutor(processes, get_context("spawn"), _remember, sent) as pool:
+        try:
+            for number, part in parts:
+                named = part.file.path, part.file.numbered, part.group, part.taken
+                waiting[pool.submit(_count, *named)] = number, part
+                if len(waiting) >= AHEAD * processes:
+                    yield from _arrived(waiting)
+            while waiting:
+                yield from _arrived(waiting)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _arrived(
+    waiting: dict[Future[bytes], tuple[int, RowGroup]],
+) -> Iterator[tuple[int, RowGroup, Tallies[Place]]]:
+    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+        number, part = waiting.pop(future)
+        yield number, part, Tallies.decode(future.result())
+
+
+@cache
+def _memory() -> dict[str, RowCounter]:
+    return {}
+
+
+def _remember(sent: bytes) -> None:
+    _memory()["counter"] = RowCounter.decode(sent)
+
+
+def _count(path: Any, numbered: bool, group: int, taken: tuple[int, ...]) -> bytes:  # noqa: FBT001
+    """Return the tallies of a part of a file, as bytes."""
+    counter = _memory()["counter"]
+    part = RowGroup(RowFile(path, counter, 0, 0, numbered), group, taken, 0)
+    return Tallies.sum(map(counter.count, part.rows())).encode()

@@ -63,8 +63,11 @@ class FrozenFile(SQLiteStore):
         return tables
 
     def _brought_up_to_date(self) -> None:
-        """Bring the tables of an earlier version up to date; a collector must not have them."""
-        SQLiteStore(self._path).close()
+        """Bring the store of an earlier version up to date; a collector must not have it."""
+        with closing(SQLiteStore(self._path)) as store:
+            for task in store.tasks():
+                for period in store.unpacked(task.task_id):
+                    store.pack(task.task_id, period)
 
     @contextmanager
     def _reading(self) -> Iterator[Tables]:

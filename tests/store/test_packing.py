@@ -1,0 +1,36 @@
+"""The order of packed reports is uniformly random, in one group and in many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from sfumato.randomness import seeded
+from sfumato.store import packing
+
+
+@pytest.mark.parametrize("most", [1 << 20, 4, 2])
+def test_every_order_is_equally_likely(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 24 orders, in memory and through groups; 6 standard errors."""
+    monkeypatch.setattr(packing, "MOST_BYTES", most)
+    rng, counts, runs = seeded(5), Counter[bytes](), 4800
+
+    def read() -> Iterator[tuple[int, bytes]]:
+        yield from ((2, b"a1b2"), (2, b"c3d4"))
+
+    for _ in range(runs):
+        mixed = b"".join(part.tobytes() for part in packing.permuted(read, 4, 2, rng))
+        counts[mixed] += 1
+    assert len(counts) == 24
+    assert max(abs(n - runs / 24) for n in counts.values()) < 6 * (runs / 24) ** 0.5
+
+
+def test_a_wrong_order_would_be_noticed() -> None:
+    """Halves that are put in order, as a negative control of the test above."""
+    rng, counts, runs = seeded(6), Counter[bytes](), 4800
+    for _ in range(runs):
+        halves = [b"a1b2", b"c3d4"]
+        counts[b"".join(halves[place] for place in rng.permutation(2))] += 1
+    assert max(abs(n - runs / 24) for n in counts.values()) > 6 * (runs / 24) ** 0.5
